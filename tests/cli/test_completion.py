@@ -153,6 +153,7 @@ def test_names_are_those_that_commands_take():
     assert values("language --form") == list(get_args(Form))
     assert values("language --precision") == list(PRECISIONS)
     assert values("language train-reference --precision") == ["float32", "bfloat16"]
+    assert values("language train-reference --kind") == list(get_args(Kind))
     assert set(values("classifier --risk")) == set(RISKS)
     assert values("worst-case --defence") == TRAINING_DEFENCES.split(", ")
     assert values("worst-case --wrong-label") == ["uniform", "least-likely"]

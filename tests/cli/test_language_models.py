@@ -163,14 +163,21 @@ def test_one_line_for_what_is_wrong(asked, tmp_path, change, told):
     assert "\n" not in str(error.value)
 
 
-def test_a_reference_is_trained(asked, tmp_path):
-    out = str(tmp_path / "reference")
-    size = {"layers": 1, "hidden": 8, "vocabulary": 90, "epochs": 2}
-    request = reference.ReferenceRequest(texts=asked.population, out=out, **size)
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_a_reference_is_trained_from_scratch_and_further(asked, tmp_path, kind):
+    out, start = str(tmp_path / "further"), str(tmp_path / "reference")
+    size = {"kind": kind, "layers": 1, "hidden": 8, "vocabulary": 300, "context": 64}
+    request = reference.ReferenceRequest(texts=asked.population, out=start, epochs=2, **size)
     found = reference.play(request, Work())
-    assert load_masked(out).source.weights
-    assert found.startswith(f"{out}: 10 texts of ")
+    assert found.startswith(f"{start}: 10 texts of ")
     assert "2 epochs" in found
+    request = reference.ReferenceRequest(texts=asked.members, out=out, further=start, rate=1e-3)
+    assert "3 epochs" in reference.play(request, Work())
+    load = load_masked if kind == "masked" else load_causal
+    models = [load(folder) for folder in (start, out)]
+    assert models[0].tokenizer.sha256 == models[1].tokenizer.sha256
+    assert models[0].source.weights != models[1].source.weights
+    assert {model.limit for model in models} == {64}
 
 
 # -- the same as commands
@@ -310,6 +317,10 @@ def test_what_is_wrong_leaves_no_run_behind(asked, tmp_path, capsys):
         (("--target", "b", "train-reference", "a", "--out", "c"), "takes no options of an audit"),
         (("train-reference", "nowhere.jsonl", "--out", "c"), "nowhere.jsonl does not exist"),
         (("train-reference", "a.jsonl"), "--out"),
+        (
+            ("train-reference", "a", "--out", "c", "--further", "d", "--layers", "2"),
+            "--layers goes with a new model, not with --further",
+        ),
     ],
 )
 def test_two_forms_and_no_mixture(arguments, told, capsys, tmp_path, monkeypatch):
@@ -388,12 +399,33 @@ def test_a_reference_is_trained_by_a_command(asked, tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("start", ["masked", "causal", "further"])
+def test_a_training_that_was_killed_goes_on(asked, tmp_path, start):
+    how = ["--further", str(saved(tmp_path / "start", "gpt2"))]
+    if start != "further":
+        how = ["--kind", start, "--layers", "1", "--hidden", "8", "--vocabulary", "300"]
+    given = [*COMMAND, "language", "train-reference", asked.population, *how, "--quiet"]
+    given += ["--epochs", "60", "--out"]
+    with subprocess.Popen([*given, str(tmp_path / "killed")]) as started:
+        wait_for(tmp_path, "killed/unfinished/epoch.safetensors", 1, started)
+        os.kill(started.pid, signal.SIGKILL)
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    for name in ("killed", "whole"):
+        assert (
+            subprocess.run([*given, str(tmp_path / name)], timeout=120, check=False).returncode == 0
+        )
+    for name in ("model.safetensors", "tokenizer.json", "training.json"):
+        a, b = ((tmp_path / run / name).read_bytes() for run in ("killed", "whole"))
+        assert a == b
+
+
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on(asked, tmp_path):
     given = [*COMMAND, *map(str, command_of(asked, masks=300)), "--quiet", "--out"]
     for name in ("killed", "whole"):
         with subprocess.Popen([*given, str(tmp_path / name)]) as started:
             if name == "killed":
-                wait_for_answers(tmp_path / name, started)
+                wait_for(tmp_path, "killed/run/answers/*/run.json", 2, started)
                 os.kill(started.pid, signal.SIGKILL)
             started.wait(timeout=120)
         assert started.returncode == (-signal.SIGKILL if name == "killed" else 0)
@@ -405,13 +437,13 @@ def test_a_run_that_was_killed_goes_on(asked, tmp_path):
         assert a == b
 
 
-def wait_for_answers(out, started):
-    """Wait until some of the answers are on the disk."""
+def wait_for(folder, pattern, n, started):
+    """Wait until some of the files that a process writes are on the disk."""
     end = time.monotonic() + 100
-    while len(list(out.glob("run/answers/*/run.json"))) < 2:
+    while len(list(folder.glob(pattern))) < n:
         assert started.poll() is None
         assert time.monotonic() < end
-        time.sleep(0.01)
+        time.sleep(0.005)
 
 
 @pytest.mark.slow
@@ -427,14 +459,14 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
     ):
         lines = (json.dumps({"text": text, "patient": i // 2}) for i, text in enumerate(some))
         Path(f"{name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    for seed, name in enumerate(("target", "other", "reference")):
+    for seed, name in enumerate(("target", "other", "reference", "start")):
         saved(Path(name), seed=seed)
     page = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     # Dealing texts, extraction and canaries are tested beside their commands.
     lines = [line for line in lines if not re.search("dealt|extract|canaries", line)]
-    assert len(lines) == 7
+    assert len(lines) == 8
     adapter_in(Path("base"), Path("adapter"))
     tuned, base = (load_causal(saved(Path(name), "gpt2", seed, byte_pairs(framed=False)))
                    for seed, name in enumerate(("tuned", "plain")))  # fmt: skip
@@ -458,6 +490,7 @@ def run_lines(lines, capsys):
     for line in lines:
         if "train-reference" in line:
             # What is to be trained must not be there, and full size takes minutes.
-            line = f"{line}-made --epochs 1 --layers 1 --hidden 8"
+            size = "" if "--further" in line else "--layers 1 --hidden 8"
+            line = f"{line}-made --epochs 1 {size}"
         done = run_inside((*shlex.split(line)[1:], "--quiet"), capsys)
         assert (done.returncode, done.stderr) == (0, ""), line

@@ -1,5 +1,7 @@
 """Models behind a real server on this machine that speaks the completions format."""
 
+import hashlib
+import itertools
 import json
 import threading
 from contextlib import contextmanager, suppress
@@ -14,17 +16,25 @@ from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language import endpoints
 from privacygauge.language.causal import MIN_K, ZLIB, min_k_signal, zlib_signal
-from privacygauge.language.endpoints import EndpointModel
+from privacygauge.language.endpoints import API_KEY, EndpointModel
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.runs.store import read_run
 from tests.language.tiny_models import made_texts
+from tests.runs.sample import contents
+from tests.thorough import times
 
 
 @contextmanager
-def serving(answer):
-    """Serve `answer(path, asked) -> (status, body, headers)` on this machine."""
+def serving(answer, heard=None):
+    """Serve `answer(path, asked) -> (status, body, headers)` on this machine.
+
+    The headers of each question are put into the list `heard`.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
+            if heard is not None:
+                heard.append(dict(self.headers))
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             status, body, headers = answer(self.path, asked)
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -123,7 +133,10 @@ def test_the_audit_from_the_command_is_that_of_the_models(gpt, folders, tmp_path
     assert names == {"loss", "likelihood-ratio", "zlib", "min-k", "wbc"}
     expected = audit_causal(gpt, None, *sides.values())
     assert alone.energies.target == pytest.approx(expected.energies.target, abs=1e-4)
-    assert found.origin.provenance["target"].startswith("tuned ")
+    told = found.origin.provenance
+    assert told["target"] == f"tuned at {url}, whose weights cannot be hashed"
+    assert "sha256" not in told["reference"]
+    assert told["computed in"] == "a server"
     assert not any("tokenizers differ" in note for note in found.origin.warnings)
 
 
@@ -214,6 +227,11 @@ def test_a_silent_server_is_given_up(quick):
         completion(["a", " b"], [None, None], "a b"),
         completion(["a", " b"], [-1.0], "a b"),
         {"choices": [{"logprobs": 3}]},
+        completion(["a", " b"], [None, -1e999], "a b"),
+        completion(["a", " b"], [None, 10**400], "a b"),
+        completion(["a", " b"], [None, 0.5], "a b"),
+        completion(["a", " b"], [-np.inf, -1.0], "a b"),
+        completion(["a", *["bytes:\\xff"] * 9, " b"], [None, *[-1.0] * 10], "a b"),
         completion(["a", " c"], [None, -1.0], "a b", extra=False),
     ],
 )
@@ -232,6 +250,187 @@ def test_what_a_server_refuses_is_told_in_its_words():
         pytest.raises(InputError, match=r"status 400 \(the prompt is too long\): check"),
     ):
         EndpointModel(url, "x").answer("a b")
+
+
+def by_letters(path, asked):
+    """Return a completion of letters, whose values depend on the text and on the model."""
+    text = asked["prompt"]
+    logs = [-(1 + (ord(a) * 31 + len(text) + len(asked["model"])) % 97) / 7 for a in text]
+    return 200, completion(list(text), [None, *logs[1:]], text), {}
+
+
+def counting(prompts, answer=by_letters):
+    """Return a server that notes what it is asked."""
+
+    def answered(path, asked):
+        prompts.append((asked["model"], asked["prompt"]))
+        return answer(path, asked)
+
+    return answered
+
+
+def equal(first, second):
+    names = ("log_probability", "text", "unit", "position", "lengths")
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in names)
+
+
+def test_what_was_kept_is_what_the_server_said(rng, tmp_path):
+    """Any tokens, with a frame or without, letters of several bytes too."""
+    letters = [*"ab \u00e9\u4e2d", "\U0001f9b4"]
+    for number in range(times(20)):
+        texts = ["".join(rng.choice(letters, rng.integers(2, 9))) for _ in range(12)]
+        said = {}
+        for text in texts:
+            cuts = [0, *np.flatnonzero(rng.random(len(text) - 1) < 0.6) + 1, len(text)]
+            names = [text[a:b] for a, b in itertools.pairwise(cuts)]
+            front = ["<s>"] if number % 2 else []
+            logs = [None, *(-rng.exponential(1, len(front) + len(names) - 1))]
+            said[text] = completion([*front, *names], logs, text, extra=False)
+        if not number % 2:  # one token alone has no probability
+            texts = [x for x in texts if len(said[x]["choices"][0]["logprobs"]["tokens"]) > 1]
+        with serving(lambda path, asked: (200, said[asked["prompt"]], {})) as url:  # noqa: B023
+            model = EndpointModel(url, "x")
+            kept = token_log_probabilities(model, texts, run=tmp_path)
+            for text in texts:
+                own = model.answer(text)
+                inside = ~own.encoded.framing & ~np.isnan(own.log_probability)
+                row = texts.index(text)
+                assert kept.log_probability[kept.rows(row)].tolist() == (
+                    own.log_probability[inside].tolist()
+                )
+        assert equal(token_log_probabilities(model, texts, run=tmp_path), kept)
+
+
+def test_nothing_that_is_kept_is_asked_again(tmp_path):
+    texts = made_texts(11, 3, 3)
+    prompts = []
+    with serving(counting(prompts)) as url:
+        model = EndpointModel(url, "one")
+        first = token_log_probabilities(model, [*texts, texts[0]], run=tmp_path)
+        assert sorted(prompts) == sorted(("one", text) for text in texts)
+        again = token_log_probabilities(model, [*texts[::-1], texts[0]], run=tmp_path)
+        assert len(prompts) == len(texts)
+        assert np.array_equal(again.mean()[:-1], first.mean()[:-1][::-1])
+        token_log_probabilities(EndpointModel(url, "longer"), texts, run=tmp_path)
+        assert len(prompts) == 2 * len(texts)
+        token_log_probabilities(model, texts[:5], run=tmp_path)
+        assert len(prompts) == 2 * len(texts) + 5
+        told = []
+        pair_log_probabilities(
+            model, EndpointModel(url, "longer"), texts, run=tmp_path,
+            progress=lambda *x: told.append(x),
+        )  # fmt: skip
+        assert len(prompts) == 2 * len(texts) + 5
+        assert told[-1] == (2 * len(texts), 2 * len(texts))
+    # Nobody is there any more.
+    assert equal(token_log_probabilities(model, [*texts, texts[0]], run=tmp_path), first)
+    # The same name elsewhere may be another model.
+    with serving(counting(prompts)) as other:
+        assert other != url
+        token_log_probabilities(EndpointModel(other, "one"), texts[:2], run=tmp_path)
+    assert prompts[-2:] == [("one", text) for text in sorted(texts[:2], key=_key)]
+    settings = [read_run(place).plan.settings for place in tmp_path.iterdir()]
+    assert {(x["address"], x["model"]) for x in settings} == {
+        (url, "one"), (url, "longer"), (other, "one"),
+    }  # fmt: skip
+
+
+def _key(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_damage_is_asked_for_again(tmp_path):
+    texts, prompts = made_texts(20, 3, 3), []
+    with serving(counting(prompts)) as url:
+        model = EndpointModel(url, "one")
+        first = token_log_probabilities(model, texts, run=tmp_path)
+        before = contents(tmp_path)
+        chunk = next(path for path in before if "answer/c/1" in str(path))
+        (tmp_path / chunk).write_bytes(b"nothing")
+        assert equal(token_log_probabilities(model, texts, run=tmp_path), first)
+        assert contents(tmp_path) == before
+    assert len(prompts) == 20 + 8  # the texts of one task
+
+
+def test_a_server_that_fails_midway_is_asked_for_the_rest_alone(tmp_path, quick):
+    texts, prompts = made_texts(30, 3, 3), []
+
+    def failing(path, asked):
+        return (500, {}, {}) if len(prompts) > 20 else by_letters(path, asked)
+
+    ready = []
+    with serving(lambda *x: counting(prompts, ready[-1])(*x)) as url:
+        model = EndpointModel(url, "one", tries=1)
+        ready.append(failing)
+        with pytest.raises(InputError, match="refuses with status 500"):
+            token_log_probabilities(model, texts, run=tmp_path / "stopped")
+        assert len(prompts) == 21
+        ready.append(by_letters)
+        found = token_log_probabilities(model, texts, run=tmp_path / "stopped")
+        assert len(prompts) == 21 + 30 - 16
+        assert equal(found, token_log_probabilities(model, texts, run=tmp_path / "whole"))
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
+
+
+KEY = "sk-4fD7.secret_word"
+
+
+def test_the_key_is_sent_and_neither_kept_nor_shown(tmp_path, monkeypatch, quick):
+    texts, heard = made_texts(8, 3, 3), []
+    sides = {"members": texts[:4], "nonmembers": texts[4:]}
+    for name, some in sides.items():
+        (tmp_path / f"{name}.txt").write_text("\n".join(some))
+    files = {name: str(tmp_path / f"{name}.txt") for name in sides}
+    monkeypatch.setenv(API_KEY, f" {KEY}\n")
+    with serving(by_letters, heard) as url:
+        asked = LanguageRequest(target=url, model_name="one", **files)
+        found = play(asked, Work(tmp_path / "out" / "run"))
+        assert {x["Authorization"] for x in heard} == {f"Bearer {KEY}"}
+        kept = b"".join(contents(tmp_path / "out").values()) + repr(asked.settled()).encode()
+        shown = found.summary() + str(found.origin) + repr(EndpointModel(url, "one"))
+    assert KEY not in shown
+    assert len(heard) == len(texts)
+    assert KEY.encode() not in kept
+    for ahead, told in (("", r"wrong key \*\*\*: ask"), ("x" * 190, "x{190} wrong key")):
+        refusal = {"error": {"message": f"{ahead} wrong key {KEY}: ask for another"}}
+        with (
+            serving(lambda *_, said=refusal: (401, said, {})) as url,
+            pytest.raises(InputError, match=told) as error,
+        ):
+            EndpointModel(url, "one").answer("a b")
+        assert not any(KEY[:n] in str(error.value) for n in range(4, len(KEY)))
+    monkeypatch.delenv(API_KEY)
+    heard.clear()
+    with serving(by_letters, heard) as url:
+        EndpointModel(url, "one").answer("a b")
+    assert "Authorization" not in heard[0]
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nX-More: 1", "caf\u00e9", "\x07"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key, monkeypatch):
+    monkeypatch.setenv(API_KEY, key)
+    with pytest.raises(InputError, match=f"{API_KEY} must be one word of printable") as error:
+        EndpointModel("http://127.0.0.1:1/v1", "one").answer("a b")
+    assert key not in str(error.value)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "example.org", "[2001:db8::1]", "127.example.org"])
+def test_a_key_is_not_sent_where_others_read_along(host, monkeypatch):
+    def sent(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(endpoints.HTTPConnection, "connect", sent)
+    monkeypatch.setenv(API_KEY, KEY)
+    with pytest.raises(InputError, match=f"the key in {API_KEY} is sent over https, or to this"):
+        EndpointModel(f"http://{host}/v1", "one").answer("a b")
+
+
+@pytest.mark.parametrize("url", ["http://a:b@c/v1", "http://h/v1?key=sesame", "http://h/v1#sesame"])
+def test_an_address_with_a_secret_is_not_shown(url):
+    with pytest.raises(InputError, match=f"a key in the environment variable {API_KEY}") as error:
+        EndpointModel(url, "x")
+    assert url[8:] not in str(error.value)
+    assert "sesame" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
+from privacygauge.language import extraction
 from privacygauge.language.extraction import (
     Suffixes,
     Writing,
@@ -19,8 +20,10 @@ from privacygauge.language.extraction import (
     tries_needed,
     written,
 )
+from privacygauge.language.extraction_answers import kept_edits, kept_written
 from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts
+from tests.runs.sample import contents
 
 TEXTS = made_texts(30, 6, least=5)
 
@@ -231,3 +234,84 @@ def test_what_is_wrong_is_said(wrong, told):
         Writing(**wrong)
     with pytest.raises(InputError, match="chance must be in"):
         tries_needed([0.0], 1.0)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Count passes, by what is asked for; stop in that of the number in `asked["stop"]`."""
+    counts = {"written": 0, "edits": 0, "stop": None}
+
+    def counted(name, call):
+        def called(*given):
+            counts[name] += 1
+            if counts[name] == counts["stop"]:
+                raise KeyboardInterrupt
+            return call(*given)
+
+        return called
+
+    monkeypatch.setattr(extraction, "_asked", counted("written", extraction._asked))
+    monkeypatch.setattr(extraction, "greedy", counted("edits", extraction.greedy))
+    return counts
+
+
+@pytest.mark.torch
+def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, asked):
+    how = Writing(5, 6)
+    texts = [*TEXTS[::-1], TEXTS[3]]
+    [suffixes], _ = suffixes_of(texts, [gpt], how)
+    expected, near = written(gpt, suffixes, how), edits(gpt, suffixes)
+    told = []
+    for run, n_more in ((tmp_path, True), (tmp_path, False), (None, True)):
+        before = dict(asked)
+        found = kept_written(gpt, suffixes, how, run=run, progress=lambda *x: told.append(x))
+        assert found.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
+        assert found.verbatim.tolist() == expected.verbatim.tolist()
+        assert kept_edits(gpt, suffixes, run=run).tolist() == near.tolist()
+        assert all((asked[name] > before[name]) == n_more for name in ("written", "edits"))
+        assert told[-1] == (len(TEXTS), len(TEXTS))
+    # In another order they are the same texts.
+    n_asked = asked["written"]
+    turned = kept_written(gpt, suffixes_of(TEXTS, [gpt], how)[0][0], how, run=tmp_path)
+    assert turned.log_probability.tolist() == found.log_probability[-2::-1].tolist()
+    assert asked["written"] == n_asked
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "change", [{"how": Writing(4, 6)}, {"how": Writing(5, 5)}, {"how": Writing(5, 6, 0.7)},
+               {"how": Writing(5, 6, top_k=3)}, {"seed": 1}, {"texts": TEXTS[1:]}],
+    ids=str,
+)  # fmt: skip
+def test_nothing_that_is_kept_is_taken_for_something_else(gpt, folders, tmp_path, asked, change):
+    from privacygauge.language.model import load_causal
+
+    def found(run, how=Writing(5, 6), seed=0, texts=TEXTS):  # noqa: B008
+        model = load_causal(folders("gpt2", seed=1, tokenizer=byte_pairs(False))) if seed else gpt
+        [suffixes], _ = suffixes_of(texts, [model], how)
+        return kept_written(model, suffixes, how, run=run).log_probability
+
+    found(tmp_path)
+    assert found(tmp_path, **change).tolist() == found(None, **change).tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("way", ["written", "edits"])
+def test_what_was_stopped_goes_on(gpt, tmp_path, asked, way):
+    how = Writing(5, 6)
+    [suffixes], _ = suffixes_of(made_texts(90, 7, least=5), [gpt], how)
+
+    def call(place):
+        if way == "edits":
+            return kept_edits(gpt, suffixes, run=tmp_path / place)
+        return kept_written(gpt, suffixes, how, run=tmp_path / place).log_probability
+
+    whole = call("whole")
+    n_whole, asked[way] = asked[way], 0
+    asked["stop"] = n_whole
+    with pytest.raises(KeyboardInterrupt):
+        call("part")
+    asked[way], asked["stop"] = 0, None
+    assert call("part").tolist() == whole.tolist()
+    assert 0 < asked[way] < n_whole
+    assert contents(tmp_path / "part") == contents(tmp_path / "whole")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from privacygauge.audits.asking import Request, Role, asks, option
 
 if TYPE_CHECKING:
+    from privacygauge.audits.work import Work
     from privacygauge.language.precision import Precision
+    from privacygauge.runs.store import Run
+
+ANSWERS = "answers"
+"""Folder inside of a run that keeps what the models answered."""
 
 
 def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
@@ -87,3 +93,36 @@ class ModelsRequest(Request):
     def computed_in(self) -> Precision:
         """What models compute in."""
         return cast("Precision", self.precision)
+
+
+def run_opened(
+    command: str, asked: Request, work: Work, settings: Mapping[str, Any]
+) -> Iterator[Run]:
+    """Yield the run, where one is kept: what was asked; the answers lie in folders of their own.
+
+    With it, `privacygauge resume`, `report` and `runs` treat the audit as they treat any other.
+    """
+    from privacygauge.core.versions import own_version
+    from privacygauge.runs.plan import ArraySpec, Plan
+    from privacygauge.runs.store import open_run
+
+    if work.run is None:
+        return
+    plan = Plan(
+        name=command.replace(" ", "_"),
+        seed=asked.seed,
+        n_units=1,
+        unit="audit",
+        units_a_task=1,
+        arrays={"samples": ArraySpec(("audit",), (1,), "int64")},
+        settings={**settings, "privacygauge": own_version()},
+    )
+    yield open_run(work.run, plan, invocation=work.invocation(command, asked))
+
+
+def run_closed(opened: Iterable[Run], n_samples: int) -> None:
+    """Note in the runs that were opened that the audit of so many samples has ended."""
+    import numpy as np
+
+    for run in opened:
+        run.write(run.plan.tasks[0], {"samples": np.array([n_samples])})

@@ -16,6 +16,8 @@ from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import first_unit, read_texts
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
+from privacygauge.language.overlap import plain_texts
+from privacygauge.language.sides import Side
 from privacygauge.language.store import answers_of, distinct, energies_from
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import windowed
@@ -23,6 +25,9 @@ from privacygauge.runs.execute import Progress
 
 RECALL = "recall"
 """The log-likelihood after non-members over that without them (Xie et al. 2024)."""
+
+# A threshold from fewer texts of a population says nothing.
+_FEWEST = 2
 
 
 def conditional_log_probabilities(
@@ -92,6 +97,74 @@ def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -
             taken.append(other)
             room -= size
     return tuple(taken)
+
+
+def prefix_apart(
+    model: CausalModel, sides: Sequence[Side], n: int, rng: np.random.Generator
+) -> tuple[Side, tuple[str, ...]]:
+    """Return the population without the people behind a prefix, and the texts of the prefix.
+
+    Parameters
+    ----------
+    model : CausalModel
+        The target.
+    sides : sequence of Side
+        Members, non-members and population.
+    n : int
+        The most texts of the prefix, at least 1; fewer where they leave too little room for the
+        longest text of all.
+    rng : numpy.random.Generator
+        Draws them among the texts of people who are not judged.
+
+    Returns
+    -------
+    population : Side
+        What is left of it: none of a person with a text in the prefix, which would be compared
+        with itself.
+    prefix : tuple of str
+        None of them a judged text, but for case and white space.
+
+    Raises
+    ------
+    InputError
+        If there is no population, nothing fits, or too little of the population is left.
+    """
+    if n < 1:
+        raise InputError(f"recall must be at least 1 text, got {n}")
+    if len(sides) < 3:
+        raise InputError(
+            "recall needs a population, whose texts stand before the judged ones: give texts that "
+            "are not judged"
+        )
+    population, judged = sides[2], sides[:2]
+    texts, people = _plain_and_people(population)
+    known = [
+        set[str]().union(*parts) for parts in zip(*map(_plain_and_people, judged), strict=True)
+    ]
+    order = rng.permutation(len(population)).tolist()
+    free = [row for row in order if texts[row] not in known[0] and people[row] not in known[1]]
+    every = [text for side in sides for text in side.records.text]
+    prefix = prefix_of(model, every, [population.records.text[row] for row in free])[:n]
+    if not prefix:
+        raise InputError(
+            f"recall needs room for a text of the population before each text, and the model reads "
+            f"{model.limit:,} tokens: leave out longer texts, or give shorter ones of the "
+            "population, of people who are not judged"
+        )
+    taken = set(plain_texts(prefix))
+    theirs = {name for name, text in zip(people, texts, strict=True) if text in taken}
+    left = [row for row, name in enumerate(people) if name not in theirs]
+    if len(left) < _FEWEST:
+        raise InputError(
+            f"the population must have at least {_FEWEST} texts beside those of people in the "
+            f"prefix of recall, got {len(left)}: give more of them"
+        )
+    return population.rows(np.array(left)), prefix
+
+
+def _plain_and_people(side: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the texts of a side as they are compared, and whose they are."""
+    return plain_texts(side.records.text), side.records.group or side.sample
 
 
 def recall_signal(target: Energies, conditional: Energies) -> Floats:

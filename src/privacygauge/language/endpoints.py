@@ -1,33 +1,34 @@
 """Models behind a server that speaks the completions format of OpenAI and gives log-probabilities.
 
 Such a server, vLLM for one, is sent every text as a prompt with ``echo`` and ``logprobs``, and
-answers how likely each of the text's own tokens was.
+answers how likely each of the text's own tokens was. Nothing says which weights it computes with:
+what it answered is kept by its address and the model's name there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
+import os
 import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from urllib.parse import urlsplit
+from ipaddress import ip_address
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.language.batches import causal_scored
-from privacygauge.language.energies import Energies
-from privacygauge.language.masks import Unit
+from privacygauge.language.energies import ROUNDING
 from privacygauge.language.model import Model, Source
 from privacygauge.language.tokenizer import Encoded
-from privacygauge.language.tokens import tokens_of
-from privacygauge.runs.execute import Progress
+
+API_KEY = "PRIVACYGAUGE_API_KEY"
+"""The environment variable with the key that servers are sent."""
 
 _LARGEST_ANSWER = 1 << 26
 _WAIT = 0.5
@@ -54,8 +55,11 @@ class EndpointModel:
         except ValueError:
             usable = False
         if not usable or parts.username or parts.query or parts.fragment:
+            # What stands there may be a key.
+            got = "" if set(self.url) & set("@?#") else f", got {self.url!r}"
             raise InputError(
-                f"the address of a server must be like http://127.0.0.1:8000/v1, got {self.url!r}"
+                "the address of a server must be like http://127.0.0.1:8000/v1, a key in the "
+                f"environment variable {API_KEY}{got}"
             )
         if not self.name:
             raise InputError("a model behind a server needs the name that it has there")
@@ -84,7 +88,7 @@ class EndpointModel:
         said = self._asked(json.dumps(asked).encode())
         try:
             return answer_of(said, text)
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"the server at {self.url} gives no log-probabilities of a prompt's tokens: it "
                 "must take echo and logprobs for /completions, as vLLM does"
@@ -114,11 +118,46 @@ class EndpointModel:
         connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
         try:
             path = f"{parts.path.rstrip('/')}/completions"
-            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            connection.request("POST", path, body, _headers(parts))
             answer = connection.getresponse()
             return answer.status, answer.read(_LARGEST_ANSWER)
         finally:
             connection.close()
+
+
+def _headers(parts: SplitResult) -> dict[str, str]:
+    """Return what is said beside a question; with the key, where nobody can read it on its way."""
+    said = {"Content-Type": "application/json"}
+    key = _key()
+    if not key:
+        return said
+    if parts.scheme != "https" and not _is_here(str(parts.hostname)):
+        raise InputError(
+            f"the key in {API_KEY} is sent over https, or to this machine, got the address of "
+            f"{parts.hostname} with http: use https, or unset the variable"
+        )
+    return {**said, "Authorization": f"Bearer {key}"}
+
+
+def _key() -> str:
+    """Return the key, which is read where it is sent, so that nothing keeps or shows it."""
+    key = os.environ.get(API_KEY, "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
+    return key
+
+
+def _hidden(told: str) -> str:
+    """Return what a server said, without the key."""
+    key = _key()
+    return told.replace(key, "***") if key else told
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 AnyModel = Model | EndpointModel
@@ -140,7 +179,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
 
     Raises
     ------
-    KeyError, IndexError, TypeError, AttributeError, ValueError
+    LookupError, TypeError, AttributeError, ValueError, OverflowError
         If it is not one.
     """
     choices = said["choices"]
@@ -154,8 +193,10 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
     names = names[:n]
     n = len(names)
     logs = np.array([np.nan if x is None else float(x) for x in found["token_logprobs"][:n]])
-    if not n or np.isnan(logs[1:]).any():
+    if not n or not (logs[int(np.isnan(logs[0])) :] <= ROUNDING).all() or np.isinf(logs).any():
         raise ValueError("the tokens of the prompt have no log-probabilities")
+    if n > most_tokens(text):
+        raise ValueError("there are more tokens than bytes")
     # What stands before the text, such as <s>, is the frame.
     front, spans = 0, _spelt(names, text)
     if spans is None:
@@ -200,73 +241,9 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     return spans if at == len(text) or skipped else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Answered:
-    """The answers of a server in the place of a tokenizer."""
-
-    answers: Mapping[str, Answer]
-    unknown_id: int | None = None
-
-    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
-        return [self.answers[text].encoded for text in texts]
-
-
-def endpoint_energies(
-    models: Sequence[EndpointModel],
-    texts: Sequence[str],
-    unit: Unit,
-    progress: Progress | None = None,
-) -> list[Energies]:
-    """Return the energies of texts under one or two models behind servers.
-
-    Parameters
-    ----------
-    models : sequence of EndpointModel
-    texts : sequence of str
-        A text that occurs twice is asked about once.
-    unit : "token" or "word"
-        Words are taken where the models' tokens differ.
-    progress : callable, optional
-        Called with the texts done and their total, once a model.
-
-    Raises
-    ------
-    InputError
-        As in `EndpointModel.answer` and `tokens_of`.
-    """
-    once = list(dict.fromkeys(texts))
-    told: list[dict[str, Answer]] = [{} for _ in models]
-    for number, model in enumerate(models):
-        for done, text in enumerate(once):
-            if progress is not None:
-                progress(number * len(once) + done, len(models) * len(once))
-            told[number][text] = model.answer(text)
-    if progress is not None:
-        progress(len(models) * len(once), len(models) * len(once))
-    tokens, unit = tokens_of(
-        texts, [_Answered(answers) for answers in told], [sys.maxsize] * len(models), unit
-    )
-    logs = [np.concatenate([answers[text].log_probability for text in texts]) for answers in told]
-    # Of a text's first token nothing is known, where no other stands before it.
-    first = int(any(np.isnan(x[its.units >= 0]).any() for x, its in zip(logs, tokens, strict=True)))
-    found = []
-    for its, said in zip(tokens, logs, strict=True):
-        scored = causal_scored(its, first)
-        row = np.repeat(np.arange(len(its)), np.diff(scored.starts))
-        found.append(
-            Energies(
-                said[its.starts[row] + scored.position],
-                row,
-                scored.copy,
-                scored.unit,
-                scored.position,
-                its.n_units,
-                its.n_truncated,
-                its.n_unknown,
-                unit,
-            )
-        )
-    return found
+def most_tokens(text: str) -> int:
+    """Return the most tokens of a text: one a byte, and one before them all."""
+    return 1 + len(text.encode())
 
 
 def _object(content: bytes) -> Mapping[str, object]:
@@ -282,4 +259,6 @@ def _reason(content: bytes) -> str:
     said = _object(content)
     inner = said.get("error", said)
     message = inner.get("message") if isinstance(inner, dict) else inner
-    return (str(message or "").strip().splitlines() or ["it does not say why"])[0][:200]
+    # Some servers say which key they were sent.
+    told = _hidden(str(message or "").strip())
+    return (told.splitlines() or ["it does not say why"])[0][:200]

@@ -12,8 +12,8 @@ from privacygauge.core.checks import Floats, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
 
-# A difference of two float32 numbers of this kind may come out a little above 0.
-_ROUNDING = 1e-3
+ROUNDING = 1e-3
+"""A log-probability, a difference of two float32 numbers, may come out so much above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Energies:
 
     def __post_init__(self) -> None:
         log_probability = np.asarray(self.log_probability, np.float64)
-        if not (np.isfinite(log_probability) & (log_probability <= _ROUNDING)).all():
+        if not (np.isfinite(log_probability) & (log_probability <= ROUNDING)).all():
             raise InputError(
                 "log_probability must be finite and at most 0: load the model with precision "
                 "float32, or check its weights"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -17,12 +18,11 @@ from privacygauge.language.extraction import (
     LEAST,
     Writing,
     Written,
-    edits,
     long_enough,
     suffixes_of,
     tries_needed,
-    written,
 )
+from privacygauge.language.extraction_answers import kept_edits, kept_written
 from privacygauge.language.identifiers import KINDS, Span, identifiers
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel
@@ -30,6 +30,7 @@ from privacygauge.language.patients import whole_patients
 from privacygauge.language.scores import text_scores
 from privacygauge.language.sides import Side
 from privacygauge.language.sizes import even_sizes
+from privacygauge.language.store import share_of
 from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 
@@ -272,6 +273,8 @@ def extracted(
     judged: Judged,
     how: Writing,
     asked: Tries,
+    *,
+    run: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Extracted:
     """Return what can be extracted of texts from a target and from a reference.
@@ -284,21 +287,26 @@ def extracted(
     how : Writing
     asked : Tries
         With `edits` the models are made to write, which takes far longer.
+    run : str or pathlib.Path, optional
+        A folder that keeps what the models answered, of these and of other texts: what was killed
+        goes on there. By default nothing is kept.
     progress : callable, optional
         Called with the texts done and their total, model by model.
     """
     models = [target] if reference is None else [target, reference]
     suffixes, unit = suffixes_of(judged.text, models, how)
-    n = len(judged.text)
-    told = [
-        None if progress is None else _later(progress, k * n, n * len(models))
-        for k in range(len(models))
-    ]
+    pairs = list(zip(models, suffixes, strict=True))
+    n = len(pairs) * (2 if asked.edits else 1)
     answers = [
-        written(model, its, how, one)
-        for model, its, one in zip(models, suffixes, told, strict=True)
+        kept_written(*pair, how, run=run, progress=share_of(progress, k, n))
+        for k, pair in enumerate(pairs)
     ]
-    near = [edits(*pair) if asked.edits else None for pair in zip(models, suffixes, strict=True)]
+    near: list[Ints | None] = [None] * len(pairs)
+    if asked.edits:
+        near = [
+            kept_edits(*pair, run=run, progress=share_of(progress, k, n))
+            for k, pair in enumerate(pairs, start=len(pairs))
+        ]
     encoded = target.tokenizer.encoded(judged.text)
     ends = zip(encoded, suffixes[0].start, suffixes[0].tokens.lengths, strict=True)
     return Extracted(
@@ -311,7 +319,3 @@ def extracted(
         *(answers[0], answers[1] if len(models) > 1 else None),
         *(near[0], near[1] if len(models) > 1 else None),
     )
-
-
-def _later(progress: Progress, before: int, n_all: int) -> Progress:
-    return lambda n_done, _: progress(before + n_done, n_all)

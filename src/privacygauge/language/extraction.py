@@ -6,9 +6,10 @@ model then writes the suffix follows from a single pass over the whole text, wit
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel
 from privacygauge.language.store import budget_of, distinct
 from privacygauge.language.tokens import Tokens, tokens_of
-from privacygauge.runs.execute import Progress
 
 LEAST = 8
 """The fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
@@ -73,6 +73,17 @@ class Suffixes:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def rows(self, texts: Ints) -> Suffixes:
+        """Return some of the texts, in the order asked for."""
+        parts = (self.start[texts], self.n_prefix[texts], self.n_suffix[texts])
+        return Suffixes(self.tokens.rows(texts), *parts)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The checksum of texts and tokens, and of where they are cut."""
+        cut = np.ascontiguousarray(self.start, "<i8")
+        return hashlib.sha256(self.tokens.sha256.encode() + cut.tobytes()).hexdigest()
+
     def of(self, text: int) -> tuple[Ints, Ints]:
         """Return the ids before the suffix of a text, and those of the suffix."""
         ids, _ = self.tokens.of(text)
@@ -123,9 +134,7 @@ def suffixes_of(
     return [_cut(tokens, how) for tokens in found], unit
 
 
-def written(
-    model: CausalModel, suffixes: Suffixes, how: Writing, progress: Progress | None = None
-) -> Written:
+def written(model: CausalModel, suffixes: Suffixes, how: Writing) -> Written:
     """Return how likely a model writes each suffix after its prefix, from one pass.
 
     Parameters
@@ -135,8 +144,6 @@ def written(
         In the tokens of this model.
     how : Writing
         How tokens are sampled.
-    progress : callable, optional
-        Called with the texts done and their total.
 
     Returns
     -------
@@ -158,15 +165,11 @@ def written(
     scored = Scored(starts, np.zeros_like(rows), position, position, np.ones(len(once), np.int64))
     logs: list[Floats] = []
     best: list[Bools] = []
-    done = 0
     for group in groups(once, scored, range(len(once)), budget_of(model)):
         batch = batch_of(once, scored, group, pad_id=model.tokenizer.pad_id, mask_id=None)
         one_log, one_best = _asked(model, batch, how)
         logs.append(one_log)
         best.append(one_best)
-        done += len(group)
-        if progress is not None:
-            progress(done, len(once))
     log = np.concatenate(logs)
     if np.isnan(log).any():
         raise InputError("the model gives no probability to a token: check its weights")

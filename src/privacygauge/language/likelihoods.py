@@ -10,11 +10,12 @@ from typing import Any
 
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Scored, causal_scored, masked_scored
-from privacygauge.language.endpoints import AnyModel, EndpointModel, endpoint_energies
+from privacygauge.language.endpoint_answers import endpoint_energies
+from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
-from privacygauge.language.store import answers_of, distinct, energies_from
+from privacygauge.language.store import answers_of, distinct, energies_from, share_of
 from privacygauge.language.tokens import Tokens, tokens_of
 from privacygauge.language.windows import Windowed, windowed
 from privacygauge.runs.execute import Progress
@@ -132,7 +133,15 @@ def _asked(
     plan = plan or MaskPlan()
     behind = [model for model in models if isinstance(model, EndpointModel)]
     if behind:
-        return endpoint_energies(behind, texts, plan.unit, progress)
+        return endpoint_energies(
+            behind,
+            texts,
+            plan.unit,
+            run=run,
+            n_jobs=n_jobs,
+            progress=progress,
+            invocation=invocation,
+        )
     here = [model for model in models if not isinstance(model, EndpointModel)]
     tokens, unit = read_texts(here, texts, plan.unit)
     made = []
@@ -149,7 +158,7 @@ def _asked(
             seed=plan.seed,
             run=run,
             n_jobs=n_jobs,
-            progress=_share_of(progress, number, len(here)),
+            progress=share_of(progress, number, len(here)),
             invocation=invocation,
         )
         made.append(energies_from(answers, windows, once, scored, which, unit))
@@ -200,17 +209,6 @@ def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
             for model, its in zip(models, tokens, strict=True)
         )
     )
-
-
-def _share_of(progress: Progress | None, number: int, n_models: int) -> Progress | None:
-    """Return a callback for one of several models, that counts the texts of all of them."""
-    if progress is None:
-        return None
-
-    def told(n_done: int, n_all: int) -> None:
-        progress(number * n_all + n_done, n_models * n_all)
-
-    return told
 
 
 def _notes(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 from privacygauge.language.overlap import plain_texts
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike, as_texts
-from privacygauge.language.texts import Texts
+from privacygauge.language.texts import Texts, picked
 
 SIDES = ("member", "nonmember", "population")
 """What a side is called in ids and in messages."""
@@ -31,6 +32,18 @@ class Side:
         """(n,) Ids: those given, or the side and the row."""
         given = self.records.sample
         return given or tuple(f"{self.name}-{row}" for row in range(len(self)))
+
+    def rows(self, rows: Ints) -> Side:
+        """Return some of the texts, known as before."""
+        group = self.records.group
+        return Side(
+            self.name,
+            TextRecords(
+                picked(self.records.text, rows),
+                picked(self.sample, rows),
+                None if group is None else picked(group, rows),
+            ),
+        )
 
 
 def sides_of(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.versions import own_version, versions
@@ -23,7 +23,7 @@ from privacygauge.language.masks import Unit
 from privacygauge.language.model import Floats32, Model
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import Windowed, whole
-from privacygauge.runs.execute import Progress, complete
+from privacygauge.runs.execute import Progress, Work, complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run
@@ -94,6 +94,22 @@ def budget_of(model: Model) -> int:
     return min(budget, _MOST_LOGITS // int(model.module.config.vocab_size))
 
 
+def texts_a_task(model: Model, n: int) -> int:
+    """Return how many of n texts are asked about and written together."""
+    return min(_TEXTS_A_TASK[_kind(model)], n)
+
+
+def model_settings(model: Model) -> dict[str, Any]:
+    """Return what the answers of a model depend on beside what it is asked, as JSON values."""
+    return {
+        "weights": model.source.weights,
+        "tokenizer": model.tokenizer.sha256,
+        "precision": model.source.precision,
+        "device": _kind(model),
+        "versions": {"privacygauge": own_version(), **versions("torch", "transformers")},
+    }
+
+
 def answers_of(
     model: Model,
     tokens: Tokens,
@@ -133,28 +149,59 @@ def answers_of(
         seed=seed,
         unit="text",
         n_units=len(tokens),
-        units_a_task=min(_TEXTS_A_TASK[_kind(model)], len(tokens)),
+        units_a_task=texts_a_task(model, len(tokens)),
         arrays={
             name: ArraySpec(("text", "scored"), (len(tokens), scored.width), "float32")
             for name in model.answers
         },
         settings={
             **settings,
-            "weights": model.source.weights,
-            "tokenizer": model.tokenizer.sha256,
+            **model_settings(model),
             "texts": tokens.sha256,
-            "precision": model.source.precision,
-            "device": _kind(model),
-            "versions": {"privacygauge": own_version(), **versions("torch", "transformers")},
         },
     )
-    sizes = np.diff(scored.starts)
-    filled = np.arange(scored.width) < sizes[:, None]
+    work = Asking(model, tokens, scored)
+    rows = computed(plan, work, run=run, n_jobs=n_jobs, progress=progress, invocation=invocation)
+    filled = np.arange(scored.width) < np.diff(scored.starts)[:, None]
+    return {name: values[filled] for name, values in rows.items()}
+
+
+def computed(
+    plan: Plan,
+    work: Work,
+    *,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a plan, computing only what is not stored.
+
+    Parameters
+    ----------
+    plan : Plan
+        Names a folder inside of `run`.
+    work : callable
+        Computes a task of it.
+    run, n_jobs, progress, invocation
+        As in `answers_of`.
+    """
     with kept_or_scratch(run) as folder:
         place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
         opened = open_run(place, plan, invocation=invocation)
-        complete(opened, Asking(model, tokens, scored), n_jobs=n_jobs, progress=progress)
-        return {name: opened.array(name)[:][filled] for name in model.answers}
+        complete(opened, work, n_jobs=n_jobs, progress=progress)
+        return {name: opened.array(name)[:] for name in plan.arrays}
+
+
+def share_of(progress: Progress | None, number: int, n: int) -> Progress | None:
+    """Return a callback for one of n equal parts of the work, that counts all of them."""
+    if progress is None:
+        return None
+
+    def told(n_done: int, n_all: int) -> None:
+        progress(number * n_all + n_done, n * n_all)
+
+    return told
 
 
 def distinct(tokens: Tokens) -> tuple[Ints, Ints]:

@@ -13,6 +13,12 @@ import numpy as np
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.language.conditional import (
+    RECALL,
+    conditional_log_probabilities,
+    prefix_apart,
+    recall_signal,
+)
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import (
@@ -24,8 +30,8 @@ from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
-from privacygauge.language.text_files import TextRecords, TextRecordsLike
-from privacygauge.language.texts import numbered, picked
+from privacygauge.language.text_files import TextRecordsLike
+from privacygauge.language.texts import numbered
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress
@@ -53,6 +59,7 @@ class _Answer:
     target: Energies
     reference: Energies | None
     notes: tuple[str, ...]
+    after: Energies | None = None
 
 
 def text_energies(
@@ -62,6 +69,7 @@ def text_energies(
     *,
     plan: MaskPlan | None = None,
     form: Form = "mean",
+    recall: int | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -80,6 +88,9 @@ def text_energies(
     plan, form, run, n_jobs, progress, invocation
         As in `audit_masked`. A causal model takes the plan's unit, and its seed for the learned
         attack.
+    recall : int, optional
+        The most texts of the population that a causal target reads before each text once more, for
+        the signal ``recall``; see `prefix_apart`.
     before : callable, optional
         Called when texts and tokens are checked, before a model is asked.
 
@@ -101,7 +112,11 @@ def text_energies(
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
     short = [_too_short(models, part, plan) for part in parts]
-    parts = [_without(part, rows) for part, rows in zip(parts, short, strict=True)]
+    parts = [
+        part.rows(np.delete(np.arange(len(part)), rows))
+        for part, rows in zip(parts, short, strict=True)
+    ]
+    parts, prefix, apart = _prefixed(target, parts, recall, plan.seed)
     if isinstance(target, EndpointModel) and reference is not None:
         # Their tokens are known only when they have answered, and one side's may be alike.
         plan = replace(plan, unit="word")
@@ -112,6 +127,7 @@ def text_energies(
         _asked(
             models,
             part,
+            prefix,
             # What a causal model answers depends on no seed.
             plan=asked if isinstance(target, MaskedModel) else replace(asked, seed=0),
             run=run,
@@ -119,7 +135,9 @@ def text_energies(
             progress=told,
             invocation=invocation,
         )
-        for part, told in zip(parts, _shares(progress, parts, len(models)), strict=True)
+        for part, told in zip(
+            parts, _shares(progress, parts, len(models) + bool(prefix)), strict=True
+        )
     ]
     further, notes = _further(target, parts, answers, plan.seed)
     found = _joined(parts, answers, form, further)
@@ -131,7 +149,28 @@ def text_energies(
     ]
     alone = (NO_REFERENCE,) if reference is None else ()
     return replace(
-        found, notes=(*alone, *found.notes, *left_out, *changed, *notes, *_notes(parts, answers))
+        found,
+        notes=(*alone, *found.notes, *left_out, *apart, *changed, *notes, *_notes(parts, answers)),
+    )
+
+
+def _prefixed(
+    target: AnyModel, parts: list[Side], recall: int | None, seed: int
+) -> tuple[list[Side], tuple[str, ...], tuple[str, ...]]:
+    """Return the sides without the people of a prefix, the prefix, and what is to be said of it."""
+    if recall is None:
+        return parts, (), ()
+    if not isinstance(target, CausalModel):
+        raise InputError("recall needs a causal model of this machine: it reads texts once more")
+    drawn = seeds.stream(seed, "language", "recall")
+    left, prefix = prefix_apart(target, parts, recall, drawn)
+    return (
+        [*parts[:2], left],
+        prefix,
+        (
+            f"For recall the target read each text once more, after {len(prefix)} of the "
+            f"population; {len(parts[2]) - len(left)} text(s) of these people were left out there.",
+        ),
     )
 
 
@@ -152,22 +191,6 @@ def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
     )
     rows = np.flatnonzero(n_units < (2 if alone else 1))
     return rows if len(texts) - len(rows) >= _FEWEST else rows[:0]
-
-
-def _without(part: Side, rows: Ints) -> Side:
-    """Return a side without some of its texts, the others known as before."""
-    if not len(rows):
-        return part
-    kept = np.delete(np.arange(len(part)), rows)
-    group = part.records.group
-    return Side(
-        part.name,
-        TextRecords(
-            picked(part.records.text, kept),
-            picked(part.sample, kept),
-            None if group is None else picked(group, kept),
-        ),
-    )
 
 
 def _shared_plan(models: Sequence[AnyModel], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
@@ -193,6 +216,7 @@ def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
 def _asked(
     models: Sequence[AnyModel],
     part: Side,
+    prefix: tuple[str, ...],
     plan: MaskPlan,
     run: str | Path | None,
     n_jobs: int | None,
@@ -200,6 +224,22 @@ def _asked(
     invocation: Mapping[str, Any] | None,
 ) -> _Answer:
     texts = part.records.text
+    if prefix:
+        first, second = _in_turn(progress, len(models))
+        found = _asked(models, part, (), plan, run, n_jobs, first, invocation)
+        target, *reference = (model for model in models if isinstance(model, CausalModel))
+        after = conditional_log_probabilities(
+            target,
+            texts,
+            prefix,
+            reference=reference[0] if reference else None,
+            plan=plan,
+            run=run,
+            n_jobs=n_jobs,
+            progress=second,
+            invocation=invocation,
+        )
+        return replace(found, after=after)
     if len(models) == 1:
         alone = token_log_probabilities(
             models[0],
@@ -241,6 +281,11 @@ def _further(
         0 if isinstance(target, EndpointModel) else target.tokenizer.n_tokens,
         seeds.stream(seed, "language", "learned attack"),
     )
+    after = [
+        recall_signal(answer.target, answer.after) for answer in answers if answer.after is not None
+    ]
+    if after:
+        found = {**found, RECALL: np.concatenate(after)}
     return found, tuple(f"The attack {x.name} was not played: it {x.reason}." for x in skipped)
 
 
@@ -298,6 +343,16 @@ def _shares(
         n_here = n_models * len(part)
         yield None if progress is None else _told(progress, done, n_here, n_all)
         done += n_here
+
+
+def _in_turn(progress: Progress | None, n: int) -> tuple[Progress | None, Progress | None]:
+    """Return callbacks for n models, and for one that is asked after them."""
+    if progress is None:
+        return None, None
+    return (
+        lambda n_done, n_all: progress(n_done, n_all + n_all // n),
+        lambda n_done, n_all: progress(n * n_all + n_done, (n + 1) * n_all),
+    )
 
 
 def _told(progress: Progress, before: int, n_here: int, n_all: int) -> Progress:

@@ -11,6 +11,8 @@ from privacygauge.language.tokens import checked_keys
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """The tokens that are not a text, in the order of their ids."""
+ENDS = ("<s>", "</s>")
+"""The same of a causal model: what stands before every text, and behind it."""
 
 _UNKNOWN = "[UNK]"
 # As many letters as the usual trainers keep: the rest is read as unknown.
@@ -73,6 +75,58 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
         mask_token="[MASK]",
         model_max_length=limit,
     )
+
+
+def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
+    """Return a tokenizer of byte pairs whose vocabulary comes from `texts` alone.
+
+    Parameters
+    ----------
+    texts, vocabulary, limit
+        As in `trained_word_pieces`.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerFast
+        The same for the same texts, in any process. It holds every byte, so that no text is
+        unknown to it, and a text's first token has one to its left.
+
+    Raises
+    ------
+    InputError
+        If the bytes do not fit into the vocabulary.
+
+    Notes
+    -----
+    Radford et al. (2019), section 2.2: pairs are joined inside of words, which are stretches of
+    letters, of digits or of other signs, each with the blank before it.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    fast: Any = PreTrainedTokenizerFast
+    checked_keys(texts)
+    first = [*ENDS, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    if len(first) > vocabulary:
+        raise InputError(
+            f"vocabulary must be at least {len(first)} for the bytes that a causal model reads, "
+            f"got {vocabulary}"
+        )
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=list(ENDS),
+        initial_alphabet=first[len(ENDS) :],
+        show_progress=False,
+    )
+    made.train_from_iterator(texts, trainer)
+    front, behind = ENDS
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{front} $A {behind}", special_tokens=[(name, i) for i, name in enumerate(ENDS)]
+    )
+    made.decoder = decoders.ByteLevel()
+    return fast(tokenizer_object=made, bos_token=front, eos_token=behind, model_max_length=limit)
 
 
 def _empty(model: Any) -> Any:

@@ -1,23 +1,30 @@
-"""Trains masked language models: a small reference of one's own, and a target for a test."""
+"""Trains language models: a small reference of one's own, and a target for a test."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygauge.core.seeds import non_negative, stream
+from privacygauge.core.seeds import non_negative
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
-from privacygauge.language.loading import checked_folder, most_tokens, read_module, weights_sha256
+from privacygauge.language.first_weights import Shape, check_context
+from privacygauge.language.kinds import Kind, model_kind
+from privacygauge.language.loading import (
+    checked_folder,
+    most_tokens,
+    read_module,
+    settings_of,
+    weights_sha256,
+)
 from privacygauge.language.model import check_vocabulary
 from privacygauge.language.precision import Precision
 from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
-from privacygauge.language.tokenizer_training import trained_word_pieces
 from privacygauge.language.tokens import Tokens, tokens_of
 from privacygauge.language.training_kept import (
     DONE,
@@ -28,6 +35,7 @@ from privacygauge.language.training_kept import (
 )
 from privacygauge.language.training_steps import (
     Course,
+    Learner,
     Vocabulary,
     learn_epoch,
     learner_of,
@@ -36,10 +44,10 @@ from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.threads import one_thread
 
-LIMIT = 128
-"""The most tokens that a model made here reads, its frame included."""
-
-_TOKENS_A_HEAD = 64
+_READ_AS: Mapping[Kind, str] = {
+    "masked": "AutoModelForMaskedLM",
+    "causal": "AutoModelForCausalLM",
+}
 
 
 @dataclass(frozen=True)
@@ -71,9 +79,11 @@ def train_reference(
     texts: Sequence[str],
     out: str | Path,
     *,
+    kind: Kind = "masked",
     layers: int = 2,
     hidden: int = 128,
     vocabulary: int = 4096,
+    context: int = 128,
     epochs: int = 40,
     batch: int = 32,
     rate: float = 1e-3,
@@ -82,7 +92,7 @@ def train_reference(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Return a small BERT trained from scratch on `texts` alone, tokenizer included.
+    """Return a small BERT or GPT-2 trained from scratch on `texts` alone, tokenizer included.
 
     Parameters
     ----------
@@ -91,10 +101,14 @@ def train_reference(
     out : str or pathlib.Path
         A folder that is empty or does not exist; or one where the same training was stopped,
         which goes on from its last whole epoch.
+    kind : "masked" or "causal"
+        A BERT with word pieces in lower case, or a GPT-2 with pieces of bytes.
     layers, hidden : int
         Its size; 64 numbers a head of attention, one head for less.
     vocabulary : int
         The most tokens.
+    context : int
+        The most tokens that it reads at once, at least 4; longer texts are cut off.
     epochs, batch : int
         How often every text is seen, and texts in a step.
     rate : float
@@ -120,37 +134,22 @@ def train_reference(
 
     Notes
     -----
-    The objective of Devlin et al. (2019), section 3.1: 15% of the tokens are predicted, 80% of
-    them hidden, 10% replaced. Adam with decoupled weight decay 0.01 (Loshchilov & Hutter 2019),
-    gradients of length 1 at most, the learning rate up for 6% of the steps and down to 0. No
-    dropout. One thread, so that sums do not depend on the machine's load.
+    The objective of a masked model is that of Devlin et al. (2019), section 3.1: 15% of the tokens
+    are predicted, 80% of them hidden, 10% replaced. A causal one predicts every token from those
+    to its left (Radford et al. 2019, section 2). Adam with decoupled weight decay 0.01 (Loshchilov
+    & Hutter 2019), gradients of length 1 at most, the learning rate up for 6% of the steps and
+    down to 0. No dropout. One thread, so that sums do not depend on the machine's load.
     """
     course = _course(epochs, batch, rate, seed, precision, device)
-    heads = _heads(layers, hidden)
-    tokenizer = trained_word_pieces(texts, vocabulary, LIMIT)
-    size = {"layers": layers, "hidden": hidden, "vocabulary": vocabulary, "start": "none"}
-
-    def begin() -> Any:
-        import torch
-        from transformers import BertConfig, BertForMaskedLM
-
-        config = BertConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=hidden,
-            num_hidden_layers=layers,
-            num_attention_heads=heads,
-            intermediate_size=4 * hidden,
-            max_position_embeddings=LIMIT,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-        with torch.random.fork_rng(devices=[]):
-            first = stream(course.seed, "language training", "weights")
-            torch.default_generator.manual_seed(int(first.integers(2**63)))
-            return BertForMaskedLM(config)
-
-    return _trained(texts, Path(out), begin, tokenizer, size, course, progress)
+    shape = Shape(kind, layers, hidden, vocabulary, context)
+    tokenizer = shape.tokenizer(texts)
+    start = _Start(
+        kind,
+        tokenizer,
+        lambda: shape.module(tokenizer, course.seed),
+        {"layers": layers, "hidden": hidden, "vocabulary": vocabulary, "start": "none"},
+    )
+    return _trained(start, texts, Path(out), course, progress)
 
 
 def train_further(
@@ -158,6 +157,7 @@ def train_further(
     texts: Sequence[str],
     out: str | Path,
     *,
+    context: int | None = None,
     epochs: int = 3,
     batch: int = 32,
     rate: float = 5e-5,
@@ -166,14 +166,16 @@ def train_further(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Return a masked language model trained further on `texts`, with the tokenizer it has.
+    """Return a language model trained further on `texts`, with the tokenizer it has.
 
     Parameters
     ----------
     path : str or pathlib.Path
-        The folder of the model to begin with, which is left as it is.
+        The folder of the model to begin with, masked or causal, which is left as it is.
     texts : sequence of str
         What it is to learn, such as the members of a test.
+    context : int, optional
+        The most tokens that it reads at once in training; by default as many as it can.
     out, epochs, batch, rate, seed, precision, device, progress
         As in `train_reference`; a small model needs a larger rate, such as 1e-3.
 
@@ -184,13 +186,16 @@ def train_further(
     Raises
     ------
     InputError
-        As `train_reference`, and as `load_masked` for the model.
+        As `train_reference`, and as `load_masked` or `load_causal` for the model.
     """
     course = _course(epochs, batch, rate, seed, precision, device)
     folder = checked_folder(path)
     if folder.resolve() == Path(out).resolve():
         raise InputError(f"out must be another folder than the model's, got {folder} for both")
-    if read_tokenizer(folder).mask_id is None:
+    kind = model_kind(folder)
+    if settings_of(folder).get("is_encoder_decoder") is True:
+        raise InputError(f"{folder} must hold a masked or a causal model, got an encoder-decoder")
+    if kind == "masked" and read_tokenizer(folder).mask_id is None:
         raise InputError(f"the tokenizer in {folder} must have a mask token, got none")
     with quiet_transformers():
         from transformers import AutoTokenizer
@@ -198,16 +203,25 @@ def train_further(
         tokenizer = AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )
-    begun = {"start": weights_sha256(folder)}
-    return _trained(
-        texts,
-        Path(out),
-        lambda: read_module(folder, "AutoModelForMaskedLM").float(),
+    start = _Start(
+        kind,
         tokenizer,
-        begun,
-        course,
-        progress,
+        lambda: read_module(folder, _READ_AS[kind]).float(),
+        {"start": weights_sha256(folder)},
+        context,
     )
+    return _trained(start, texts, Path(out), course, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """What a training begins with."""
+
+    kind: Kind
+    tokenizer: Any
+    begin: Callable[[], Any]
+    said: Mapping[str, int | str]
+    context: int | None = None
 
 
 def _course(
@@ -216,41 +230,31 @@ def _course(
     return Course(epochs, batch, rate, non_negative(seed), precision, device)
 
 
-def _heads(layers: int, hidden: int) -> int:
-    for name, value in (("layers", layers), ("hidden", hidden)):
-        if isinstance(value, bool) or value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}")
-    heads = max(1, hidden // _TOKENS_A_HEAD)
-    if hidden % heads:
-        raise InputError(
-            f"hidden must be divisible by its {heads} attention heads (one for each "
-            f"{_TOKENS_A_HEAD}), got {hidden}: take a multiple of {_TOKENS_A_HEAD}"
-        )
-    return heads
-
-
 def _trained(
+    start: _Start,
     texts: Sequence[str],
     out: Path,
-    begin: Callable[[], Any],
-    tokenizer: Any,
-    begun: dict[str, Any],
     course: Course,
     progress: Progress | None,
 ) -> TrainedModel:
     require_own(out)
     with quiet_transformers(), one_thread():
-        own = _read(tokenizer)
-        module = begin()
+        own = _read(start.tokenizer)
+        module = start.begin()
         check_vocabulary(module, own, out)
-        tokens = tokens_of(texts, [own], [most_tokens(module, own.limit)], "token")[0][0]
-        settings = _settings(begun, tokens, own, course)
+        limit = _limit(module, own, start.context)
+        tokens = tokens_of(texts, [own], [limit], "token")[0][0]
+        if start.kind == "causal" and int(tokens.lengths.max()) < 2:
+            raise InputError("texts must have at least two tokens for a causal model, got one each")
+        settings = _settings(start, limit, tokens, own, course)
         if (out / DONE).is_file():
             return _result(out, losses_of(out, settings), tokens)
         check_writable(out)
         kept = Checkpoints(out / UNFINISHED, settings)
-        losses = _learnt(module, own, tokens, course, kept, progress)
-        tokenizer.save_pretrained(out)
+        mask_id = own.mask_id if start.kind == "masked" else None
+        learner = learner_of(module, Vocabulary(own.n_tokens, mask_id, own.pad_id), course)
+        losses = _learnt(learner, tokens, kept, progress)
+        start.tokenizer.save_pretrained(out)
         module.to("cpu").save_pretrained(out)
     # Written last: without it the training is one that was stopped.
     write_all(out, {DONE: json.dumps({"settings": settings, "losses": losses}).encode()})
@@ -258,31 +262,39 @@ def _trained(
     return _result(out, losses, tokens)
 
 
+def _limit(module: Any, tokenizer: Tokenizer, context: int | None) -> int:
+    """Return the most tokens that are read at once."""
+    most = most_tokens(module, tokenizer.limit)
+    if context is None:
+        return most
+    check_context(context)
+    if context > most:
+        raise InputError(f"context must be at most the {most:,} tokens of the model, got {context}")
+    return context
+
+
 def _learnt(
-    module: Any,
-    tokenizer: Tokenizer,
-    tokens: Tokens,
-    course: Course,
-    kept: Checkpoints,
-    progress: Progress | None,
+    learner: Learner, tokens: Tokens, kept: Checkpoints, progress: Progress | None
 ) -> tuple[float, ...]:
-    assert tokenizer.mask_id is not None
-    vocabulary = Vocabulary(tokenizer.n_tokens, tokenizer.mask_id, tokenizer.pad_id)
-    learner = learner_of(module, vocabulary, course)
+    epochs = learner.course.epochs
     losses = kept.take_up(learner)
     while True:
         if progress is not None:
-            progress(len(losses), course.epochs)
-        if len(losses) == course.epochs:
+            progress(len(losses), epochs)
+        if len(losses) == epochs:
             return losses
         losses = (*losses, learn_epoch(learner, tokens, len(losses)))
         kept.keep(learner, losses)
 
 
-def _settings(begun: dict[str, Any], tokens: Tokens, tokenizer: Tokenizer, course: Course) -> str:
+def _settings(
+    start: _Start, limit: int, tokens: Tokens, tokenizer: Tokenizer, course: Course
+) -> str:
     return json.dumps(
         {
-            **begun,
+            **start.said,
+            "kind": start.kind,
+            "context": limit,
             **asdict(course),
             "texts": tokens.sha256,
             "tokenizer": tokenizer.sha256,

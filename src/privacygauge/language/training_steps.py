@@ -1,4 +1,4 @@
-"""The steps of training a masked language model: batches, masks and one epoch."""
+"""The steps of training a language model: batches, what is predicted, and one epoch."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ HIDDEN = 0.8
 """Of these, the share that [MASK] hides; half of the others become another token."""
 REPLACED = 0.1
 """Of these, the share that becomes a random token."""
+NOT_SCORED = -100
+"""In the place of a token that is not to be predicted."""
 
 # Rows of about equal length share a batch, without making the batches the same in every epoch.
 _BATCHES_SORTED_TOGETHER = 32
 _WARM = 0.06
 _DECAY = 0.01
 _LARGEST_GRADIENT = 1.0
-_NOT_SCORED = -100
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class Course:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What masking needs to know of a tokenizer."""
+    """What training needs to know of a tokenizer."""
 
     n_tokens: int
     """How many tokens a random one is drawn from."""
-    mask_id: int
-    """Hides a token."""
+    mask_id: int | None
+    """Hides a token; None where every token is predicted from those to its left."""
     pad_id: int
     """Fills up rows."""
 
@@ -117,11 +118,15 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     total, n_scored = 0.0, 0
     for number, rows in enumerate(batches(tokens.lengths, course.batch, epoch, course.seed)):
         rate = course.step_rate(epoch * n_steps + number, course.epochs * n_steps)
-        ids, inside, framed = padded(tokens, rows, learner.vocabulary.pad_id)
-        shown, asked = masked(ids, framed, learner.vocabulary, masks)
-        n_asked = int(np.count_nonzero(asked))
-        total += _step(learner, shown, inside, np.where(asked, ids, _NOT_SCORED), rate) * n_asked
-        n_scored += n_asked
+        ids, inside, content = padded(tokens, rows, learner.vocabulary.pad_id)
+        if learner.vocabulary.mask_id is None:
+            shown, labels = ids, followed(ids, inside)
+        else:
+            shown, asked = masked(ids, content, learner.vocabulary, masks)
+            labels = np.where(asked, ids, NOT_SCORED)
+        if n_asked := int(np.count_nonzero(labels != NOT_SCORED)):
+            total += _step(learner, shown, inside, labels, rate) * n_asked
+            n_scored += n_asked
     return total / n_scored
 
 
@@ -184,6 +189,7 @@ def masked(
     Devlin et al. (2019), section 3.1: of the tokens to predict, 80% are hidden, 10% become a
     random token and 10% stay.
     """
+    assert vocabulary.mask_id is not None
     drawn = np.where(content, rng.random(ids.shape), np.inf)
     asked = (drawn < MASKED) | (drawn == drawn.min(axis=1, keepdims=True))
     fate = rng.random(ids.shape)
@@ -191,6 +197,25 @@ def masked(
     random = rng.integers(0, vocabulary.n_tokens, ids.shape)
     shown = np.where(asked & (fate >= HIDDEN) & (fate < HIDDEN + REPLACED), random, shown)
     return shown, asked
+
+
+def followed(ids: Ints, inside: Bools) -> Ints:
+    """Return the token behind every token of the rows, (b, t); `NOT_SCORED` behind the last one.
+
+    Parameters
+    ----------
+    ids : array of int, shape (b, t)
+    inside : array of bool, shape (b, t)
+        True where there is no filling.
+
+    Notes
+    -----
+    Radford et al. (2019), section 2: a text's probability is the product of those of its tokens,
+    each given all to its left.
+    """
+    labels = np.full(ids.shape, NOT_SCORED, np.int64)
+    labels[:, :-1] = np.where(inside[:, 1:], ids[:, 1:], NOT_SCORED)
+    return labels
 
 
 def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: float) -> float:
@@ -201,9 +226,11 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     inputs = {
         "input_ids": torch.as_tensor(shown, device=device),
         "attention_mask": torch.as_tensor(inside.astype(np.int64), device=device),
+        # A causal model keeps what it would need to write on.
+        **({"use_cache": False} if learner.vocabulary.mask_id is None else {}),
     }
     wanted = torch.as_tensor(labels, device=device)
-    asked = wanted != _NOT_SCORED
+    asked = wanted != NOT_SCORED
     for group in learner.optimiser.param_groups:
         group["lr"] = rate
     learner.optimiser.zero_grad(set_to_none=True)

@@ -7,20 +7,30 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, asks, with_low
 from privacygauge.audits.language_models import (
+    ANSWERS,
     ModelsRequest,
     group_option,
     ids_option,
     members_option,
     nonmembers_option,
+    run_closed,
+    run_opened,
     text_option,
 )
 
 if TYPE_CHECKING:
     from privacygauge.audits.extraction.play import ExtractionAudit
     from privacygauge.audits.work import Work
+    from privacygauge.runs.store import Run
 
 METRICS = with_low("extracted-beyond", "extracted", "verbatim")
 """What a release can be held to."""
+
+# What counts as extracted is decided when the answers are there.
+_DECIDES = (
+    *("prefix", "suffix", "temperature", "top_k", "edits", "text", "ids", "group"),
+    *("device", "precision"),
+)
 
 _HELP = """Audit what a causal language model can be made to write of its training texts.
 
@@ -67,8 +77,11 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)
-    with work.bar("Reading texts") as progress:
-        return audit_extraction(
+    settled, files = asked.settled(), file_hashes(asked.files())
+    settings = {**{name: settled[name] for name in _DECIDES}, "files": files}
+    opened: list[Run] = []
+    with work.resumable(asked), work.bar("Reading texts") as progress:
+        found = audit_extraction(
             asked.target,
             asked.reference,
             asked.members,
@@ -79,12 +92,16 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
             columns=Columns(asked.text, asked.ids, asked.group),
             device=asked.device,
             precision=asked.computed_in,
+            run=None if work.run is None else work.run / ANSWERS,
             progress=progress,
             seed=asked.seed,
             level=asked.level,
             command=COMMAND.name,
-            provenance=file_hashes(asked.files()),
+            provenance=files,
+            before=lambda: opened.extend(run_opened(COMMAND.name, asked, work, settings)),
         )
+    run_closed(opened, len(found.found.judged.text))
+    return found
 
 
 COMMAND = Command(
@@ -97,4 +114,5 @@ COMMAND = Command(
     "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text that "
     "can be extracted and the reference does not give), extracted-beyond (less that of people who "
     "were not trained on) or verbatim. Add .low for the lower end of the interval.",
+    keeps=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,11 +57,13 @@ def audit_extraction(
     columns: Columns | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
+    run: str | Path | None = None,
     progress: Progress | None = None,
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_extraction",
     provenance: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
 ) -> ExtractionAudit:
     """Audit what a causal language model can be made to write of the texts it was trained on.
 
@@ -88,6 +90,9 @@ def audit_extraction(
         Of files and frames, where they have other names.
     device, precision
         As in `load_causal`.
+    run : str or pathlib.Path, optional
+        A folder that keeps what the models answered: an audit that was killed goes on there, and
+        one of a second target finds the answers of its reference.
     progress : callable, optional
         Called with the texts done and their total.
     seed : int
@@ -96,6 +101,8 @@ def audit_extraction(
         Of every interval, in (0, 1).
     command, provenance
         As in `audit_model`.
+    before : callable, optional
+        Called when all that was given is checked, before a model is asked.
 
     Raises
     ------
@@ -117,7 +124,9 @@ def audit_extraction(
     judged = judged_texts(sides, models, seeds.stream(seed, "extraction"))
     how, tries = writing or Writing(), asked or Tries()
     other = models[1] if len(models) > 1 else None
-    found = extracted(models[0], other, judged, how, tries, progress)
+    if before is not None:
+        before()
+    found = extracted(models[0], other, judged, how, tries, run=run, progress=progress)
     about = {"sampling": how.describe(), "target": models[0].source.weights}
     return audit_of(found, running, about, show_texts=show_texts)
 

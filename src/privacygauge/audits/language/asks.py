@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privacygauge.audits.asking import Command, Group, Request, Role, asks, option, with_low
 from privacygauge.audits.language_models import (
+    ANSWERS,
     group_option,
     ids_option,
     members_option,
     nonmembers_option,
+    run_closed,
+    run_opened,
     text_option,
 )
 from privacygauge.errors import InputError
@@ -39,9 +42,6 @@ METRICS = (
 )
 """What a release can be held to."""
 
-ANSWERS = "answers"
-"""Folder inside of a run that keeps what the models answered."""
-
 ENERGIES = "energies.parquet"
 """File beside a run, for `privacygauge language --scores`."""
 
@@ -60,7 +60,7 @@ _FOLDERS = ("target", "reference", "base", "answers")
 # made when the energies are there.
 _DECIDES = (
     *("kind", "masks", "pattern", "form", "text", "ids", "group"),
-    *("device", "precision", "context", "stride", "seed"),
+    *("recall", "device", "precision", "context", "stride", "seed"),
 )
 
 _HELP = """Audit a language model, from the model itself or from energies of texts.
@@ -174,6 +174,14 @@ class LanguageRequest(Request):
         panel=_ASKING,
         offers=("mean", "sum"),
     )
+    recall: int | None = option(
+        "--recall",
+        "N",
+        "Play ReCaLL too, for one pass more: a causal target reads each text after N texts of "
+        "--population, or as many as fit. Their people are left out of the population then.",
+        default=None,
+        panel=_ASKING,
+    )
     device: str = option(
         "--device",
         "NAME",
@@ -203,7 +211,9 @@ class LanguageRequest(Request):
         if self.scores is not None and self.target is not None:
             raise InputError(_EITHER)
         if self.scores is None:
-            _ = self.models_and_texts
+            *_, population = self.models_and_texts
+            if self.recall is not None and population is None:
+                raise InputError("--recall needs --population: it puts texts of it before others")
         else:
             for name in (*self._of_models(), *(("--jobs",) if jobs != 1 else ())):
                 raise InputError(f"{name} goes with --target, a model; --scores holds energies")
@@ -310,6 +320,8 @@ class LanguageRequest(Request):
                     raise InputError(
                         f"--{name} goes with masked models: a causal one is asked once a text"
                     )
+        elif self.recall is not None:
+            raise InputError("--recall goes with causal models: it reads a text after others")
         return kind
 
 
@@ -350,16 +362,16 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
     target, reference, *_ = asked.models_and_texts
     texts = asked.models_and_texts[2:]
-    kind, files = asked.settled()["kind"], file_hashes(asked.texts)
-    run = work.run
+    settled, files, run = asked.settled(), file_hashes(asked.texts), work.run
     coins, warnings = _coins(asked)
     opened: list[Run] = []
     if asked.answers is not None:
         check_writable(Path(asked.answers))
 
     def open_it(models: Sequence[AnyModel]) -> None:
-        if run is not None:
-            opened.append(_opened(asked, work, run, files, models))
+        weights = [model.source.weights for model in models]
+        settings = {**{name: settled[name] for name in _DECIDES}, "models": weights}
+        opened.extend(run_opened(NAME, asked, work, {**settings, "files": files}))
 
     with _resumable(asked, work), work.bar("Scoring texts") as progress:
         shared: dict[str, Any] = {
@@ -385,13 +397,12 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "provenance": files,
             "before": open_it,
         }
-        if kind == "causal":
+        if settled["kind"] == "causal":
             model, other = asked.models
-            found = audit_causal(model, other, *texts, **shared)
+            found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
         else:
             found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
-    for one in opened:
-        _close(one, found)
+    run_closed(opened, len(found.records.member))
     return found
 
 
@@ -427,46 +438,6 @@ def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
         if work.run is None and asked.answers is not None:
             work.tell("\nprivacygauge: resume with the same command")
         raise
-
-
-def _opened(
-    asked: LanguageRequest,
-    work: Work,
-    run: Path,
-    files: Mapping[str, str],
-    models: Sequence[AnyModel],
-) -> Run:
-    """Return the run: what was asked, and that it ended; the answers lie in folders of their own.
-
-    With it, `privacygauge resume`, `report` and `runs` treat the audit as they treat any other.
-    """
-    from privacygauge.core.versions import own_version
-    from privacygauge.runs.plan import ArraySpec, Plan
-    from privacygauge.runs.store import open_run
-
-    settled = asked.settled()
-    plan = Plan(
-        name=NAME,
-        seed=asked.seed,
-        n_units=1,
-        unit="audit",
-        units_a_task=1,
-        arrays={"samples": ArraySpec(("audit",), (1,), "int64")},
-        settings={
-            **{name: settled[name] for name in _DECIDES},
-            "files": dict(files),
-            "models": [model.source.weights for model in models],
-            "privacygauge": own_version(),
-        },
-    )
-    return open_run(run, plan, invocation=work.invocation(NAME, asked))
-
-
-def _close(opened: Run, found: LanguageAudit) -> None:
-    import numpy as np
-
-    n_samples = np.array([len(found.records.member)])
-    opened.write(opened.plan.tasks[0], {"samples": n_samples})
 
 
 COMMAND = Command(

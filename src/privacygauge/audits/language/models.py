@@ -159,6 +159,7 @@ def audit_causal(
     population: TextRecordsLike | None = None,
     *,
     form: Form = "mean",
+    recall: int | None = None,
     columns: Columns | None = None,
     threshold: str | Sequence[str] | None = None,
     fpr: float | Sequence[float] = FPRS,
@@ -188,6 +189,9 @@ def audit_causal(
         Folders of this machine, models from `load_causal`, or both behind servers.
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
+    recall : int, optional
+        Play ReCaLL too: each text is read once more after so many texts of the population at most,
+        whose people are left out of it; see `prefix_apart`.
     device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
         As in `audit_masked`.
     provenance, invocation, before
@@ -216,6 +220,7 @@ def audit_causal(
         sides,
         plan=MaskPlan(seed=seed),
         form=form,
+        recall=recall,
         run=run,
         n_jobs=n_jobs,
         progress=progress,
@@ -311,17 +316,22 @@ def _require_different(found: Sequence[object]) -> None:
 
 
 def _origin(models: Sequence[AnyModel]) -> dict[str, str]:
-    named = {
-        role: f"{Path(model.source.path).name} sha256:{model.source.weights}"
-        for role, model in zip(("target", "reference"), models, strict=False)
-    }
     first = models[0].source
     packages = versions("torch", "transformers")
     return {
-        **named,
+        **dict(zip(("target", "reference"), map(_named, models), strict=False)),
         **({} if first.base is None else {"base of the target": Path(first.base).name}),
         **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
-        "computed in": f"{first.precision} on {first.device}"
+        "computed in": "a server"
+        if isinstance(models[0], EndpointModel)
+        else f"{first.precision} on {first.device}"
         + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
         **{name: packages[name] for name in ("torch", "transformers")},
     }
+
+
+def _named(model: AnyModel) -> str:
+    """Return what a model is known by: its weights, or where its server is."""
+    if isinstance(model, EndpointModel):
+        return f"{model.name} at {model.url}, whose weights cannot be hashed"
+    return f"{Path(model.source.path).name} sha256:{model.source.weights}"

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from privacygauge.audits.asking import Request, argument, option
+from privacygauge.audits.asking import Request, Role, argument, option
 from privacygauge.audits.language_models import text_option
+from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privacygauge.audits.work import Work
     from privacygauge.language.precision import Precision
+    from privacygauge.language.training import TrainedModel
 
 NAME = "train-reference"
 """The command, below ``language``."""
 
-HELP = """Train a small reference model on texts that are not judged, tokenizer included.
+_SCRATCH = ("kind", "layers", "hidden", "vocabulary")
+
+HELP = """Train a reference on texts that are not judged, from scratch or from a model of yours.
 
 Example: privacygauge language train-reference others.jsonl --out reference
+
+Example: privacygauge language train-reference others.jsonl --further start --out reference
 """
 """What it does, with an example."""
 
@@ -37,10 +46,54 @@ class ReferenceRequest(Request):
         "--out", "DIR", "Folder for the model: new, or of the same training that was interrupted."
     )
     text: str = text_option()
-    layers: int = option("--layers", "N", "Number of layers of the model.", default=2)
-    hidden: int = option("--hidden", "N", "Width of the model.", default=128)
-    vocabulary: int = option("--vocabulary", "N", "Largest number of tokens.", default=4096)
-    epochs: int = option("--epochs", "N", "Number of passes over the texts.", default=40)
+    further: str | None = option(
+        "--further",
+        "DIR",
+        "Model to start from, with its tokenizer: a folder of this machine with a masked or a "
+        "causal model, such as the one that the target was trained further from. Default: a new "
+        "one, from scratch.",
+        default=None,
+        role=Role.FILE,
+    )
+    kind: str | None = option(
+        "--kind",
+        "NAME",
+        "masked or causal. Default: masked, or that of --further.",
+        default=None,
+        offers=("masked", "causal"),
+    )
+    context: int | None = option(
+        "--context",
+        "N",
+        "Most tokens that the model reads at once; longer texts are cut off. Default: 128, or as "
+        "many as that of --further can.",
+        default=None,
+    )
+    layers: int | None = option(
+        "--layers", "N", "Number of layers of a new model. Default: 2.", default=None
+    )
+    hidden: int | None = option(
+        "--hidden", "N", "Width of a new model. Default: 128.", default=None
+    )
+    vocabulary: int | None = option(
+        "--vocabulary",
+        "N",
+        "Largest number of tokens of a new model. Default: 4096.",
+        default=None,
+    )
+    epochs: int | None = option(
+        "--epochs",
+        "N",
+        "Number of passes over the texts. Default: 40, or 3 with --further.",
+        default=None,
+    )
+    rate: float | None = option(
+        "--learning-rate",
+        "RATE",
+        "Largest learning rate. Default: 0.001, or 0.00005 with --further, where a small model "
+        "needs a larger one.",
+        default=None,
+    )
     device: str = option(
         "--device", "NAME", "Where the model is trained, such as cuda.", default="cpu"
     )
@@ -52,24 +105,38 @@ class ReferenceRequest(Request):
         offers=("float32", "bfloat16"),
     )
 
+    def check(self, jobs: int) -> None:
+        """Raise where a model to start from is given, and what that model is like too."""
+        named = [name for name in _SCRATCH if name in self.given]
+        if self.further is not None and named:
+            raise InputError(f"--{named[0]} goes with a new model, not with --further")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was said of the model and of its training, where there is a default otherwise."""
+        names = (*_SCRATCH, "context", "epochs", "rate")
+        every = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in every.items() if value is not None}
+
 
 def play(asked: ReferenceRequest, work: Work) -> str:
     """Train the model, resuming an interrupted training, and return what is said of it."""
     from privacygauge.language.text_files import Columns, load_texts
-    from privacygauge.language.training import train_reference
+    from privacygauge.language.training import train_further, train_reference
     from privacygauge.runs.folder import require_local
 
     require_local(asked.out, "models are trained in folders")
     texts = load_texts(asked.texts, Columns(asked.text)).text
+    further = asked.further
+    train: Callable[..., TrainedModel] = (
+        train_reference if further is None else partial(train_further, further)
+    )
     try:
         with work.bar("Training") as progress:
-            trained = train_reference(
+            trained = train(
                 texts,
                 asked.out,
-                layers=asked.layers,
-                hidden=asked.hidden,
-                vocabulary=asked.vocabulary,
-                epochs=asked.epochs,
+                **asked.given,
                 device=asked.device,
                 precision=cast("Precision", asked.precision),
                 seed=asked.seed,

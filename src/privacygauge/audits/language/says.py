@@ -304,6 +304,11 @@ _OF_SIGNALS = {
         "A classifier on the token log-probabilities of a text, which has learnt from other "
         "people's texts.",
     ),
+    "recall": (
+        "Recall",
+        "How much less likely the model finds a text after texts that are not judged: what it has "
+        "learnt loses more.",
+    ),
 }
 """Signals that only some audits have."""
 

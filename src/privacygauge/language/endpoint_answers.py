@@ -1,0 +1,187 @@
+"""What models behind servers answered: kept on disk, and the energies made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core.versions import own_version
+from privacygauge.language.batches import causal_scored
+from privacygauge.language.endpoints import Answer, EndpointModel, most_tokens
+from privacygauge.language.energies import Energies
+from privacygauge.language.masks import Unit
+from privacygauge.language.store import computed, share_of
+from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.tokens import checked_keys, tokens_of
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+
+_TEXTS_A_TASK = 8
+# What is kept of a token: its number, where it begins and ends, its log-probability.
+_PARTS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """The work of a run: asks a server about the texts of a task."""
+
+    model: EndpointModel
+    """The model."""
+    texts: Sequence[str]
+    """The texts, each once."""
+    width: int
+    """The most tokens of any of them."""
+
+    def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
+        """Return what the server answers, a row a token, filled up with NaN."""
+        found = np.full((task.n_units, self.width, _PARTS), np.nan)
+        for row, text in zip(found, self.texts[task.start : task.stop], strict=True):
+            answer = self.model.answer(text)
+            encoded = answer.encoded
+            row[: len(encoded.ids)] = np.column_stack(
+                [encoded.ids, encoded.spans, answer.log_probability]
+            )
+        return {"answer": found}
+
+
+def _read(row: NDArray[np.float64]) -> Answer:
+    """Return an answer as it was before it was kept."""
+    known = row[~np.isnan(row[:, 0])]
+    ids, spans = known[:, 0].astype(np.int64), known[:, 1:3].astype(np.int64)
+    # A token of the text ends behind its beginning; what stands before the text has no place.
+    return Answer(Encoded(ids, spans[:, 1] == 0, spans), known[:, 3])
+
+
+@dataclass(frozen=True, eq=False)
+class _Answered:
+    """The answers of a server in the place of a tokenizer."""
+
+    answers: Mapping[str, Answer]
+    unknown_id: int | None = None
+
+    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+        return [self.answers[text].encoded for text in texts]
+
+
+def server_answers(
+    model: EndpointModel,
+    texts: Sequence[str],
+    *,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> dict[str, Answer]:
+    """Return what a server says about every text, asking only what is not stored.
+
+    Parameters
+    ----------
+    model : EndpointModel
+    texts : sequence of str
+        A text that occurs twice is asked about once.
+    run : str or pathlib.Path, optional
+        The folder that holds the answers, by the server's address, the model's name and the texts;
+        by default they are not kept.
+    n_jobs, progress, invocation
+        As in `token_log_probabilities`.
+
+    Raises
+    ------
+    InputError
+        As in `EndpointModel.answer`.
+    """
+    # In an order that depends on the texts alone.
+    once = dict(sorted(zip(checked_keys(texts), texts, strict=True)))
+    asked = tuple(once.values())
+    width = max(map(most_tokens, asked))
+    plan = Plan(
+        name="language",
+        seed=0,
+        unit="text",
+        n_units=len(asked),
+        units_a_task=min(_TEXTS_A_TASK, len(asked)),
+        arrays={
+            "answer": ArraySpec(("text", "token", "part"), (len(asked), width, _PARTS), "float64")
+        },
+        settings={
+            "kind": "server",
+            "address": model.url.rstrip("/"),
+            "model": model.name,
+            "texts": hashlib.sha256("\n".join(once).encode()).hexdigest(),
+            "versions": {"privacygauge": own_version()},
+        },
+    )
+    work = Asking(model, asked, width)
+    rows = computed(plan, work, run=run, n_jobs=n_jobs, progress=progress, invocation=invocation)
+    return dict(zip(asked, map(_read, rows["answer"]), strict=True))
+
+
+def endpoint_energies(
+    models: Sequence[EndpointModel],
+    texts: Sequence[str],
+    unit: Unit,
+    *,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> list[Energies]:
+    """Return the energies of texts under one or two models behind servers.
+
+    Parameters
+    ----------
+    models : sequence of EndpointModel
+    texts : sequence of str
+        A text that occurs twice is asked about once.
+    unit : "token" or "word"
+        Words are taken where the models' tokens differ.
+    run, n_jobs, progress, invocation
+        As in `server_answers`; the progress counts the texts of all models.
+
+    Raises
+    ------
+    InputError
+        As in `EndpointModel.answer` and `tokens_of`.
+    """
+    told = [
+        server_answers(
+            model,
+            texts,
+            run=run,
+            n_jobs=n_jobs,
+            progress=share_of(progress, number, len(models)),
+            invocation=invocation,
+        )
+        for number, model in enumerate(models)
+    ]
+    tokens, unit = tokens_of(
+        texts, [_Answered(answers) for answers in told], [sys.maxsize] * len(models), unit
+    )
+    logs = [np.concatenate([answers[text].log_probability for text in texts]) for answers in told]
+    # Of a text's first token nothing is known, where no other stands before it.
+    first = int(any(np.isnan(x[its.units >= 0]).any() for x, its in zip(logs, tokens, strict=True)))
+    found = []
+    for its, said in zip(tokens, logs, strict=True):
+        scored = causal_scored(its, first)
+        row = np.repeat(np.arange(len(its)), np.diff(scored.starts))
+        found.append(
+            Energies(
+                said[its.starts[row] + scored.position],
+                row,
+                scored.copy,
+                scored.unit,
+                scored.position,
+                its.n_units,
+                its.n_truncated,
+                its.n_unknown,
+                unit,
+            )
+        )
+    return found

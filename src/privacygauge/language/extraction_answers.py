@@ -1,0 +1,131 @@
+"""What causal models write of texts, kept on disk: a killed extraction goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core.checks import Ints
+from privacygauge.language.extraction import Suffixes, Writing, Written, edits, written
+from privacygauge.language.model import CausalModel
+from privacygauge.language.store import computed, distinct, model_settings, texts_a_task
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The work of a run: how likely a model writes the suffixes of a task."""
+
+    model: CausalModel
+    """The model."""
+    suffixes: Suffixes
+    """The texts, each once, sorted by length."""
+    how: Writing
+    """How tokens are sampled."""
+
+    def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
+        """Return what `written` says of these texts."""
+        some = self.suffixes.rows(np.arange(task.start, task.stop))
+        found = written(self.model, some, self.how)
+        return {"log_probability": found.log_probability, "verbatim": found.verbatim}
+
+
+@dataclass(frozen=True, eq=False)
+class Editing:
+    """The work of a run: how far what a model writes is from the suffixes of a task."""
+
+    model: CausalModel
+    """The model."""
+    suffixes: Suffixes
+    """The texts, each once, sorted by length."""
+
+    def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
+        """Return the `edits` of these texts."""
+        some = self.suffixes.rows(np.arange(task.start, task.stop))
+        return {"edits": edits(self.model, some)}
+
+
+def kept_written(
+    model: CausalModel,
+    suffixes: Suffixes,
+    how: Writing,
+    *,
+    run: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Written:
+    """Return `written` of all texts, asking only about those whose answers are not stored.
+
+    Parameters
+    ----------
+    model, suffixes, how
+        As in `written`.
+    run : str or pathlib.Path, optional
+        The folder that holds the answers; by default they are not kept.
+    progress : callable, optional
+        Called with the texts done and their total; a text that occurs twice counts once.
+    """
+    once, which = _once(suffixes)
+    found = _computed(
+        Reading(model, once, how),
+        {"log_probability": "float64", "verbatim": "bool"},
+        {"temperature": how.temperature, "top k": how.top_k},
+        run,
+        progress,
+    )
+    return Written(found["log_probability"][which], found["verbatim"][which])
+
+
+def kept_edits(
+    model: CausalModel,
+    suffixes: Suffixes,
+    *,
+    run: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Ints:
+    """Return `edits` of all texts, (n,), writing only those whose answers are not stored.
+
+    Parameters
+    ----------
+    model, suffixes, run, progress
+        As in `kept_written`.
+    """
+    once, which = _once(suffixes)
+    found = _computed(Editing(model, once), {"edits": "int64"}, {}, run, progress)
+    return np.asarray(found["edits"][which], np.int64)
+
+
+def _once(suffixes: Suffixes) -> tuple[Suffixes, Ints]:
+    rows, which = distinct(suffixes.tokens)
+    return suffixes.rows(rows), which
+
+
+def _computed(
+    work: Reading | Editing,
+    arrays: Mapping[str, str],
+    settings: Mapping[str, float],
+    run: str | Path | None,
+    progress: Progress | None,
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays, one value a text."""
+    n = len(work.suffixes)
+    plan = Plan(
+        name="language",
+        seed=0,
+        unit="text",
+        n_units=n,
+        units_a_task=texts_a_task(work.model, n),
+        arrays={name: ArraySpec(("text",), (n,), dtype) for name, dtype in arrays.items()},
+        settings={
+            "kind": "extraction",
+            **settings,
+            **model_settings(work.model),
+            "texts": work.suffixes.sha256,
+        },
+    )
+    return computed(plan, work, run=run, progress=progress)
