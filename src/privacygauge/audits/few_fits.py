@@ -302,6 +302,6 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
             "This holds whatever the generator does, since the coins were fair.",
         ),
         unsaid,
-        ("Do not release these tables, or generate with differential privacy.",),
+        ("Keep these tables back, or generate them with differential privacy.",),
         gauge,
     )

@@ -539,12 +539,13 @@ class AsksForMetadata(LikeSdv):
 @pytest.mark.parametrize(
     "make", [AsksForMetadata, functools.partial(AsksForMetadata, epochs=1)], ids=["class", "few"]
 )
-def test_what_asks_for_metadata_gets_the_kinds_of_the_columns(make, monkeypatch):
+def test_a_synthesizer_of_sdv_gets_the_kinds_of_the_columns(make, monkeypatch):
     """A stand-in for `sdv.metadata`, whose own code is in the test below."""
     stand_in = types.ModuleType("sdv.metadata")
     stand_in.Metadata = types.SimpleNamespace(load_from_dict=lambda found: found)
     monkeypatch.setitem(sys.modules, "sdv", types.ModuleType("sdv"))
     monkeypatch.setitem(sys.modules, "sdv.metadata", stand_in)
+    monkeypatch.setattr(AsksForMetadata, "__module__", "sdv.single_table")
     generator = as_generator(make)
     assert isinstance(generator, FitSample)
     assert same(made(generator), made(generator))

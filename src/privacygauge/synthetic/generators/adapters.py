@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 CATEGORIES = "discrete_columns"
 """Argument of `fit` that is given the names of the columns of categories, as CTGAN's."""
-METADATA = "metadata"
-"""Argument of a class that is given the kinds of the columns, as SDV's synthesizers ask for."""
 COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 """Names of arguments of `sample` and `generate` that are given the number of records."""
 
@@ -59,7 +57,7 @@ class FitSample:
     make: Any
     """A class or function without arguments, or of a seed or random_state, that returns an
     object which is not fitted; or such an object, which is copied (by scikit-learn's clone
-    where it is an estimator). Where it asks for `metadata` it gets SDV's, made from the schema."""
+    where it is an estimator). A synthesizer of SDV gets the metadata of the schema."""
     label: str = ""
     """What reports call it; default: the class's or function's own name."""
 
@@ -155,8 +153,8 @@ def require_fit_and_sample(made: object, name: str) -> None:
 
 def _made(make: Any, seed: int, schema: Schema) -> Any:
     if isinstance(make, type) or not hasattr(make, "fit"):
-        asked = {METADATA: _metadata(schema)} if METADATA in parameters_of(make) else {}
-        return make(**asked, **seed_by_name(make, seed))
+        known = {"metadata": _metadata(schema)} if is_of_sdv(make) else {}
+        return make(**known, **seed_by_name(make, seed))
     if not hasattr(make, "get_params"):
         return copy.deepcopy(make)
     from sklearn.base import clone
@@ -164,6 +162,11 @@ def _made(make: Any, seed: int, schema: Schema) -> Any:
     copied = clone(make)
     names = [key for key in copied.get_params() if key.split("__")[-1] in SEEDS]
     return copied.set_params(**dict.fromkeys(names, seed)) if names else copied
+
+
+def is_of_sdv(make: Any) -> bool:
+    """Return whether a class, with arguments or without, is of SDV and asks for metadata."""
+    return "metadata" in parameters_of(make) and origin(make)["name"].startswith("sdv.")
 
 
 def _metadata(schema: Schema) -> Any:
