@@ -62,7 +62,7 @@ def test_files_names_and_going_on(table, capsys, tmp_path):
     said = re.search(r"a record's AUC of 0.\d\d or more would be seen in 80% of such", done.stderr)
     first = json.loads((out / "report.json").read_text(encoding="utf-8"))
     assert said[0] in first["provenance"]["cost, as foreseen"]
-    assert said[0] in (out / "report.html").read_text(encoding="utf-8").replace("&#x27;", "'")
+    assert said[0] in (out / "report.html").read_text(encoding="utf-8").replace("&#39;", "'")
     assert set(first["groups"]) == {"distance", "random"}
     assert all(target["id"].startswith("person") for target in first["targets"])
     assert (out / "report.html").stat().st_size > 10_000

@@ -8,6 +8,7 @@ How their randomness is fixed, and where that fails, stands in `foreign`.
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -171,8 +172,7 @@ def is_of_sdv(make: Any) -> bool:
 
 def _metadata(schema: Schema) -> Any:
     """Return what SDV wants to know of the columns."""
-    from sdv.metadata import Metadata
-
+    made = importlib.import_module("sdv.metadata").Metadata
     kinds = {
         column.name: "datetime"
         if column.date
@@ -182,7 +182,7 @@ def _metadata(schema: Schema) -> Any:
         for column in schema.columns
     }
     columns = {name: {"sdtype": kind} for name, kind in kinds.items()}
-    return Metadata.load_from_dict({"tables": {"table": {"columns": columns}}})
+    return made.load_from_dict({"tables": {"table": {"columns": columns}}})
 
 
 def _fitted(made: Any, table: Table, seed: int) -> Any:
