@@ -54,7 +54,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     Examples
     --------
     >>> round(smallest_auc(257, 257), 2), round(smallest_auc(16, 16), 2), smallest_auc(3, 3)
-    (0.57, 0.77, None)
+    (0.57, 0.79, None)
     """
     _check(power, n_in=n_in, n_out=n_out)
     rng = np.random.default_rng(0)
