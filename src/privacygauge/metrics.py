@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.evaluate.detectable import smallest_accuracy, smallest_auc
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
@@ -15,5 +16,7 @@ __all__ = [
     "auc",
     "epsilon_lower_bound",
     "roc",
+    "smallest_accuracy",
+    "smallest_auc",
     "tpr_at_fpr",
 ]

@@ -98,6 +98,7 @@ def example(
         attacks=played,
         headline=Headline(best, worst, played[best].auc, played[best].targets[worst]),
         foreseen=foreseen if extras else Skipped("foreseen", "one side <u>does not</u> vary"),
+        seen_from=sizes.smallest_auc(),
         utility=_use() if extras else Skipped("utility", "too few <u>records</u>"),
     )
 

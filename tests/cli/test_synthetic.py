@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -55,8 +56,13 @@ def test_files_names_and_going_on(table, capsys, tmp_path):
         capsys,
     )
     assert done.returncode == 0
-    assert "synthetic tables" in done.stderr
+    assert re.search(
+        r"Making synthetic tables: \d+ fits, .* s each, 1 at a time: about", done.stderr
+    )
+    said = re.search(r"a record's AUC of 0.\d\d or more would be seen in 80% of such", done.stderr)
     first = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert said[0] in first["provenance"]["cost, as foreseen"]
+    assert said[0] in (out / "report.html").read_text(encoding="utf-8").replace("&#39;", "'")
     assert set(first["groups"]) == {"distance", "random"}
     assert all(target["id"].startswith("person") for target in first["targets"])
     assert (out / "report.html").stat().st_size > 10_000
@@ -114,6 +120,20 @@ def test_generators_of_the_users_own(table, capsys, tmp_path):
     one_line(run_inside(asked(table, "--generator", program, *arguments), capsys), "code 3")
 
 
+def test_a_generator_whose_fits_take_long(table, capsys, tmp_path):
+    out = tmp_path / "report"
+    given = ("synthetic", table, "--id", "name", "--generator", "identity", "--targets", "60")
+    options = ("--fits", "2", "--jobs", "1", "--fail-above", "epsilon.low=0.5", "--out", out)
+    done = run_inside((*given, *options), capsys)
+    assert done.returncode == 3
+    assert "60 canaries, fits: 2. A share of right guesses of" in done.stderr
+    found = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert found["measures"]["accuracy"] > 0.7
+    assert run_inside(("report", out, "--quiet"), capsys).returncode == 0
+    again = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert again == {**found, "limits": []}
+
+
 def test_a_released_table(table, capsys, tmp_path):
     frame = pd.read_csv(table).drop(columns="name")
     real, others = frame.iloc[:150], frame.iloc[150:]
@@ -160,6 +180,8 @@ def test_a_released_table(table, capsys, tmp_path):
         (("--generator", "baynet", "--fail-above", "pdtp=1"), "no metric 'pdtp'"),
         (("--generator", "baynet", "--id", "nobody"), "--id names 'nobody'"),
         (("--generator", "baynet", "--schema", "nope.json"), "nope.json"),
+        (("--generator", "baynet", "--fits", "1"), "--fits goes without --tests"),
+        (("--synthetic", "nope.csv", "--fits", "1"), "--fits goes without --tests"),
         (("--synthetic", "nope.csv"), "nope.csv does not exist"),
     ],
 )

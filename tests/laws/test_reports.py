@@ -133,6 +133,13 @@ REPORTS: dict[str, Callable[[], Report]] = {
     ).report(),
     "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
     "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
+    "canaries in a fit": lambda: pg.audit_few_fits("identity", hostile_table(120)).report(),
+    "canaries in fits that say nothing": lambda: pg.audit_few_fits(
+        "silence", hostile_table(160), fits=3
+    ).report(),
+    "canaries in a fit, beside a claim": lambda: pg.audit_few_fits(
+        "identity", hostile_table(160), epsilon=1.0
+    ).report(),
     "canaries that a model knows": lambda: of_canaries(20.0),
     "canaries that a model does not know": lambda: of_canaries(0.0),
     "canaries, beside a claim": lambda: of_canaries(20.0, 1.0),

@@ -5,7 +5,6 @@ Not in the folder of either kind, since neither knows the other.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from privacygauge.audits.few_fits import FitsAudit
     from privacygauge.audits.generator.found import SyntheticAudit
     from privacygauge.audits.generator.targets import TargetsAsked
     from privacygauge.audits.released_table.found import ReleasedAudit
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 OF_GENERATOR = with_low("auc", "worst", "epsilon")
 """What a generator can be held to."""
+
+OF_FITS = with_low("accuracy", "auc", "epsilon")
+"""What a generator can be held to by a few fits."""
 
 OF_TABLE = with_low(
     *("beyond", "accuracy", "auc", "epsilon", "copies"),
@@ -132,6 +135,14 @@ class SyntheticRequest(TableRequest):
         "holdout (default: 0.02, two percentage points).",
         default=None,
     )
+    fits: int | None = option(
+        "--fits",
+        "N",
+        "Instead of the privacy game, for generators whose fits take long: put the records of "
+        "--targets, 200 or so, into each of N fits by fair coins, and guess them from the tables.",
+        default=None,
+        panel=_GAME,
+    )
     size: int | None = option(
         "--size",
         "N",
@@ -181,6 +192,10 @@ class SyntheticRequest(TableRequest):
             )
         if self.synthetic is None and self.holdout is not None:
             raise InputError("--holdout goes with --synthetic, a table that was made")
+        games = {"--game": self.game, "--knowledge": self.knowledge, "--tests": self.tests}
+        given = [flag for flag, value in games.items() if value is not None]
+        if self.fits is not None and (given or self.generator is None):
+            raise InputError(f"--fits goes without {given[0] if given else '--synthetic'}")
 
     @property
     def keeps(self) -> bool:
@@ -190,6 +205,8 @@ class SyntheticRequest(TableRequest):
     @property
     def metrics(self) -> tuple[str, ...]:
         """What can be held to a limit, of a generator or of a table."""
+        if self.fits is not None:
+            return OF_FITS
         return OF_TABLE if self.generator is None else OF_GENERATOR
 
     @property
@@ -211,10 +228,12 @@ class SyntheticRequest(TableRequest):
         return np.array(numbers) if "," in self.targets else numbers[0]
 
 
-def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | ReleasedAudit:
+def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | ReleasedAudit:
     """Return the audit that was asked for, of a generator or of a table."""
     if asked.generator is None:
         return _of_table(asked)
+    if asked.fits is not None:
+        return _of_fits(asked, asked.generator, asked.fits, work)
     return _of_generator(asked, asked.generator, work)
 
 
@@ -222,7 +241,6 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
     """Return the audit of a generator, making the tables that the run does not hold yet."""
     from privacygauge.audits.generator.play import audit_synthetic
     from privacygauge.audits.provenance import file_hashes
-    from privacygauge.runs.store import plan_in
     from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
@@ -230,7 +248,6 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
     generator = _generator(name, work)
     frame = read_frame(asked.data, asked.separator)
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x)
-    begun = work.run is not None and plan_in(work.run) is not None
     with (
         work.resumable(asked),
         work.bar("Making tables") as progress,
@@ -256,11 +273,52 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
             ids=_column(frame, asked.ids, "--id"),
             unit=_column(frame, asked.unit, "--unit"),
             show=asked.show,
-            before=None if work.quiet or begun else lambda making: _tell_cost(making, work),
+            before=lambda making: _cost(making, work, asked.level),
             run=work.run,
             n_jobs=work.jobs,
             progress=progress,
             scoring=scoring,
+            seed=asked.seed,
+            level=asked.level,
+            command="synthetic",
+            provenance=file_hashes(asked.files()),
+            invocation=invocation,
+        )
+
+
+def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
+    """Return the audit of a generator by canaries in a few fits."""
+    from privacygauge.audits.few_fits import audit_few_fits, seen_from
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.synthetic.frames import read_frame
+
+    def tell(making: Making) -> None:
+        n = len(making.setting.targets)
+        work.say(f"{n:,} canaries, fits: {fits:,}. {seen_from(n, fits, asked.level)}")
+
+    invocation = work.invocation("synthetic", asked)
+    generator = _generator(name, work)
+    frame = read_frame(asked.data, asked.separator)
+    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x)
+    with work.resumable(asked), work.bar("Making tables") as progress:
+        return audit_few_fits(
+            generator,
+            frame,
+            canaries=asked.records,
+            select=asked.select,
+            fits=fits,
+            size=asked.size,
+            made=asked.made,
+            schema=asked.given_schema,
+            continuous=asked.continuous,
+            categorical=asked.categorical,
+            drop=(*asked.drop, *apart),
+            ids=_column(frame, asked.ids, "--id"),
+            unit=_column(frame, asked.unit, "--unit"),
+            before=tell,
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
             seed=asked.seed,
             level=asked.level,
             command="synthetic",
@@ -291,26 +349,28 @@ def _generator(name: str, work: Work) -> Generator:
     return as_generator(imported(name))
 
 
-def _tell_cost(making: Making, work: Work) -> None:
-    """Say what making the tables will cost."""
+def _cost(making: Making, work: Work, level: float) -> str:
+    """Return, and tell, what the fits of a generator will cost, and what they would show."""
     from joblib import cpu_count
 
+    from privacygauge.audits.generator.facts import seen_from
+    from privacygauge.audits.generator.play import COST
     from privacygauge.classifier.cost import span
+    from privacygauge.runs.store import plan_in, read_run
 
-    n_tables = making.game.n_tables(making.setting)
-    seconds = min(_timed(making, number) for number in (0, 1))
+    if work.run is not None and plan_in(work.run) is not None:
+        return str((read_run(work.run).invocation or {}).get(COST, ""))
+    if work.quiet:
+        return ""
+    n, seconds = making.game.n_tables(making.setting), making.seconds_a_table()
     at_a_time = max(1, cpu_count() + 1 + work.jobs) if work.jobs < 0 else work.jobs
-    work.say(
-        f"Making {n_tables:,} synthetic tables, {1000 * seconds:.2g} ms each, {at_a_time} at a "
-        f"time: about {span(seconds * n_tables / at_a_time)}; then attacking "
-        f"{len(making.setting.targets):,} record(s)."
+    shown = seen_from(making.setting.sizes.smallest_auc(level))
+    told = (
+        f"{n:,} fits, {seconds:.2g} s each, {at_a_time} at a time: about "
+        f"{span(seconds * -(-n // at_a_time))}; {shown}"
     )
-
-
-def _timed(making: Making, number: int) -> float:
-    start = time.perf_counter()
-    making.table(number)
-    return time.perf_counter() - start
+    work.say(f"Making synthetic tables: {told}.")
+    return told
 
 
 def _of_table(asked: SyntheticRequest) -> ReleasedAudit:

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
 import pandas as pd
@@ -518,3 +519,69 @@ def test_ctgan_is_a_generator():
     assert same(one, again)
     with pytest.raises(InputError, match="generator 'CTGAN' failed with"):
         as_generator(least).generate(some, N, np.random.default_rng(3))  # incomes are missing
+
+
+class AsksForMetadata(LikeSdv):
+    """As the synthesizers of SDV, which want to know the kinds of the columns."""
+
+    def __init__(self, metadata, epochs=300):
+        self.metadata, self.epochs = metadata, epochs
+
+    def fit(self, frame):
+        columns = self.metadata["tables"]["table"]["columns"]
+        assert {name: kind["sdtype"] for name, kind in columns.items()} == {
+            **dict.fromkeys(frame.columns, "numerical"),
+            "town": "categorical",
+        }
+        super().fit(frame)
+
+
+@pytest.mark.parametrize(
+    "make", [AsksForMetadata, functools.partial(AsksForMetadata, epochs=1)], ids=["class", "few"]
+)
+def test_a_synthesizer_of_sdv_gets_the_kinds_of_the_columns(make, monkeypatch):
+    """A stand-in for `sdv.metadata`, whose own code is in the test below."""
+    stand_in = types.ModuleType("sdv.metadata")
+    stand_in.Metadata = types.SimpleNamespace(load_from_dict=lambda found: found)
+    monkeypatch.setitem(sys.modules, "sdv", types.ModuleType("sdv"))
+    monkeypatch.setitem(sys.modules, "sdv.metadata", stand_in)
+    monkeypatch.setattr(AsksForMetadata, "__module__", "sdv.single_table")
+    generator = as_generator(make)
+    assert isinstance(generator, FitSample)
+    assert same(made(generator), made(generator))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["GaussianCopulaSynthesizer", "CTGANSynthesizer"])
+def test_sdv_is_a_generator(name):
+    """The package itself."""
+    single_table = pytest.importorskip("sdv.single_table", reason="sdv is not installed")
+    kind = getattr(single_table, name)
+    make = functools.partial(kind, epochs=1, batch_size=20) if name.startswith("CTGAN") else kind
+    one, again = (made(as_generator(make)) for _ in range(2))
+    assert len(one) == N
+    assert same(one, again)
+
+
+@pytest.mark.slow
+def test_synthcity_is_a_generator():
+    """The package itself."""
+    plugins = pytest.importorskip("synthcity.plugins", reason="synthcity is not installed")
+
+    def network(seed):
+        return plugins.Plugins().get("bayesian_network", random_state=seed)
+
+    assert len(made(as_generator(network))) == N
+
+
+@pytest.mark.slow
+def test_arfpy_is_a_generator():
+    """The package itself."""
+    arf = pytest.importorskip("arfpy.arf", reason="arfpy is not installed: it needs pandas below 3")
+
+    def forest(frame, n, seed):
+        learnt = arf.arf(x=frame, random_state=seed)
+        learnt.forde()
+        return learnt.forge(n=n)
+
+    assert len(made(as_generator(forest))) == N

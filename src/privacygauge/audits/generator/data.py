@@ -30,7 +30,7 @@ def data(f: SyntheticAudit) -> dict[str, Json]:
         "game": asdict(f.game),
         "generator": {"name": f.generator, "settings": values_of(f.settings)},
         "sizes": {**asdict(f.sizes), "made": int(f.sizes.n_made)},
-        **picked(f, "n_records", "n_tables", "foreseen"),
+        **picked(f, "n_records", "n_tables", "foreseen", "seen_from"),
         "headline": _headline(f),
         "attacks": [_attack(attack) for attack in f.attacks],
         "targets": _targets(f),

@@ -6,7 +6,9 @@ import math
 
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.detectable import POWER
 from privacygauge.report.attacks.played import GameDescription
+from privacygauge.report.numbers import rate
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.learnt_once import learnt_once
 from privacygauge.synthetic.games.releases import Making, Releases
@@ -57,6 +59,14 @@ def description(game: Game, setting: Setting) -> GameDescription:
         n_in,
         sizes.tests - n_in,
     )
+
+
+def seen_from(smallest: float | None) -> str:
+    """Return in words the smallest AUC of a record that an audit would mostly show."""
+    if smallest is None:
+        return "no AUC, however high, would be seen with so few test tables (--tests)"
+    least = math.ceil(100 * smallest) / 100
+    return f"a record's AUC of {least:.2f} or more would be seen in {rate(POWER)} of such audits"
 
 
 def warnings_of(making: Making, schema: Schema | None, level: float) -> list[str]:

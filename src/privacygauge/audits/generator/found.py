@@ -104,6 +104,8 @@ class SyntheticAudit(Reported):
     """Rank correlation of vulnerability score and AUC over the targets."""
     utility: Utility | Skipped
     """What one synthetic table is good for."""
+    seen_from: float | None
+    """The smallest AUC of a record that so many tables would mostly show; None for none."""
 
     @property
     def best(self) -> AttackEvaluation:

@@ -54,6 +54,9 @@ MANY = 50
 RECORDS = 1000
 """Records that a generator learns from, where the table is large enough for that."""
 
+COST = "cost, as foreseen"
+"""Names what was said of it before, in a report and in a run."""
+
 SHARE = 6
 """At most one record in so many of the table is learnt from, unless asked otherwise."""
 
@@ -80,7 +83,7 @@ def audit_synthetic(
     ids: ArrayLike | None = None,
     unit: ArrayLike | None = None,
     show: Sequence[str] = (),
-    before: Callable[[Making], None] | None = None,
+    before: Callable[[Making], str] | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -138,7 +141,8 @@ def audit_synthetic(
     show : sequence of str
         Columns to print beside the targets; none otherwise.
     before : callable, optional
-        Called once all is checked, before any table is made: to say what it will cost.
+        Called once all is checked, before any table is made: what it says of the cost is kept with
+        the run and in the report.
     run : str or Path, optional
         Folder that keeps what was made: after an interruption the same call goes on there.
     n_jobs, seed, level, command, provenance, invocation
@@ -181,8 +185,9 @@ def audit_synthetic(
     making = Making(chosen, setting, made_by)
     if n_jobs not in (None, 1):
         require_sendable(made_by, made_by.name)
-    if before is not None:
-        before(making)
+    cost = {} if before is None or not (said := before(making)) else {COST: said}
+    if invocation is not None:
+        invocation = {**invocation, **cost}
     with kept_or_scratch(run) as folder:
         open_releases(chosen, setting, made_by, folder, invocation=invocation)
         use = utility_of(making, label, f"{folder}/utility")
@@ -197,6 +202,7 @@ def audit_synthetic(
         "pandas",
         skipped=(*skipped, *([use] if isinstance(use, Skipped) else [])),
         warnings=(*advice(table), *warnings_of(making, schema, level), *beyond, *_inverted(played)),
+        about=cost,
     )
     return SyntheticAudit(
         origin,
@@ -211,6 +217,7 @@ def audit_synthetic(
         attacks=played,
         headline=headline,
         foreseen=foreseen(about, played[headline.attack], level),
+        seen_from=setting.sizes.smallest_auc(level),
         utility=use,
     )
 

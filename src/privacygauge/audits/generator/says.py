@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.data import data, records_frame
+from privacygauge.audits.generator.facts import seen_from
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.verdict import called, kept, name_of, verdict
 from privacygauge.core.estimate import Skipped
@@ -164,6 +165,7 @@ def _game(f: SyntheticAudit) -> Pairs:
             "The adversary's own": _own(f),
             "Those in question": _asked(f),
             "Made in all": several(f.n_tables, "synthetic table"),
+            "What would be seen": seen_from(f.seen_from),
         }
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
+from privacygauge.evaluate.detectable import smallest_auc
 from privacygauge.synthetic.table import Table
 
 HALF_WIDTH = 0.05
@@ -38,9 +40,13 @@ class Sizes:
     held: int = 5_000
     """Most records that the tables in question are made from, none of them known to it."""
 
+    @property
+    def least(self) -> Mapping[str, int]:
+        """The least value of each."""
+        return {"shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2}
+
     def __post_init__(self) -> None:
-        least = {"shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2}
-        for name, low in least.items():
+        for name, low in self.least.items():
             value = getattr(self, name)
             if value is not None and value < low:
                 raise InputError(f"{name} must be at least {low}, got {value}")
@@ -49,6 +55,13 @@ class Sizes:
     def n_made(self) -> int:
         """Records of a synthetic table."""
         return self.records if self.made is None else self.made
+
+    def smallest_auc(self, level: float = 0.95) -> float | None:
+        """Return the smallest AUC of a record that so many test tables would mostly show.
+
+        Half of them hold the record: see `evaluate.detectable.smallest_auc`.
+        """
+        return smallest_auc(self.tests // 2, self.tests - self.tests // 2, level)
 
 
 def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:

@@ -8,6 +8,7 @@ How their randomness is fixed, and where that fails, stands in `foreign`.
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from privacygauge.synthetic.generators.foreign import (
 )
 from privacygauge.synthetic.generators.origin import called, origin
 from privacygauge.synthetic.generators.returned import one_line, table_from
+from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ CATEGORIES = "discrete_columns"
 """Argument of `fit` that is given the names of the columns of categories, as CTGAN's."""
 COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 """Names of arguments of `sample` and `generate` that are given the number of records."""
+
+_ANY = Schema((Column("x", "continuous", 0.0, 1.0),))
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,13 @@ class FitSample:
     make: Any
     """A class or function without arguments, or of a seed or random_state, that returns an
     object which is not fitted; or such an object, which is copied (by scikit-learn's clone
-    where it is an estimator)."""
+    where it is an estimator). A synthesizer of SDV gets the metadata of the schema."""
     label: str = ""
     """What reports call it; default: the class's or function's own name."""
 
     def __post_init__(self) -> None:
         with theirs(self.name, 0):
-            made, again = (_made(self.make, 0) for _ in range(2))
+            made, again = (_made(self.make, 0, _ANY) for _ in range(2))
         require_fit_and_sample(made, self.name)
         if made is again:
             raise InputError(
@@ -76,19 +80,19 @@ class FitSample:
     def describe(self) -> Mapping[str, Any]:
         """Return where the object and what makes it come from: names and versions."""
         with theirs(self.name, 0):
-            made = _made(self.make, 0)
+            made = _made(self.make, 0, _ANY)
         return {"fit and sample": dict(origin(type(made))), "made by": dict(origin(self.make))}
 
     def reached(self) -> tuple[object, ...]:
         """Return what else is run: the object that `make` returns."""
         with theirs(self.name, 0):
-            return (_made(self.make, 0),)
+            return (_made(self.make, 0, _ANY),)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of an object that was fitted to the table's frame."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
-            frame = _sampled(_fitted(_made(self.make, seed), table, seed), n, seed)
+            frame = _sampled(_fitted(_made(self.make, seed, table.schema), table, seed), n, seed)
         return table_from(frame, table.schema, n, self.name)
 
 
@@ -148,9 +152,10 @@ def require_fit_and_sample(made: object, name: str) -> None:
         )
 
 
-def _made(make: Any, seed: int) -> Any:
+def _made(make: Any, seed: int, schema: Schema) -> Any:
     if isinstance(make, type) or not hasattr(make, "fit"):
-        return make(**seed_by_name(make, seed))
+        known = {"metadata": _metadata(schema)} if is_of_sdv(make) else {}
+        return make(**known, **seed_by_name(make, seed))
     if not hasattr(make, "get_params"):
         return copy.deepcopy(make)
     from sklearn.base import clone
@@ -158,6 +163,26 @@ def _made(make: Any, seed: int) -> Any:
     copied = clone(make)
     names = [key for key in copied.get_params() if key.split("__")[-1] in SEEDS]
     return copied.set_params(**dict.fromkeys(names, seed)) if names else copied
+
+
+def is_of_sdv(make: Any) -> bool:
+    """Return whether a class, with arguments or without, is of SDV and asks for metadata."""
+    return "metadata" in parameters_of(make) and origin(make)["name"].startswith("sdv.")
+
+
+def _metadata(schema: Schema) -> Any:
+    """Return what SDV wants to know of the columns."""
+    made = importlib.import_module("sdv.metadata").Metadata
+    kinds = {
+        column.name: "datetime"
+        if column.date
+        else "numerical"
+        if column.is_number
+        else "categorical"
+        for column in schema.columns
+    }
+    columns = {name: {"sdtype": kind} for name, kind in kinds.items()}
+    return made.load_from_dict({"tables": {"table": {"columns": columns}}})
 
 
 def _fitted(made: Any, table: Table, seed: int) -> Any:

@@ -1,0 +1,307 @@
+"""The audit of a generator by canaries in a few fits, for generators whose fits take long.
+
+Not in the folder of a kind: what is measured is the audit of a privacy claim, with an accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits.generator.facts import clipped_numbers
+from privacygauge.audits.generator.targets import TargetsAsked, select_targets
+from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+from privacygauge.classifier.whose import owners
+from privacygauge.core import checks
+from privacygauge.core.transcript import tied
+from privacygauge.errors import InputError
+from privacygauge.evaluate.detectable import POWER, smallest_accuracy
+from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
+from privacygauge.report.blocks import text
+from privacygauge.report.numbers import (
+    count,
+    decimal_estimate,
+    percent_estimate,
+    plain,
+    rate,
+    rounded_down,
+    several,
+)
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import (
+    About,
+    Grade,
+    Measure,
+    Origin,
+    Report,
+    Section,
+    Severity,
+    Verdict,
+    Worst,
+)
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.games.few_fits import (
+    FewFits,
+    Fits,
+    Untaught,
+    canary_scores,
+)
+from privacygauge.synthetic.games.releases import Making, make_releases
+from privacygauge.synthetic.games.setting import Setting, Sizes
+from privacygauge.synthetic.generators.named import as_generator
+from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import advice, require_moderate
+
+CANARIES = 200
+"""Where their number is not given; a quarter of a small table."""
+
+_PLAYED = (
+    "In each fit a fair coin of its own decides for every canary whether it is among the records "
+    "that the generator learns from; other records fill the places that are left. From the "
+    "released table and the records that are no canaries each canary gets a score. Differential "
+    "privacy limits how many guesses by these scores can be right, however they depend on each "
+    "other, and the bound on epsilon inverts that limit: it is about replacing one record, and "
+    "counts the coins of all fits (Steinke, Nasr and Jagielski 2023). The interval of right "
+    "guesses is about this fit where there is one; of several, the fit is the independent unit."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FitsAudit(Reported):
+    """What a few fits of a generator give away of the canaries in them."""
+
+    origin: Origin
+    """Where it comes from."""
+    claim: ClaimAudit
+    """The bound on epsilon, beside what is claimed."""
+    guessed: GuessedInFits
+    """How well the canaries were guessed."""
+    generator: str
+    """What the generator is called."""
+    sizes: Sizes
+    """How many fits were made, and of how many records."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        claim, g = self.claim.report(), self.guessed
+        n_guesses, made = len(g.canary), several(self.sizes.tests, "fit")
+        table = "a synthetic table" if self.sizes.tests == 1 else "each of the synthetic tables"
+        said = (
+            f"{count(n_guesses)} records, the canaries, were each in or out by a fair coin, in "
+            f"{made} of {plain(self.generator)}, made from "
+            f"{several(self.sizes.records, 'record')}. From {table} {g.attack} says which were in. "
+            f"{seen_from(n_guesses, self.sizes.tests, self.level)}"
+        )
+        measures = (
+            Measure(
+                "accuracy",
+                "Right guesses",
+                g.accuracy,
+                percent_estimate(g.accuracy, 1),
+                f"{count(n_guesses)} canaries in {made}",
+                'Half of the canaries are called "in". Guessing gives 50%.',
+                "50%",
+            ),
+            Measure(
+                "auc",
+                "Pairs of canaries told apart",
+                g.auc,
+                decimal_estimate(g.auc),
+                text="Of a canary that was in and one that was out, how often the right one is "
+                "picked. AUC.",
+                guessing="0.5",
+            ),
+        )
+        first, *others = claim.measures
+        claimed = self.claim.claim.epsilon > 0
+        return replace(
+            claim,
+            title="Audit of a generator by canaries in a few fits",
+            about=About(
+                f"A generator of synthetic tables: {self.generator}",
+                "Somebody who holds a record guesses whether the synthetic table was made from it.",
+                "the synthetic table, and all records that are no canaries",
+                "membership-inference",
+            ),
+            intro=said,
+            verdict=claim.verdict if claimed else _unclaimed(self, claim.verdict),
+            measures=(*measures, *([first] if claimed else []), *others),
+            sections=(
+                *claim.sections[:-1],
+                Section("played", "How it was played", (text(_PLAYED),)),
+            ),
+            terms={**claim.terms, "Canary": "A record that coins put into fits or leave out."},
+            worst=Worst(reason="coins decide about each record, not one record is judged alone"),
+        )
+
+
+def audit_few_fits(
+    generator: object,
+    data: object,
+    *,
+    canaries: TargetsAsked | None = None,
+    select: str | Sequence[str] = "distance",
+    fits: int = 1,
+    epsilon: float = 0.0,
+    attacks: Sequence[Untaught] | None = None,
+    size: int | None = None,
+    made: int | None = None,
+    schema: Schema | None = None,
+    continuous: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    before: Callable[[Making], object] | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_few_fits",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> FitsAudit:
+    """Audit a generator by many canaries in a few fits, or in a single one.
+
+    For generators whose fits take an hour: no table is made but those that are judged. Every
+    canary is a record that a fair coin of its own puts into a fit or leaves out, again in each fit.
+
+    Parameters
+    ----------
+    generator, data
+        As in `audit_synthetic`.
+    canaries : int, array_like of int, or mapping of str to array_like, optional
+        How many records, or which; of copies and of the records of one person the first alone is
+        taken. Default: 200, or a quarter of a small table.
+    select : {"distance", "random", "rare", "likelihood"} or a sequence of them
+        How that many are chosen; default: by their vulnerability score.
+    fits : int
+        At least 1. Several narrow the intervals, and show how much fits differ.
+    epsilon : float
+        Claimed, of replacing one record; 0: that nothing is given away.
+    attacks : sequence of Untaught, optional
+        What scores the canaries, without any other synthetic table. A fifth of the canaries
+        chooses among several, and the others are judged.
+    size : int, optional
+        Records that a generator learns from; default: as many as are no canaries.
+    made : int, optional
+        Records of a synthetic table; as many as it was learnt from.
+    schema, continuous, categorical, drop
+        As in `read_table`.
+    ids, unit : array_like, shape (N,), optional
+        Names of the records, and the person behind each: all records of a canary's person go by
+        one coin.
+    before : callable, optional
+        Called once all is checked, before any fit.
+    run, n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_synthetic`.
+
+    Returns
+    -------
+    FitsAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    The bound on epsilon is that of one run (Steinke, Nasr & Jagielski 2023) with all coins of all
+    fits; the accuracy is `accuracy_of_fits`.
+    """
+    if fits < 1:
+        raise InputError(f"fits must be at least 1, got {fits}")
+    made_by = as_generator(generator)
+    table = read_table(
+        data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+    )
+    require_moderate(table.schema)
+    asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
+    selections = select_targets(table, asked, select, seed)
+    rows = np.unique(np.concatenate([s.rows for s in selections]))
+    owner, game = owners(unit, ids, len(table)), FewFits()
+    every = Setting.of(table, rows, Fits(tests=fits), seed, owner)
+    rows = rows[every.first == np.arange(len(rows))]
+    records = max(2, len(game.others(every))) if size is None else size
+    setting = Setting.of(table, rows, Fits(tests=fits, records=records, made=made), seed, owner)
+    game.check(setting)
+    if before is not None:
+        before(Making(game, setting, made_by))
+    with kept_or_scratch(run) as folder:
+        releases = make_releases(
+            *(game, setting, made_by, folder),
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        scores = canary_scores(setting, releases.tables(slice(0, fits)), attacks)
+        beyond = clipped_numbers(releases)
+    telling = {name: score for name, score in scores.items() if not tied(score)}
+    if not telling:
+        raise InputError("every attack gives all canaries the same score: give other attacks")
+    guessed = guessed_in_fits(telling, game.coins(setting), seed, level)
+    names = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+    shown = names[rows[guessed.canary]]
+    claim = audit_privacy_claim(
+        {
+            "score": guessed.score.ravel(),
+            "member": guessed.secret.ravel(),
+            "id": [f"fit {k + 1}: {name}" for k in range(fits) for name in shown],
+        },
+        epsilon,
+        seed=seed,
+        level=level,
+        command=command,
+        provenance=provenance,
+    )
+    origin = replace(claim.origin, warnings=(*advice(table), *claim.origin.warnings, *beyond))
+    claim = replace(claim, origin=origin)
+    return FitsAudit(origin, claim, guessed, made_by.name, setting.sizes)
+
+
+def seen_from(n_guesses: int, fits: int, level: float) -> str:
+    """Return in words the share of right guesses that such an audit would mostly show."""
+    smallest = smallest_accuracy(n_guesses, fits, level)
+    if smallest is None:
+        return "So few canaries could show nothing: take more."
+    return (
+        f"A share of right guesses of {rate(np.ceil(100 * smallest) / 100)} or more would be seen "
+        f"in {rate(POWER)} of such audits."
+    )
+
+
+def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
+    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    if found.grade.severity is Severity.UNTOLD or found.gauge is None:
+        return found
+    scale = Grade("not told", Severity.NOTHING), Grade("told", Severity.GRAVE)
+    low, told = a.claim.free.estimate.low, rate(a.level)
+    gauge = replace(found.gauge, zones=("Nothing to be seen", "Canaries are told"))
+    unsaid = "A stronger attack, or more canaries, may show more."
+    if low <= 0:
+        headline = "The synthetic tables are not seen to tell who was in"
+        said = f"The guesses about the coins show no epsilon above 0 at {told}."
+        advised = "Audit with more canaries or fits, or play the privacy game if fits are quick."
+        return Verdict(scale[0], scale, headline, (said,), unsaid, (advised,), gauge)
+    return Verdict(
+        scale[1],
+        scale,
+        f"The synthetic tables tell who was in: epsilon is at least {rounded_down(low)}",
+        (
+            f"With {told} confidence no smaller epsilon of replacing one record can be claimed. "
+            "This holds whatever the generator does, since the coins were fair.",
+        ),
+        unsaid,
+        ("Keep these tables back, or generate them with differential privacy.",),
+        gauge,
+    )

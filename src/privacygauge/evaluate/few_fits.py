@@ -1,0 +1,140 @@
+"""What guesses about canaries show that coins put into a few fits, or into a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import rankdata
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.one_run import right_guesses
+from privacygauge.evaluate.over_targets import mean_auc
+from privacygauge.evaluate.roc import auc
+
+CHOOSING = 0.2
+"""The share of the canaries that chooses among several attacks, and is not judged."""
+
+
+@dataclass(frozen=True, eq=False)
+class GuessedInFits:
+    """How well one attack tells which canaries are in which fit."""
+
+    attack: str
+    """The attack: of several the one that the choosing canaries chose."""
+    canary: Ints
+    """(r,) The canaries that are judged, by their place."""
+    score: Floats
+    """(t, r) Scores of the judged canaries in each fit; higher means more likely in."""
+    secret: Bools
+    """(t, r) True where the canary was in."""
+    accuracy: Estimate
+    """Share of right guesses: "in" about the higher half of each fit's scores."""
+    auc: Estimate
+    """Mean over the fits of the area under the ROC curve."""
+
+
+def guessed_in_fits(
+    scores: Mapping[str, Floats], secret: Bools, seed: int = 0, level: float = 0.95
+) -> GuessedInFits:
+    """Return how well canaries are guessed that coins put into a few fits.
+
+    Parameters
+    ----------
+    scores : mapping of str to ndarray of float, shape (t, n)
+        What each attack says of n canaries in t fits; higher means more likely in.
+    secret : ndarray of bool, shape (t, n)
+        True where a fair coin of its own put the canary into the fit.
+    seed : int
+        Draws which canaries choose among several attacks, and orders equal scores.
+    level : float
+        Of each interval, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If shapes differ, or a fit has all of its judged canaries in, or none.
+
+    Notes
+    -----
+    A fifth of the canaries chooses the attack whose ranks go with their coins best. The coins of
+    the others are independent of theirs, so nothing has to be corrected for.
+    """
+    for name, score in scores.items():
+        if score.shape != secret.shape or secret.ndim != 2:
+            raise InputError(
+                f"scores of {name} and secret must have one shape (t, n), got {score.shape} and "
+                f"{secret.shape}"
+            )
+    if not scores:
+        raise InputError("scores must hold at least one attack, got none")
+    n_choosing = round(CHOOSING * secret.shape[1]) if len(scores) > 1 else 0
+    order = seeds.stream(seed, "few fits", "choosing").permutation(secret.shape[1])
+    chooses, canary = order[:n_choosing], np.sort(order[n_choosing:])
+    agree = {name: _agreement(x[:, chooses], secret[:, chooses]) for name, x in scores.items()}
+    attack = max(agree, key=lambda name: agree[name])
+    score, member = scores[attack][:, canary], secret[:, canary]
+    rows = [Transcript(*fit, canary) for fit in zip(score, member, strict=True)]
+    ties, all_of_them = seeds.stream(seed, "few fits", "ties"), np.array([len(canary)])
+    right = [int(right_guesses(x.score, x.secret, all_of_them, ties)[0]) for x in rows]
+    return GuessedInFits(
+        attack,
+        canary,
+        checks.frozen(score),
+        checks.frozen(member),
+        accuracy_of_fits(np.array(right), len(canary), level),
+        _by_fit(
+            auc(rows[0], level) if len(rows) == 1 else mean_auc(rows, level),
+            np.array([auc(fit, level).value for fit in rows]),
+        ),
+    )
+
+
+def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
+    """Return the share of right guesses about n canaries in each of a few fits.
+
+    Parameters
+    ----------
+    right : ndarray of int, shape (t,)
+        Right guesses in each fit, in 0..n.
+    n : int
+        Guesses about each fit.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]; `n` is the number of guesses.
+
+    Notes
+    -----
+    Of a fit that says nothing of the canaries every guess is right with probability 1/2, by a coin
+    of its own: Clopper & Pearson's interval of all guesses then holds. Where fits leak by different
+    amounts the fit is the independent unit, and Student's interval of the fits' shares holds: the
+    wider end of both is given. How much fits differ a single one cannot say: its interval is about
+    that fit.
+    """
+    coins = rates.share(int(right.sum()), len(right) * n, level)
+    return _by_fit(coins, right / n)
+
+
+def _by_fit(found: Estimate, values: Floats) -> Estimate:
+    """Return a mean over fits with an interval that holds where fits differ too."""
+    if len(values) == 1:
+        return found
+    fits = rates.mean(values, found.level, unit="fits", least=0.0, most=1.0)
+    low, high = min(found.low, fits.low), max(found.high, fits.high)
+    return replace(found, low=low, high=high, method=f"the wider of {found.method}; {fits.method}")
+
+
+def _agreement(score: Floats, secret: Bools) -> float:
+    """Return how much higher, within each fit, those that are in rank than those that are out."""
+    ranks = rankdata(score, axis=1) - (score.shape[1] + 1) / 2
+    return float((ranks * (secret - 0.5)).sum())

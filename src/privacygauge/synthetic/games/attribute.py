@@ -1,0 +1,402 @@
+"""Attribute inference against a generator: the secret is a value of a target's record.
+
+The target is among the records of every table. One of its values is drawn again for each, all
+values equally likely whatever the others are: so nothing that columns tell about each other helps,
+and guessing without the table is right once in as many times as there are values. The adversary
+knows the rest of the record, makes tables of its own with each value, and guesses (the game of
+TAPAS, Houssiau et al. 2022, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.synthetic.attacks.attack import TableAttack, Tables, View
+from privacygauge.synthetic.attacks.suite import suite_for_many
+from privacygauge.synthetic.games.draws import (
+    drawn_beside,
+    place_of,
+    require_pools,
+    tables_a_target,
+)
+from privacygauge.synthetic.games.game import Block, Make
+from privacygauge.synthetic.games.releases import Making, Releases, Storage, make_releases
+from privacygauge.synthetic.games.setting import Setting, Sizes
+from privacygauge.synthetic.generators.named import as_generator
+from privacygauge.synthetic.table import Table, require_columns
+
+_LOOSE = 100.0  # one score, and many tables: next to no penalty
+
+QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Of a column of numbers: the values that are drawn where none are named."""
+
+
+class Knowledge(Protocol):
+    """What the adversary knows of the records beside the target. Frozen."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+
+    def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
+        """Return the rows that a table is made from beside the target: one fewer than in all."""
+
+    def known(self, setting: Setting, target: int) -> Ints:
+        """Return the rows that the adversary knows."""
+
+
+@dataclass(frozen=True)
+class AuxiliaryData:
+    """Other records of the same source: every table is made from a fresh draw of them."""
+
+    name = "auxiliary"
+
+    def check(self, setting: Setting) -> None:
+        """Refuse pools that are too small for a data set beside any of the targets."""
+        require_pools(setting)
+
+    def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
+        """Return rows from the adversary's pool for its own tables, from the other for the rest."""
+        row = setting.targets[target : target + 1]
+        rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
+        return drawn_beside(setting, row, int(side == "test"), rng)[1:]
+
+    def known(self, setting: Setting, target: int) -> Ints:
+        """Return the adversary's pool without the target."""
+        return setting.without(setting.pools[0], setting.targets[target : target + 1])
+
+
+@dataclass(frozen=True)
+class ExactData:
+    """All other records of the data set, which is the same for all tables of a target."""
+
+    name = "exact"
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a table that is too small for a data set beside any of the targets."""
+        for target in range(len(setting.targets)):
+            others = self._others(setting, target)
+            setting.require(others, setting.sizes.records, "beside the target and its copies")
+
+    def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
+        """Return the rows of the one data set."""
+        return self.known(setting, target)
+
+    def known(self, setting: Setting, target: int) -> Ints:
+        """Return all rows of the data set but the target."""
+        row = int(setting.targets[target])
+        rng = seeds.stream(setting.seed, "attribute", "data", row)
+        others = self._others(setting, target)
+        return rng.choice(others, setting.sizes.records - 1, replace=False)
+
+    def _others(self, setting: Setting, target: int) -> Ints:
+        rows = np.arange(len(setting.table))
+        return setting.without(rows, setting.targets[target : target + 1])
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """The game: which value of a column does the target have.
+
+    Raises
+    ------
+    InputError
+        If fewer than two values are named, or one of them twice.
+    """
+
+    column: str
+    """Whose values are the secret."""
+    values: tuple[float, ...]
+    """(v,) Codes or numbers, coded as `Table.values`, each as likely as any other."""
+    data: Knowledge = field(default_factory=AuxiliaryData)
+    """What the adversary knows of the other records."""
+
+    name = "attribute"
+
+    def __post_init__(self) -> None:
+        if len(set(self.values)) < max(2, len(self.values)):
+            raise InputError(
+                f"a secret must have at least two values, all different, got {self.values}"
+            )
+
+    @property
+    def knowledge(self) -> str:
+        """What the adversary knows beside the released table."""
+        return self.data.name
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the setting."""
+        return {
+            "game": self.name,
+            "knowledge": self.knowledge,
+            "column": self.column,
+            "values": list(self.values),
+        }
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting without the column or its values, or with too few records or tables."""
+        require_columns((self.column,), setting.table.schema.names, "column")
+        target = setting.targets[:1].repeat(len(self.values))
+        Table(setting.table.schema, self._with(setting, target, np.array(self.values)))
+        self.data.check(setting)
+        if setting.sizes.shadows < 4 * len(self.values):
+            raise InputError(
+                f"{len(self.values)} values need at least {4 * len(self.values)} tables of the "
+                f"adversary's own, got {setting.sizes.shadows}: make more (shadows)"
+            )
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for each target."""
+        return len(setting.targets) * tables_a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, side, place = place_of(setting, number)
+        return ("attribute", self.column, int(setting.targets[target]), side, place)
+
+    def secret(self, setting: Setting, target: int, side: str) -> Ints:
+        """Return the place of the value in each table of a side.
+
+        The adversary makes as many of each of its own; in question each is drawn by a fair die.
+        """
+        rng = seeds.stream(setting.seed, "attribute", "secret", int(setting.targets[target]), side)
+        if side == "test":
+            return rng.integers(len(self.values), size=setting.sizes.tests)
+        return rng.permutation(np.arange(setting.sizes.shadows) % len(self.values))
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the company, and the target with the value that was drawn."""
+        target, side, place = place_of(setting, number)
+        row = setting.targets[target : target + 1]
+        value = np.array(self.values)[self.secret(setting, target, side)[place]]
+        company = setting.table.values[self.data.company(setting, target, side, place)]
+        values = np.vstack([company, self._with(setting, row, value)])
+        rng = seeds.stream(setting.seed, *self.roles(setting, number), "order")
+        return Table(setting.table.schema, rng.permutation(values))
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return a block for each value: "inside" are the tables in which the target has it."""
+        start = target * tables_a_target(setting)
+        middle, end = start + setting.sizes.shadows, start + tables_a_target(setting)
+        own, asked = (self.secret(setting, target, side) for side in ("shadow", "test"))
+        for value in range(len(self.values)):
+            yield Block(slice(start, middle), own == value, slice(middle, end), asked == value)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the records that the adversary knows."""
+        return setting.table[self.data.known(setting, target)]
+
+    def views(self, setting: Setting, releases: Releases, target: int) -> Iterator[View]:
+        """Return what the adversary has, once for each value: the target as if it had it."""
+        stored = Storage(setting.table.schema)
+        known, row = self.known(setting, target), setting.targets[target : target + 1]
+        read: dict[int, Tables] = {}
+        for block, value in zip(self.blocks(setting, target), self.values, strict=True):
+            for numbers in (block.shadows, block.released):
+                if numbers.start not in read:
+                    read[numbers.start] = releases.tables(numbers)
+            yield View(
+                setting.table.schema,
+                stored.rounded(self._with(setting, row, np.array(value))[0]),
+                read[block.shadows.start],
+                block.inside,
+                read[block.released.start],
+                known,
+            )
+
+    def _with(self, setting: Setting, rows: Ints, value: Floats) -> Floats:
+        values = setting.table.values[rows].copy()
+        values[:, setting.table.schema.names.index(self.column)] = value
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class ValuesGuessed:
+    """How often the values of targets are guessed from the released tables."""
+
+    attack: str
+    """The attack: of several the one that is right most often on the adversary's own tables."""
+    chance: float
+    """The share of right guesses without the tables."""
+    right: Bools
+    """(r, t) Which guesses are right, for each target and table in question."""
+    accuracy: Estimate
+    """Share of right guesses; `n` is the number of tables."""
+    targets: tuple[Estimate, ...]
+    """(r,) The same for each target, each interval by itself."""
+
+
+def values_of(table: Table, column: str) -> tuple[float, ...]:
+    """Return the values of a column that a secret may have: all categories, or five quantiles."""
+    require_columns((column,), table.schema.names, "column")
+    found = table.values[:, table.schema.names.index(column)]
+    there = found[~np.isnan(found)]
+    if table.schema.columns[table.schema.names.index(column)].is_number and len(there):
+        there = np.quantile(there, QUANTILES, method="inverted_cdf")
+    return tuple(np.unique(there).tolist())
+
+
+def play_attribute(
+    generator: object,
+    table: Table,
+    targets: ArrayLike,
+    column: str,
+    *,
+    values: Sequence[float] = (),
+    knowledge: Knowledge | None = None,
+    sizes: Sizes | None = None,
+    attacks: Sequence[TableAttack] = (),
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+) -> ValuesGuessed:
+    """Return how often a value of some records is guessed from a generator's tables.
+
+    Parameters
+    ----------
+    generator : object
+        As `as_generator` takes it.
+    table : Table
+        Records like those that the generator will learn from.
+    targets : array_like of int, shape (r,)
+        Rows of the table.
+    column : str
+        Whose values are the secret.
+    values : sequence of float, optional
+        As `Attribute.values`; default: `values_of` the column.
+    knowledge : Knowledge, optional
+        What the adversary knows: `AuxiliaryData` by default, or `ExactData`.
+    sizes : Sizes, optional
+        Default: 400 tables of the adversary's own and 200 in question for each target, of 1,000
+        records or a sixth of a small table.
+    attacks : sequence of TableAttack, optional
+        Attacks on membership; default: those for many targets.
+    run, n_jobs
+        As in `make_releases`; by default nothing is kept.
+    seed : int
+    level : float
+        Of each interval, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    checks.level(level)
+    if sizes is None:
+        sizes = Sizes(400, 200, min(1000, max(2, len(table) // 6)))
+    rows = checks.integers(targets, "targets")
+    setting = Setting.of(table, rows, sizes, seed)
+    secret = tuple(values) or values_of(table, column)
+    game = Attribute(column, secret, knowledge or AuxiliaryData())
+    making = Making(game, setting, as_generator(generator))
+    with kept_or_scratch(run) as folder:
+        releases = make_releases(game, setting, making.generator, folder, n_jobs=n_jobs)
+        return guessed_values(making, releases, attacks, level)
+
+
+def guessed_values(
+    making: Making,
+    releases: Releases,
+    attacks: Sequence[TableAttack] = (),
+    level: float = 0.95,
+) -> ValuesGuessed:
+    """Return how often an adversary guesses the values of all targets of an `Attribute` game.
+
+    Parameters
+    ----------
+    making : Making
+        Of an `Attribute` game.
+    releases : Releases
+        All of its synthetic tables.
+    attacks : sequence of TableAttack, optional
+        Default: those for many targets.
+    level : float
+        Of each interval, in (0, 1).
+
+    Returns
+    -------
+    ValuesGuessed
+        Clopper & Pearson's intervals: every table has a die and, but for exact data, records of
+        its own.
+
+    Notes
+    -----
+    An attack on membership takes the tables with one value for those with the target, and all
+    others for those without it, once for each value. A logistic regression on the adversary's own
+    tables makes its scores log odds of each value; the value with the highest ones is the guess.
+    """
+    game, setting = making.game, making.setting
+    if not isinstance(game, Attribute):
+        raise InputError(f"the game must be an Attribute, got {game.name}")
+    players = tuple(attacks) or suite_for_many()
+    n, m = len(setting.targets), len(players)
+    own = np.full((m, n, setting.sizes.shadows), -1)
+    asked = np.full((m, n, setting.sizes.tests), -1)
+    skipped: dict[int, Skipped] = {}
+    for target in range(n):
+        views = tuple(game.views(setting, releases, target))
+        for place, attack in enumerate(players):
+            rng = seeds.stream(setting.seed, "attack", attack.name, attack.variant, target)
+            guesses = _guesses(attack, views, rng)
+            if isinstance(guesses, Skipped):
+                skipped[place] = guesses
+            else:
+                own[place, target], asked[place, target] = guesses
+    if len(skipped) == m:
+        raise InputError(f"no attack could be played: {skipped[0].name} {skipped[0].reason}")
+    sides = (
+        np.stack([game.secret(setting, target, side) for target in range(n)])
+        for side in ("shadow", "test")
+    )
+    own_right, right = (x == secret for x, secret in zip((own, asked), sides, strict=True))
+    best = int(np.argmax(own_right.mean(axis=(1, 2))))
+    return ValuesGuessed(
+        f"{players[best].name} ({players[best].variant})".removesuffix(" ()"),
+        1 / len(game.values),
+        right[best],
+        rates.proportion(right[best].ravel(), level=level),
+        tuple(rates.proportion(row, level=level) for row in right[best]),
+    )
+
+
+def _guesses(
+    attack: TableAttack, views: Sequence[View], rng: np.random.Generator
+) -> tuple[Ints, Ints] | Skipped:
+    """Return the places of the guessed values of the adversary's own tables, and of the others."""
+    from sklearn.linear_model import LogisticRegression
+
+    own, asked = [], []
+    for view in views:
+        answer = attack.score(view, rng)
+        if isinstance(answer, Skipped):
+            return answer
+        mean, spread = answer.own.mean(), answer.own.std() or 1.0
+        sides = [((x - mean) / spread)[:, None] for x in (answer.own, answer.released)]
+        learnt = LogisticRegression(C=_LOOSE).fit(sides[0], view.inside)
+        own.append(learnt.decision_function(sides[0]))
+        asked.append(learnt.decision_function(sides[1]))
+    # Of equal scores a random one, or some value would be guessed more often than by chance.
+    luck = rng.random((len(views), 1))
+
+    def best(scores: list[Floats]) -> Ints:
+        order = np.lexsort((np.broadcast_to(luck, np.shape(scores)), np.array(scores)), axis=0)
+        return np.asarray(order[-1], np.int64)
+
+    return best(own), best(asked)

@@ -1,0 +1,69 @@
+"""What an audit of a given size would see: held against simulated audits of other draws."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.detectable import GAMES, POWER, smallest_accuracy, smallest_auc
+from privacygauge.evaluate.few_fits import accuracy_of_fits
+from privacygauge.evaluate.rates import lower_limit
+from privacygauge.evaluate.roc import auc
+from tests.thorough import times
+
+
+@pytest.mark.parametrize(("n_in", "n_out", "level"), [(8, 8, 0.95), (32, 32, 0.9), (100, 30, 0.95)])
+def test_the_smallest_auc_is_seen_as_often_as_said(n_in, n_out, level):
+    shift = np.sqrt(2) * ndtri(smallest_auc(n_in, n_out, level))
+    rng, games = np.random.default_rng(1), times(800)
+    secret = np.arange(n_in + n_out) < n_in
+    seen = 0
+    for _ in range(games):
+        scores = rng.normal(size=n_in + n_out) + shift * secret
+        # A rising map of the scores changes nothing.
+        seen += auc(Transcript(np.exp(3 * scores), secret), level).low > 0.5
+    # Some games fix where it lies, others judge it.
+    error = np.sqrt(POWER * (1 - POWER) * (1 / GAMES + 1 / games))
+    assert seen / games == pytest.approx(POWER, abs=4 * error)
+
+
+def test_more_tables_see_less_and_few_see_nothing():
+    found = [smallest_auc(n, n) for n in (8, 16, 32)]
+    assert found == sorted(found, reverse=True)
+    assert smallest_auc(5, 5) is None  # five pairs that are told apart: 2.5% ** (1 / 5) < 1 / 2
+    assert smallest_auc(6, 6) > found[0]
+    assert smallest_auc(16, 16, 0.99) > smallest_auc(16, 16)
+    assert smallest_auc(16, 16) > smallest_auc(16, 16, power=0.5)
+
+
+@pytest.mark.parametrize("n", [20, 57, 200])
+def test_the_smallest_accuracy_is_that_of_exact_tails(n):
+    least = min(k for k in range(n + 1) if lower_limit(k, n, 0.025) > 0.5)
+    share = smallest_accuracy(n)
+    assert binom.sf(least - 1, n, share) == pytest.approx(POWER, abs=4 * np.sqrt(0.16 / GAMES))
+
+
+def test_the_smallest_accuracy_of_several_fits_is_seen_as_often_as_said():
+    share, rng, games = smallest_accuracy(40, 3), np.random.default_rng(2), times(2000)
+    right = rng.binomial(40, share, (games, 3))
+    seen = np.mean([accuracy_of_fits(fits, 40).low > 0.5 for fits in right])
+    error = np.sqrt(POWER * (1 - POWER) * (1 / GAMES + 1 / games))
+    assert seen == pytest.approx(POWER, abs=4 * error)
+    # That fits may differ costs much of what three of them bring, and little of what ten do.
+    assert smallest_accuracy(120) < share
+    assert smallest_accuracy(40, 10) < smallest_accuracy(40)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: smallest_auc(0, 5), "n_in must be at least 1, got 0"),
+        (lambda: smallest_auc(5, 5, power=1.0), r"power must be in \(0, 1\), got 1.0"),
+        (lambda: smallest_accuracy(5, 0), "fits must be at least 1, got 0"),
+    ],
+)
+def test_bad_input_is_one_line(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
