@@ -471,8 +471,9 @@ def merge(
     from privacygauge.holdout.server.hidden import read_hidden
     from privacygauge.holdout.server.merging import check_merge, merge_accounts
 
+    truth = read_hidden(labels)[0]
     check_merge(name, other, reason)
-    board = open_board(database, read_hidden(labels)[0])
+    board = open_board(database, truth)
     try:
         found = merge_accounts(board, name, other, reason)
     finally:
