@@ -44,8 +44,7 @@ def cluster():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     subprocess.run(
-        [bin_ / "initdb", "-D", folder / "data", "-U", "owner", "--auth=trust", "-E", "UTF8",
-         "--no-sync"],  # fmt: skip
+        [bin_ / "initdb", "-D", folder / "data", "-U", "owner", "--auth=trust", "-E", "UTF8", "-N"],
         check=True,
         capture_output=True,
         cwd=folder,
