@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 from sklearn import metrics as naive
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
 from privacygauge.holdout.guards import Calibrated, default_guard, guard_for, guard_named
+from privacygauge.holdout.history.overfitting import gap
 from privacygauge.holdout.ladder import Ladder
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.names import GUARDS, METRICS
@@ -21,7 +24,8 @@ from tests.thorough import times
 
 RNG = np.random.default_rng
 PLAIN = tuple(name for name in METRICS if ":" not in name)
-NAMES = (*PLAIN, "top:2", "mae:-1:3", "mse:-1:3", "rmse:-1:3")
+NAMES = (*PLAIN, "top:2", "logloss:6", "mae:-1:3", "mse:-1:3", "rmse:-1:3")
+PROBABILITIES = ("brier", "logloss:6")
 TWO = ("f1", "auc")
 
 
@@ -37,7 +41,7 @@ def drawn_truth(name, n, rng, m=3):
 def drawn_submission(name, truth, rng, skill=0.0, m=3):
     """Return what a model submits; each example's error is independent of the others'."""
     n = len(truth)
-    if ":" in name and not name.startswith("top"):
+    if name[0] in "mr":
         guess = rng.uniform(-1, 3, n)
         return skill * truth + (1 - skill) * guess
     logits = rng.normal(size=(n, m))
@@ -48,7 +52,7 @@ def drawn_submission(name, truth, rng, skill=0.0, m=3):
         return np.round(logits[:, 1] - logits[:, 0], 1)  # ties
     if name.startswith("top"):
         return np.argsort(-logits, axis=1)[:, : int(name[4:])]
-    if name == "brier":
+    if name in PROBABILITIES:
         return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     return logits.argmax(axis=1)
 
@@ -68,6 +72,8 @@ def by_sklearn(name, submitted, truth):
         return naive.f1_score(truth, submitted)
     if name == "auc":
         return naive.roc_auc_score(truth, submitted)
+    if name == "logloss:6":
+        return 1 - naive.log_loss(truth, submitted, labels=range(3)) / 6
     if name == "brier":
         hidden = np.eye(3)[truth]
         return 1 - naive.mean_squared_error(hidden, submitted) * 3 / 2
@@ -130,6 +136,55 @@ def test_who_knows_nothing_exceeds_chance_as_seldom_as_the_tail_says(name):
         allowed = math.exp(-2 * metric.tail(fixed) * e**2)
         noise = 4 * math.sqrt(allowed * (1 - allowed) / len(above)) + 4 / len(above)
         assert (above >= e).mean(axis=0).max() <= allowed + noise
+
+
+@pytest.mark.parametrize(("n", "few"), [(9, 1), (10, 3), (11, 5), (12, 6)])
+def test_no_order_of_labels_has_a_larger_auc_more_often_than_its_tail_says(n, few):
+    """All orders of the labels, scores without ties, in a few steps, and of one kind but one."""
+    rng, metric = RNG(n), metric_named("auc")
+    orders = np.zeros((math.comb(n, few), n), int)
+    for row, places in zip(orders, itertools.combinations(range(n), few), strict=True):
+        row[list(places)] = 1
+    bound = metric.tail(orders[0])
+    for sent in (rng.permutation(n), rng.integers(0, 3, n), np.arange(n) == 0):
+        ranks = rankdata(sent)
+        gains = (orders @ ranks / few - (few + 1) / 2) / (n - few) - 0.5
+        for e in np.unique(gains[gains > 0]):
+            assert (gains >= e - 1e-12).mean() <= math.exp(-2 * bound * e**2)
+        for s in np.geomspace(0.1, 100, 30):
+            assert np.log(np.exp(s * gains).mean()) <= s**2 / (8 * bound) * (1 + 1e-9)
+    # It is the variance of an AUC without ties: no larger N holds for small s.
+    plain = (orders @ np.arange(1, n + 1) / few - (few + 1) / 2) / (n - few)
+    assert plain.var() == pytest.approx(1 / (4 * bound))
+
+
+@pytest.mark.parametrize("name", ["auc", "brier", "top:2", "logloss:6", "mae:-1:3", "accuracy"])
+@pytest.mark.parametrize("skill", [0.0, 0.4, 0.8])
+def test_the_interval_of_a_public_less_a_private_score_holds_0(name, skill):
+    rng, metric, held = RNG(11), metric_named(name), 0
+    assert metric.like_share
+    truth = [drawn_truth(name, n, rng) for n in (150, 300)]
+    points = tuple(metric.points(each) for each in truth)
+    widths = []
+    for _ in range(times(400)):
+        scores = [metric.score(drawn_submission(name, y, rng, skill), y) for y in truth]
+        found, _ = gap((scores[0], scores[1]), points, metric, 0.95)
+        held += found.low <= 0 <= found.high
+        widths.append(found.high - found.low)
+    # 3.3 standard errors below the level.
+    assert held >= times(400) * 0.95 - 3.3 * math.sqrt(times(400) * 0.95 * 0.05)
+    # Never much wider than what the largest variance gives.
+    assert np.mean(widths) <= 1.02 * 1.96 * math.sqrt(sum(1 / n for n in points))
+
+
+def test_the_best_constant_of_a_log_loss_is_found_among_many():
+    truth = np.repeat(np.arange(4), [60, 25, 14, 1])
+    for most in (0.5, 2.0, 15.0):
+        metric = metric_named(f"logloss:{most:g}")
+        tried = RNG(0).dirichlet(np.full(4, 0.5), 5_000)
+        best = max(metric.score(np.tile(p, (100, 1)), truth) for p in tried)
+        assert best <= metric.chance(truth) + 1e-12
+        assert best > metric.chance(truth) - 0.02
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -217,6 +272,8 @@ def test_calibrated_is_as_coarse_as_the_chance_in_a_metric():
         ("top", "metric must be one of"),
         ("top:0", "top must be at least 1"),
         ("rmse", "metric must be one of"),
+        ("logloss", "metric must be one of"),
+        ("logloss:0", r"logloss needs the most that an example loses, in \(0, 700\], got 0"),
         ("rmse:3:1", "rmse needs a range of values, got 3 to 1"),
         ("mae:0:inf", "mae needs a range"),
         ("auc:1", "metric must be one of"),
@@ -239,6 +296,7 @@ def test_a_name_names_its_metric(name):
         ("auc", [0.1, np.nan, 0, 0], "predictions must be finite, got nan in row 1"),
         ("auc", [0.1, 0.2], "4 rows, got 2"),
         ("brier", [0.1, 1.2, 0, 0], r"predictions must be in \[0, 1\], got 1.2 in row 1"),
+        ("logloss:6", [0.1, -1, 0, 0], r"predictions must be in \[0, 1\], got -1 in row 1"),
         ("brier", [[0.5, 0.6]] * 4, "probabilities must sum to 1 in every row"),
         ("top:2", [0, 1, 0, 1], r"a submission must have the shape \(4, 2\), got \(4,\)"),
         ("rmse:0:1", [0, 1, 2, 0], r"predictions must be in \[0, 1\], got 2 in row 2"),

@@ -27,7 +27,7 @@ from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim_designs import ManyRuns
-from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.history.made import attacked_history, contest_history, honest_history
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.language.canaries import made_canaries
 from privacygauge.register.line import line_of
@@ -150,6 +150,9 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
     "an honest history": lambda: pg.audit_leaderboard(
         honest_history(np.random.default_rng(1), n=400, teams=3, submissions=8)
+    ).report(),
+    "a contest that has ended": lambda: pg.audit_leaderboard(
+        contest_history(np.random.default_rng(1), n=300, teams=3, submissions=8, overfitted=1)
     ).report(),
     "a history without a test": lambda: pg.audit_leaderboard(untestable()).report(),
     "two submissions": lambda: pg.audit_leaderboard(

@@ -63,8 +63,8 @@ def serve(
         typer.Option(
             "--metric",
             metavar="METRIC",
-            help="accuracy (of a new database), balanced-accuracy, top:5, brier, f1, auc, or "
-            "mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later.",
+            help="accuracy (of a new database), balanced-accuracy, top:5, brier, logloss:MOST, f1, "
+            "auc, or mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later.",
             show_default=False,
         ),
     ] = None,
@@ -249,10 +249,10 @@ def account(
 
     Example: privacygauge holdout serve account alice
     """
-    from privacygauge.holdout.server.accounts import add_account
-
     engine = _connected(database)
-    for name in names:
+    from privacygauge.holdout.server.accounts import add_account, checked_name
+
+    for name in dict.fromkeys([checked_name(name) for name in names]):
         print(f"{name}\t" * (len(names) > 1) + add_account(engine, name))
 
 
@@ -368,9 +368,10 @@ def accounts(database: Database = "leaderboard.sqlite", json: options.Json = Non
 
     Example: privacygauge holdout serve accounts
     """
-    from privacygauge.cli.output import emit_rows
+    from privacygauge.cli.output import check_json, emit_rows
     from privacygauge.holdout.server.standings import account_rows
 
+    check_json(json)
     emit_rows(account_rows(_connected(database)), json)
 
 
@@ -402,9 +403,10 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
 
     Example: privacygauge holdout serve actions
     """
-    from privacygauge.cli.output import emit_rows
+    from privacygauge.cli.output import check_json, emit_rows
     from privacygauge.holdout.server.actions import action_rows
 
+    check_json(json)
     emit_rows(action_rows(_connected(database)), json)
 
 
@@ -435,9 +437,12 @@ def watch(
     import time
 
     engine = _connected(database)
+    from privacygauge.errors import InputError
     from privacygauge.holdout.server.hidden import read_hidden
     from privacygauge.holdout.server.watching import look
 
+    if not 0 < every < float("inf"):
+        raise InputError(f"--every must be a number of seconds above 0, got {every:g}")
     truth = None if labels is None else read_hidden(labels)[0]
     while True:
         for alert in look(engine, labels=truth, throttle=throttle):
@@ -464,9 +469,11 @@ def merge(
     _connected(database).dispose()
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.hidden import read_hidden
-    from privacygauge.holdout.server.merging import merge_accounts
+    from privacygauge.holdout.server.merging import check_merge, merge_accounts
 
-    board = open_board(database, read_hidden(labels)[0])
+    truth = read_hidden(labels)[0]
+    check_merge(name, other, reason)
+    board = open_board(database, truth)
     try:
         found = merge_accounts(board, name, other, reason)
     finally:
@@ -542,9 +549,9 @@ def _connected(database: str) -> Engine:
     from privacygauge.holdout.server.extra import require_extra
 
     require_extra()
-    from privacygauge.holdout.server.database import connect
+    from privacygauge.holdout.server.database import engine_of
 
-    return connect(database)
+    return engine_of(database)
 
 
 def _log_to_stderr(quiet: bool) -> None:

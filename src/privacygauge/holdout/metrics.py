@@ -23,6 +23,8 @@ from privacygauge.holdout.names import METRICS
 
 Values = NDArray[np.number]
 """Hidden or submitted: integers or floats."""
+_MOST = 700.0
+"""Nats: exp(-_MOST) is a float still."""
 _UNIT = 1e-6
 """How far the probabilities of an example may sum from 1."""
 
@@ -37,6 +39,14 @@ class Metric(Protocol):
     @property
     def form(self) -> str:
         """What is submitted: ``i`` for integers, ``f`` for floats."""
+
+    @property
+    def like_share(self) -> bool:
+        """Whether a score of expectation S varies as a share: by S(1 - S)/points at most."""
+
+    @property
+    def worst(self) -> float | None:
+        """The error that scores 0, of a metric that is known as an error; None for others."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         """Return the checked hidden values, (n,), and the number of classes; 0 for none."""
@@ -70,6 +80,12 @@ class _OfLabels:
     """Hidden labels, of which an example's score is a number in [0, 1], averaged."""
 
     form: ClassVar[str] = "i"
+    # A number in [0, 1] of expectation s has a variance of at most s(1 - s), which is concave.
+    like_share: ClassVar[bool] = True
+
+    @property
+    def worst(self) -> float | None:
+        return None
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         labels = checks.classes(values, "labels")
@@ -115,6 +131,7 @@ class _BalancedAccuracy(_OfLabels):
     """The mean over the classes that occur of the share of right labels in each (macro recall)."""
 
     name: ClassVar[str] = "balanced-accuracy"
+    like_share: ClassVar[bool] = False
 
     def score(self, submitted: Values, truth: Values) -> float:
         size = np.bincount(truth)
@@ -179,12 +196,12 @@ class _Brier(_OfLabels):
     name: ClassVar[str] = "brier"
     form: ClassVar[str] = "f"
 
+    @property
+    def worst(self) -> float | None:
+        return 1.0
+
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        flat = n_classes == 2 and np.ndim(values) == 1
-        found = _floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
-        if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
-            raise InputError("probabilities must sum to 1 in every row")
-        return found
+        return _probabilities(values, n, n_classes)
 
     def width(self, n_classes: int) -> int:
         return n_classes
@@ -197,6 +214,56 @@ class _Brier(_OfLabels):
 
     def chance(self, truth: Values) -> float:
         return float(1 - (1 - (_frequencies(truth) ** 2).sum()) / 2)
+
+
+@dataclass(frozen=True)
+class _LogLoss(_OfLabels):
+    """1 minus the log-loss in units of `most`, averaged; an example loses no more than `most`.
+
+    Submitted are probabilities, as for Brier's score.
+    """
+
+    most: float
+    """In nats, above 0: 34.5 where probabilities are kept 1e-15 from 0, as is usual."""
+    form: ClassVar[str] = "f"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.most <= _MOST:
+            raise InputError(
+                f"logloss needs the most that an example loses, in (0, {_MOST:g}], got "
+                f"{self.most:g}: name the metric as logloss:15"
+            )
+
+    @property
+    def name(self) -> str:
+        return f"logloss:{self.most:g}"
+
+    @property
+    def worst(self) -> float | None:
+        return self.most
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        return _probabilities(values, n, n_classes)
+
+    def width(self, n_classes: int) -> int:
+        return n_classes
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        flat = submitted.ndim == 1
+        both = np.stack([1 - submitted, submitted], axis=1) if flat else submitted
+        # exp(-most) is the probability that loses `most`: no logarithm of 0.
+        told = np.maximum(both[np.arange(len(truth)), truth], math.exp(-self.most))
+        return max(0.0, float(1 + np.log(told).mean() / self.most))
+
+    def chance(self, truth: Values) -> float:
+        """Return the score of the best constant: frequencies, or those of the likeliest classes.
+
+        What a class left out loses is `most`; the others' probabilities are larger for it.
+        """
+        shares = np.sort(_frequencies(truth))[::-1]
+        held = np.cumsum(shares)
+        lost = -np.cumsum(shares * np.log(shares)) + held * np.log(held) + self.most * (1 - held)
+        return float(1 - lost.min() / self.most)
 
 
 class _OfTwo(_OfLabels):
@@ -214,6 +281,7 @@ class _F1(_OfTwo):
     """2 TP / (2 TP + FP + FN) of class 1."""
 
     name: ClassVar[str] = "f1"
+    like_share: ClassVar[bool] = False
 
     def score(self, submitted: Values, truth: Values) -> float:
         hits = np.count_nonzero((submitted == 1) & (truth == 1))
@@ -266,16 +334,22 @@ class _AUC(_OfTwo):
         return float(_sizes(truth).min())
 
     def tail(self, truth: Values) -> float:
-        """Return Serfling's exponent of the mean of ranks drawn without replacement.
+        """Return 3 a b/(n + 1), a and b the sizes of the classes, for labels in random order.
 
-        Sources
-        -------
-        Serfling, "Probability inequalities for the sum in sampling without replacement" (1974),
-        Corollary 1.1: about the product of the classes' sizes over n.
+        So the bound is exp(-e^2/(2 v)), v = (n + 1)/(12 a b) the variance of such an AUC: nothing
+        is lost but what Chernoff's bound loses of a normal tail.
+
+        Without ties U = a b AUC is the statistic of Mann and Whitney (1947), and E q^U the product
+        over i = 1..a of (1 - q^(b + i))/(1 - q^i) times i/(b + i). With q = exp(s) and
+        g(x) = ln(sinh(x)/x), the logarithm of E exp(s (U - a b/2)) is the sum of
+        g((b + i) s/2) - g(i s/2). As g(x) is the sum over j of ln(1 + x^2/(j pi)^2), it is concave
+        in x^2, with the slope 1/6 at 0: a term is at most ((b + i)^2 - i^2) s^2/24. These add up
+        to a b (n + 1) s^2/24, which is s^2/2 times the variance of U, and Chernoff's bound
+        follows. Ties: a rank is then the mean over the orders of the tied, and exp is convex
+        (Jensen).
         """
-        n = len(truth)
-        few, many = np.sort(_sizes(truth))
-        return float(few * many**2 * n / ((n - 1) ** 2 * (many + 1)))
+        few, many = _sizes(truth)
+        return float(3 * few * many / (len(truth) + 1))
 
     def chance(self, truth: Values) -> float:
         return 0.5
@@ -291,6 +365,7 @@ class _OfNumbers:
     """The most."""
     kind: ClassVar[str]
     form: ClassVar[str] = "f"
+    like_share: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low < self.high < math.inf:
@@ -302,6 +377,10 @@ class _OfNumbers:
     @property
     def name(self) -> str:
         return f"{self.kind}:{self.low:g}:{self.high:g}"
+
+    @property
+    def worst(self) -> float | None:
+        return self.high - self.low
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         if n_classes:
@@ -343,6 +422,10 @@ class _SquaredError(_OfNumbers):
 
     kind: ClassVar[str] = "mse"
 
+    @property
+    def worst(self) -> float | None:
+        return (self.high - self.low) ** 2
+
     def score(self, submitted: Values, truth: Values) -> float:
         return float(1 - (self._off(submitted, truth) ** 2).mean())
 
@@ -355,6 +438,7 @@ class _RootSquaredError(_OfNumbers):
     """1 minus the root of the mean squared error, in units of the range."""
 
     kind: ClassVar[str] = "rmse"
+    like_share: ClassVar[bool] = False
 
     def score(self, submitted: Values, truth: Values) -> float:
         return float(1 - math.sqrt((self._off(submitted, truth) ** 2).mean()))
@@ -407,6 +491,8 @@ def metric_named(text: str) -> Metric:
             return _PLAIN[word]
         if word == "top" and len(numbers) == 1:
             return _Top(int(numbers[0]))
+        if word == "logloss" and len(numbers) == 1:
+            return _LogLoss(float(numbers[0]))
         low, high = numbers
         return _RANGED[word](float(low), float(high))
     except (KeyError, ValueError) as error:
@@ -473,6 +559,15 @@ def _floats(
             f"{name} must be in [{low:g}, {high:g}], got {got if len(array) else 'none'}"
         )
     return array.reshape(shape)
+
+
+def _probabilities(values: ArrayLike, n: int, n_classes: int) -> Floats:
+    """Return a probability for each class, (n, n_classes), or with two classes that of class 1."""
+    flat = n_classes == 2 and np.ndim(values) == 1
+    found = _floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
+    if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
+        raise InputError("probabilities must sum to 1 in every row")
+    return found
 
 
 def _shaped(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:

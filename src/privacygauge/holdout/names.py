@@ -17,6 +17,7 @@ METRICS = (
     "balanced-accuracy",
     "top:5",
     "brier",
+    "logloss:15",
     "f1",
     "auc",
     "mae:0:1",

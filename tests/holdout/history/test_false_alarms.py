@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from privacygauge.core.seeds import stream
 from privacygauge.holdout.history.inspection import inspect
-from privacygauge.holdout.history.made import ATTACKS, attacked_history, honest_history
+from privacygauge.holdout.history.made import ATTACKS, attacked_history, varied_history
 from privacygauge.holdout.history.record import History, in_time
 from tests.thorough import quarter
 
@@ -31,14 +31,7 @@ def upper(alarms: int, n: int) -> float:
 
 
 def drawn(i: int) -> History:
-    rng = stream(i, "honest histories")
-    return honest_history(
-        rng,
-        n=int(rng.choice([300, 500, 1000])),
-        m=int(rng.choice([2, 3, 10])),
-        teams=int(rng.integers(3, 11)),
-        submissions=int(rng.integers(10, 31)),
-    )
+    return varied_history(stream(i, "honest histories"))
 
 
 def independent(i: int) -> History:

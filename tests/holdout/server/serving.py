@@ -16,8 +16,10 @@ from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 SRC = Path(__file__).resolve().parents[3] / "src"
+only_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 START = "from privacygauge.cli.serve import app; app()"
 
 

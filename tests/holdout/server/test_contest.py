@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
-
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -25,7 +22,7 @@ from privacygauge.holdout.server.hidden import read_hidden
 from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.standings import as_csv, entries, standings
 from privacygauge.holdout.server.web import application
-from tests.holdout.server.serving import bearer, labels_of, npy
+from tests.holdout.server.serving import bearer, labels_of, npy, only_sqlite
 from tests.thorough import times
 
 RNG = np.random.default_rng
@@ -35,11 +32,11 @@ CSV = {"Content-Type": "text/csv"}
 
 
 @pytest.fixture
-def opened(tmp_path):
+def opened(place):
     found = []
 
     def made(labels=TRUTH, name="board.sqlite", **options):
-        found.append(open_board(tmp_path / name, labels, **options))
+        found.append(open_board(place(name), labels, **options))
         return found[-1]
 
     yield made
@@ -65,7 +62,7 @@ def guess(rng, accuracy, truth=TRUTH, m=M):
 @pytest.mark.parametrize(
     "metric", ["auc", "f1", "rmse:0:10", "brier", "top:2", "balanced-accuracy"]
 )
-def test_a_board_of_another_metric(opened, metric):
+def test_a_board_of_another_metric(opened, place, metric):
     rng = RNG(0)
     truth = rng.uniform(0, 10, N) if metric.startswith("rmse") else labels_of(1, N, 2)
     sent = {
@@ -88,8 +85,7 @@ def test_a_board_of_another_metric(opened, metric):
     assert again.holdout.metric == board.holdout.metric
     with pytest.raises(InputError, match=r"belongs to the metric .*, got accuracy"):
         opened(truth if truth.dtype.kind == "i" else np.zeros(N, int), metric="accuracy")
-    rescored = Path(str(board.engine.url.database)).with_name("again.sqlite")
-    assert rescore(board.engine, rescored, truth).changed == 0
+    assert rescore(board.engine, place("again"), truth).changed == 0
 
 
 def test_over_http_a_metric_takes_scores_and_matrices(opened):
@@ -192,6 +188,7 @@ def overfit(board, name, rounds, rng):
 
 
 @pytest.mark.slow
+@only_sqlite
 def test_the_end_shows_who_overfitted(opened):
     truth = labels_of(6, 2_000, 2)
     board = opened(truth, public=0.5, guard="exact", keep=True)
@@ -221,6 +218,7 @@ def test_the_end_shows_who_overfitted(opened):
 
 
 @pytest.mark.slow
+@only_sqlite
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_the_interval_of_the_difference_covers_and_honest_teams_are_not_accused(opened, metric):
     """Submissions that owe nothing to answers: the truth is no difference, but for luck."""
@@ -337,21 +335,20 @@ def test_what_is_wrong(opened, call, says):
         call(opened().engine)
 
 
-def test_a_database_of_the_version_before_goes_on(opened, tmp_path):
+def test_a_database_of_the_version_before_goes_on(opened):
     board = opened(guard="exact")
     board.admit("ann")
     first = board.submit("ann", TRUTH)
-    board.close()
-    with sqlite3.connect(tmp_path / "board.sqlite") as old:
+    with board.engine.begin() as old:
         for name in ("exact", "final", "phase", "invitation"):
-            old.execute(f"DROP TABLE {name}")
+            old.exec_driver_sql(f"DROP TABLE {name}")
         added = ("metric", "public", "points", "private_points", "per_day", "finals", "title")
         for name in (*added, "rules", "looks", "looked_at"):
-            old.execute(f"ALTER TABLE board DROP COLUMN {name}")
+            old.exec_driver_sql(f"ALTER TABLE board DROP COLUMN {name}")
         for name in ("per_day", "merged_into"):
-            old.execute(f"ALTER TABLE account DROP COLUMN {name}")
-        old.execute("UPDATE privacygauge_schema SET version = 2")
-    old.close()
+            old.exec_driver_sql(f"ALTER TABLE account DROP COLUMN {name}")
+        old.exec_driver_sql("UPDATE privacygauge_schema SET version = 2")
+    board.close()
     again = opened()
     assert again.submit("ann", TRUTH).number == first.number + 1
     assert standings(again).metric == "accuracy"
@@ -384,6 +381,7 @@ def test_the_log_behind_a_guard_shows_what_its_answers_hide(opened, tmp_path):
 
 
 @pytest.mark.slow
+@only_sqlite
 @pytest.mark.parametrize("guard", ["exact", "round:2", "calibrated", "ladder:0.05"])
 def test_a_log_that_was_changed_does_not_fit_its_guard(opened, tmp_path, guard):
     _, found = attacked_board(opened, tmp_path, guard)

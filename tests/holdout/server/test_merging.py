@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
@@ -14,7 +14,7 @@ from privacygauge.holdout.server.actions import action_rows, hide_account, show_
 from privacygauge.holdout.server.board import now
 from privacygauge.holdout.server.ending import ending
 from privacygauge.holdout.server.merging import merge_accounts
-from privacygauge.holdout.server.schema import STATE
+from privacygauge.holdout.server.schema import BOARD, STATE
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import labels_of
 
@@ -28,9 +28,7 @@ def filled(file, guard, turns, *, keep=True, scope="account", **options):
     board = open_board(file, TRUTH, guard=guard, keep=keep, scope=scope, **options)
     # The noise of both boards has to be the same one.
     with board.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "UPDATE board SET state_key = x'00112233445566778899aabbccddeeff'"
-        )
+        connection.execute(update(BOARD).values(state_key=bytes.fromhex(KEY)))
     for name in dict.fromkeys((*turns, "third")):
         board.admit(name)
     rng = np.random.default_rng(3)
@@ -53,10 +51,10 @@ def remembered(board, name):
     "guard",
     ["exact", "round:2", "calibrated", "noise:0.05", "ladder", "ladder:0.05", "thresholdout:0.04"],
 )
-def test_it_is_as_if_one_account_had_submitted_all(tmp_path, guard, keep):
+def test_it_is_as_if_one_account_had_submitted_all(place, guard, keep):
     turns = ("ann", "bea", "bea", "ann", "bea", "ann")
-    two = filled(tmp_path / "two.sqlite", guard, turns, keep=keep)
-    one = filled(tmp_path / "one.sqlite", guard, ("ann",) * 6, keep=keep)
+    two = filled(place("two.sqlite"), guard, turns, keep=keep)
+    one = filled(place("one.sqlite"), guard, ("ann",) * 6, keep=keep)
     before = [receipt.score for receipt in log(two.engine)]
     if not keep and guard in ("noise:0.05", "ladder", "thresholdout:0.04"):
         with pytest.raises(InputError, match="submission 1 was not kept, and the guard"):
@@ -78,17 +76,17 @@ def test_it_is_as_if_one_account_had_submitted_all(tmp_path, guard, keep):
         board.close()
 
 
-def test_one_state_for_all_stays_as_it_was(tmp_path):
-    board = filled(tmp_path / "b.sqlite", "ladder:0.05", ("ann", "bea"), scope="board", keep=False)
+def test_one_state_for_all_stays_as_it_was(place):
+    board = filled(place("b.sqlite"), "ladder:0.05", ("ann", "bea"), scope="board", keep=False)
     best = max(place.score or 0 for place in standings(board).places[:2])
     found = merge_accounts(board, "bea", "ann", "one team")
     assert (found.best, found.submissions) == (best, 2)
     board.close()
 
 
-def test_the_account_that_ends_is_gone_and_its_submissions_are_the_others(tmp_path):
+def test_the_account_that_ends_is_gone_and_its_submissions_are_the_others(place):
     budget = Budget(per_account=4)
-    board = filled(tmp_path / "b.sqlite", "exact", ("ann", "bea", "bea"), budget=budget, public=0.5)
+    board = filled(place("b.sqlite"), "exact", ("ann", "bea", "bea"), budget=budget, public=0.5)
     token = add_account(board.engine, "cat")
     merge_accounts(board, "ann", "bea", "one team")
     merge_accounts(board, "cat", "ann", "the same team")

@@ -1,18 +1,10 @@
-"""PostgreSQL: a real server, started here, and two scoring servers on it at once."""
+"""PostgreSQL: restarts, an append-only log, and two scoring servers on it at once."""
 
 from __future__ import annotations
 
-import glob
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,82 +29,6 @@ from tests.holdout.server.serving import (
 pytestmark = pytest.mark.slow
 N, M = 500, 4
 TRUTH = labels_of(0, N, M)
-
-
-def programs() -> Path:
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"), reverse=True)
-    path = found[0] if found else shutil.which("postgres")
-    if path is None:
-        pytest.skip("PostgreSQL is not installed: no /usr/lib/postgresql/*/bin/postgres")
-    return Path(path).parent
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """The URL of a PostgreSQL server, without the database's name."""
-    bin_, folder = programs(), Path(tempfile.mkdtemp(prefix="privacygauge-"))
-    # It refuses to run as root.
-    who = {}
-    if os.geteuid() == 0:
-        import pwd
-
-        try:
-            entry = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("PostgreSQL refuses to run as root, and there is no user postgres")
-        who = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    subprocess.run(
-        [bin_ / "initdb", "-D", folder / "data", "-U", "owner", "--auth=trust", "-E", "UTF8"],
-        check=True,
-        capture_output=True,
-        cwd=folder,
-        **who,
-    )
-    settings = {
-        "listen_addresses": "127.0.0.1",
-        "unix_socket_directories": str(folder),
-        "port": str(port),
-        "max_connections": "150",
-    }
-    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-    process = subprocess.Popen(
-        [bin_ / "postgres", "-D", folder / "data", *options],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-        **who,
-    )
-    try:
-        for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield f"postgresql://owner@127.0.0.1:{port}"
-    finally:
-        process.send_signal(signal.SIGINT)  # at once, and not when the last client has left
-        process.wait(30)
-        shutil.rmtree(folder)
-
-
-@pytest.fixture
-def database(cluster, request):
-    """The URL of an empty database."""
-    import psycopg
-
-    name = f"b{abs(hash(request.node.name))}"
-    for _ in range(50):
-        try:
-            with psycopg.connect(f"{cluster}/postgres", autocommit=True) as connection:
-                connection.execute(f"CREATE DATABASE {name}")
-            break
-        except psycopg.OperationalError:  # still starting
-            time.sleep(0.2)
-    return f"{cluster}/{name}"
 
 
 def test_answers_are_the_guards_through_restarts(database):

@@ -45,11 +45,11 @@ def test_what_is_packed_is_unpacked(m):
 
 @pytest.mark.parametrize("scope", ["account", "board"])
 @pytest.mark.parametrize("guard", GUARDS)
-def test_with_the_same_labels_every_answer_is_the_same(tmp_path, guard, scope):
-    board, _, tokens = played(tmp_path / "old.sqlite", guard, scope)
-    done = rescore(board.engine, tmp_path / "new.sqlite", TRUTH)
+def test_with_the_same_labels_every_answer_is_the_same(place, guard, scope):
+    board, _, tokens = played(place("old.sqlite"), guard, scope)
+    done = rescore(board.engine, place("new.sqlite"), TRUTH)
     assert (done.submissions, done.changed, done.left_out) == (24, 0, ())
-    again = open_board(tmp_path / "new.sqlite", TRUTH)
+    again = open_board(place("new.sqlite"), TRUTH)
     assert list(log(again.engine)) == list(log(board.engine))
     assert standings(again) == standings(board)
     assert account_of_token(again.engine, tokens["cat"]) == "cat"
@@ -61,17 +61,17 @@ def test_with_the_same_labels_every_answer_is_the_same(tmp_path, guard, scope):
 
 
 @pytest.mark.parametrize("guard", GUARDS)
-def test_corrected_labels_without_a_hidden_account(tmp_path, guard):
+def test_corrected_labels_without_a_hidden_account(place, guard):
     """As a board of the corrected labels that the hidden account never asked."""
-    board, sent, _ = played(tmp_path / "old.sqlite", guard)
+    board, sent, _ = played(place("old.sqlite"), guard)
     hide_account(board.engine, "bea", "shared labels")
     board.close()
     corrected = TRUTH.copy()
     corrected[:9] = (corrected[:9] + 1) % M
-    source = connect(tmp_path / "old.sqlite")
-    done = rescore(source, tmp_path / "new.sqlite", corrected)
+    source = connect(place("old.sqlite"))
+    done = rescore(source, place("new.sqlite"), corrected)
     source.dispose()
-    again = open_board(tmp_path / "new.sqlite", corrected)
+    again = open_board(place("new.sqlite"), corrected)
     left = [(name, labels) for name, labels in sent if name != "bea"]
     scores = [receipt.score for receipt in log(again.engine)]
     assert scores == replayed_apart(again, left)
@@ -81,21 +81,21 @@ def test_corrected_labels_without_a_hidden_account(tmp_path, guard):
     again.close()
 
 
-def test_what_was_not_kept_cannot_be_scored_again(tmp_path):
-    board, _, _ = played(tmp_path / "old.sqlite", "ladder", keep=None)
+def test_what_was_not_kept_cannot_be_scored_again(place):
+    board, _, _ = played(place("old.sqlite"), "ladder", keep=None)
     with pytest.raises(InputError, match="only a board that was begun with --keep"):
-        rescore(board.engine, tmp_path / "new.sqlite", TRUTH)
+        rescore(board.engine, place("new.sqlite"), TRUTH)
     with pytest.raises(InputError, match="was begun without keeping submissions"):
-        open_board(tmp_path / "old.sqlite", TRUTH, keep=True)
+        open_board(place("old.sqlite"), TRUTH, keep=True)
     board.close()
 
 
-def test_a_database_that_is_in_use_is_left_alone(tmp_path):
-    board, _, _ = played(tmp_path / "old.sqlite", "ladder")
+def test_a_database_that_is_in_use_is_left_alone(place):
+    board, _, _ = played(place("old.sqlite"), "ladder")
     before = list(log(board.engine))
     with pytest.raises(InputError, match="the new database must be empty"):
-        rescore(board.engine, tmp_path / "old.sqlite", TRUTH)
+        rescore(board.engine, place("old.sqlite"), TRUTH)
     with pytest.raises(InputError, match="labels must be 60"):
-        rescore(board.engine, tmp_path / "other.sqlite", TRUTH[:-1])
+        rescore(board.engine, place("other.sqlite"), TRUTH[:-1])
     assert list(log(board.engine)) == before
     board.close()

@@ -12,7 +12,7 @@ import pytest
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.cli.serve import _promise, app
-from privacygauge.errors import InputError
+from privacygauge.errors import InputError, OutputError
 from privacygauge.holdout.bounds import guarantee, kl_bias
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.reading import read_history
@@ -157,6 +157,62 @@ def test_submissions_that_were_kept_are_scored_again(run):
 def test_what_is_wrong(run, arguments, said):
     with pytest.raises(InputError, match=said):
         run(*arguments)
+
+
+BLOCKED = "labels.npy/found.json"
+"""A place where nothing can be written: labels.npy is a file."""
+WHEN = ("--opens", "2026-01-01", "--closes", "2026-02-01")
+WRONG = [
+    ["serve", "--metric", "f1"],
+    ["serve", "--metric", "brier", "--guard", "ladder"],
+    ["serve", "--public", "0.0001"],
+    ["serve", "--guard", "wall"],
+    ["serve", "--total", "-1"],
+    ["serve", "--port", "70000"],
+    ["serve", "--rate", "0"],
+    ["account", "=x"],
+    ["account", "ann", ""],
+    ["invite", "0"],
+    ["contest", "--title", ""],
+    ["contest", "--rules", "none.txt"],
+    ["contest", "--per-day", "0"],
+    ["contest", "--finals", "0"],
+    ["phase", "=x", *WHEN],
+    ["phase", "main", "--opens", "soon", "--closes", "2026-02-01"],
+    ["phase", "main", "--opens", "2026-02-01", "--closes", "2026-01-01"],
+    ["results", "--json", BLOCKED],
+    ["token", "=x"],
+    ["revoke", "=x"],
+    ["accounts", "--json", BLOCKED],
+    ["actions", "--json", BLOCKED],
+    *([word, "=x", "--reason", "y"] for word in ("hide", "show")),
+    *([word, "ann", "--reason", ""] for word in ("hide", "show")),
+    ["watch", "--once", "--labels", "none.npy"],
+    ["watch", "--once", "--throttle", "-1"],
+    ["watch", "--every", "nan"],
+    ["watch", "--every", "-1"],
+    ["merge", "ann", "bea", "--labels", "none.npy", "--reason", "x"],
+    ["merge", "ann", "=x", "--labels", "labels.npy", "--reason", "x"],
+    ["merge", "ann", "ann", "--labels", "labels.npy", "--reason", "x"],
+    ["merge", "ann", "bea", "--labels", "labels.npy", "--reason", ""],
+    ["rescore", "new.sqlite", "--labels", "none.npy"],
+    ["export", "history.txt"],
+    ["export", f"{BLOCKED}.csv"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_nothing_is_written_before_the_arguments_are_checked(run, tmp_path, arguments):
+    given = ["--labels", "labels.npy", *arguments[1:]] if arguments[0] == "serve" else arguments
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises((InputError, OutputError)):
+        run(*given)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_every_command_has_arguments_that_are_wrong():
+    commands = {command.callback.__name__ for command in app.registered_commands}
+    assert commands | {"serve"} == {arguments[0] for arguments in WRONG}
 
 
 def test_a_port_that_is_taken_changes_nothing(run, tmp_path):

@@ -17,9 +17,9 @@ from tests.thorough import times
 RNG = np.random.default_rng
 
 
-def watched(folder, history, *, keep, labels, throttle=0):
+def watched(database, history, *, keep, labels, throttle=0):
     """Return a board after a history, its alerts, and how many submissions were refused."""
-    board = open_board(folder / "board.sqlite", history.labels, keep=keep)
+    board = open_board(database, history.labels, keep=keep)
     alerts, refused = [], 0
     for account, row in zip(history.accounts, history.answers, strict=True):
         board.admit(account)
@@ -36,9 +36,9 @@ def watched(folder, history, *, keep, labels, throttle=0):
     ("attack", "keep", "labels"),
     [("nb", False, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
 )
-def test_an_attack_is_stopped_on_its_way(tmp_path, attack, keep, labels):
+def test_an_attack_is_stopped_on_its_way(place, attack, keep, labels):
     history = attacked_history(RNG(1), attack, n=300, m=2, teams=2, submissions=8, queries=100)
-    board, alerts, refused = watched(tmp_path, history, keep=keep, labels=labels)
+    board, alerts, refused = watched(place("board"), history, keep=keep, labels=labels)
     assert [alert.account for alert in alerts] == ["attacker-0"]
     assert refused > 25
     (row,) = action_rows(board.engine)
@@ -55,17 +55,15 @@ def test_an_attack_is_stopped_on_its_way(tmp_path, attack, keep, labels):
 def test_honest_contests_are_watched_without_an_alert(tmp_path):
     found = 0
     for i in range(times(24)):
-        folder = tmp_path / str(i)
-        folder.mkdir()
         history = honest_history(RNG(i), n=200, m=2, teams=4, submissions=12)
-        board, alerts, _ = watched(folder, history, keep=True, labels=True)
+        board, alerts, _ = watched(tmp_path / f"{i}.sqlite", history, keep=True, labels=True)
         found += bool(alerts)
         board.close()
     assert found <= times(24) * 0.05
 
 
-def test_looks_are_few_and_share_the_level(tmp_path):
-    board = open_board(tmp_path / "board.sqlite", np.arange(100) % 2)
+def test_looks_are_few_and_share_the_level(place):
+    board = open_board(place("board"), np.arange(100) % 2)
     board.admit("ann")
     rng, looks = RNG(0), 0
     for _ in range(100):
@@ -79,10 +77,10 @@ def test_looks_are_few_and_share_the_level(tmp_path):
     board.close()
 
 
-def test_there_must_be_a_board(tmp_path):
+def test_there_must_be_a_board(place):
     from privacygauge.holdout.server.database import connect
 
-    engine = connect(tmp_path / "empty.sqlite")
+    engine = connect(place("empty"))
     with pytest.raises(InputError, match="holds no board yet"):
         look(engine)
     with pytest.raises(InputError, match="throttle must be at least 0, got -1"):

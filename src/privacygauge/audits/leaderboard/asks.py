@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
-from privacygauge.holdout.names import GUARDS
+from privacygauge.holdout import names
 
 if TYPE_CHECKING:
     from privacygauge.audits.leaderboard.found import LeaderboardAudit
@@ -22,6 +22,8 @@ _HELP = """Look for attacks in a leaderboard's history, and replay it under guar
 Example: privacygauge holdout log history.csv --n 10000 --classes 10
 
 Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
+
+Example: privacygauge holdout log Submissions.csv --n 3000 --n-private 7000
 """
 
 
@@ -32,7 +34,8 @@ class LogRequest(Request):
     history: str = argument(
         "HISTORY",
         "History: .jsonl, .csv or .parquet with the columns time, account and score (accuracy, or "
-        "right answers); in .jsonl and .parquet also predictions, lists of labels.",
+        "right answers); in .jsonl and .parquet also predictions, lists of labels. Or the rows of "
+        "one contest in Meta Kaggle's Submissions.",
     )
     n: int | None = option(
         "--n",
@@ -42,6 +45,19 @@ class LogRequest(Request):
     )
     classes: int | None = option(
         "--classes", "M", "Number of classes. Default: counted in --labels.", default=None
+    )
+    metric: str | None = option(
+        "--metric",
+        "METRIC",
+        "What the scores are, such as auc or rmse:0:100. Default: what HISTORY says, or accuracy.",
+        default=None,
+        offers=names.METRICS,
+    )
+    n_private: int | None = option(
+        "--n-private",
+        "N",
+        "Number of examples behind the private scores of a contest that has ended.",
+        default=None,
     )
     predictions: str | None = option(
         "--predictions",
@@ -65,7 +81,7 @@ class LogRequest(Request):
         "Guard that answers submissions: the history is replayed under it, such as round:2 or "
         "ladder:0.01; several as a,b. Default: five of them.",
         default=(),
-        offers=GUARDS,
+        offers=names.GUARDS,
     )
     level: float = option(
         "--level",
@@ -89,6 +105,8 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
         n_classes=asked.classes,
         predictions=files.get("predictions"),
         labels=files.get("labels"),
+        metric=asked.metric,
+        n_private=asked.n_private,
     )
     return audit_leaderboard(
         history,

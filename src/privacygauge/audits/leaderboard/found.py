@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.holdout.history.detectors import Detector
+from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay, Winner
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
@@ -93,6 +94,8 @@ class LeaderboardAudit(Reported):
     """The name of the Ladder that `submissions` shows."""
     replays: tuple[Replay, ...]
     """The history under guards."""
+    ended: Overfitting | None = None
+    """Public and private scores in the end; None without private ones."""
 
     @property
     def findings(self) -> tuple[CorrectedTest, ...]:

@@ -18,6 +18,7 @@ from privacygauge.holdout.history import replay as replays
 from privacygauge.holdout.history.detectors import detector_named
 from privacygauge.holdout.history.inspection import Inspection, inspect
 from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.overfitting import overfitting
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.ladder import ParameterFreeLadder
 
@@ -103,6 +104,7 @@ def audit_leaderboard(
         near_copies=_near(history, found),
         ladder=name,
         replays=tuple(x for x in played if not isinstance(x, Skipped)),
+        ended=overfitting(history, level),
     )
 
 
@@ -187,6 +189,11 @@ def _evidence(history: History) -> str:
 
 def _warnings(history: History) -> tuple[str, ...]:
     found = []
+    if history.left_out:
+        found.append(
+            f"{history.left_out:,} rows count for nothing: made after the deadline, or without "
+            "a score."
+        )
     if len(history) < _FEW:
         found.append(f"{len(history)} submissions are too few to show much.")
     if changed := replays.other_answers(history):

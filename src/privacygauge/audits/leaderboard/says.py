@@ -9,8 +9,9 @@ import numpy as np
 
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.holdout.history.detectors import ALL
+from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import columns, note, table, text
@@ -82,6 +83,7 @@ def report(f: LeaderboardAudit) -> Report:
             Section("history", "History", _history(f)),
             Section("findings", "Findings", _findings(f)),
             Section("guards", "The same submissions under guards", _guards(f), "Under guards"),
+            *_ended(f),
             Section("nulls", "What is taken for honest", _nulls(f)),
         ),
         terms=_terms(f),
@@ -257,6 +259,42 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
     )
 
 
+def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
+    if f.ended is None:
+        return ()
+    e = f.ended
+    slope, ranks = (DASH if x is None else fixed(x, 2) for x in (e.slope, e.ranks))
+    said = (
+        f"Public less private score, in points of a hundred: {_points(e.mean)} on average over "
+        f"{several(len(e.teams), 'team')}, {_points(e.top)} for the tenth with the best public "
+        f"scores. The line of private on public scores through all submissions has the slope "
+        f"{slope}, 1 where gains carry over in full. The rank correlation of teams is {ranks}."
+    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Team": team.account,
+            "Submissions": count(team.submissions),
+            "Public": percent(team.public, 2),
+            "Private": percent(team.private, 2),
+            "Public less private": _points(team.difference),
+            "Interval": DASH if team.gap is None else _interval(team.gap),
+            "p, corrected": DASH if team.p_value is None else Shown(p_value(team.p_value)),
+        }
+        for team in e.teams[:_ROWS]
+    ]
+    why = "Whether both parts are equally easy for a team; corrected for all teams (Holm)."
+    found = table("ended", "Team by team, by private score", rows, why, prose=("Team",))
+    return (Section("ended", "How the contest ended", (text(said), found), "The end"),)
+
+
+def _interval(found: Estimate) -> str:
+    return f"{_points(found.low)} to {_points(found.high)}"
+
+
+def _points(difference: float) -> str:
+    return f"{100 * difference:+.2f}"
+
+
 def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
     ran = {test.detector.name for test in f.tests}
     return (
@@ -355,12 +393,21 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
         "tests": [_test(test) for test in f.tests],
         "winner": {**picked(f.winner, "explained"), **picked(f.winner, *vars(f.winner))},
+        **_ended_data(f.ended),
         "ladder": picked(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
             picked(r, "guard", "improvements", "best", "nats", "approximate", mean_error="error")
             for r in f.replays
         ],
     }
+
+
+def _ended_data(ended: Overfitting | None) -> dict[str, Json]:
+    if ended is None:
+        return {}
+    keys = "account", "submissions", "public", "private", "difference", "p_value"
+    teams: list[Json] = [picked(team, *keys) for team in ended.teams]
+    return {"ended": {**picked(ended, "mean", "top", "slope", "ranks"), "teams": teams}}
 
 
 def _test(test: CorrectedTest) -> dict[str, Json]:

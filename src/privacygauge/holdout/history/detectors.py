@@ -115,7 +115,28 @@ LINEAGE = Detector(
     "and both directions are needed: who copies a public baseline is not copied back.",
     "Colleagues who share one code base look the same.",
 )
-ALL = (SCORE_SCAN, CHANCE_SCORES, SCAN, RANDOM, COINS, FLIPS, VOTE, OTHERS_VOTE, SETTLED, LINEAGE)
+FINAL_GAP = Detector(
+    "final-gap",
+    "A public score that the private one does not bear out",
+    "private scores and the sizes of both parts",
+    "The points were split at random, and a team's k submissions were not made from scores: the "
+    "one that is judged scores higher in public by luck, and because it was chosen among k.",
+    "Climbing on the public score is found, whatever it was meant for. So is a part of points "
+    "that was not drawn at random, such as a later month: then most teams have such a gap.",
+)
+ALL = (
+    SCORE_SCAN,
+    CHANCE_SCORES,
+    SCAN,
+    RANDOM,
+    COINS,
+    FLIPS,
+    VOTE,
+    OTHERS_VOTE,
+    SETTLED,
+    LINEAGE,
+    FINAL_GAP,
+)
 """In the order of the report."""
 
 

@@ -28,11 +28,18 @@ class World:
     """Classes."""
     shared: Floats = field(repr=False)
     """(n, m) Errors that all teams share."""
+    public: int | None = None
+    """How many points, the first ones, scores are shown of; None for all."""
 
     @classmethod
     def drawn(cls, n: int, m: int, rng: np.random.Generator) -> World:
         """Return a test set of n points of m classes, uniform, with errors from `rng`."""
         return cls(rng.integers(0, m, n), m, rng.normal(0.0, SHARED, (n, m)))
+
+    def score(self, answers: Ints) -> Floats:
+        """Return the accuracies, (...), that are shown of answers, (..., n)."""
+        right = answers[..., : self.public] == self.labels[: self.public]
+        return np.asarray(right.mean(axis=-1))
 
     def errors(self, size: float, rng: np.random.Generator) -> Floats:
         """Return further errors, (n, m), of this standard deviation."""
@@ -57,11 +64,11 @@ def _steps(world: World, k: int, start: Floats, rng: np.random.Generator, *, cli
     """Return a walk in small steps, from half a percent to five percent of a unit of logit."""
     size = float(rng.choice([0.02, 0.05, 0.1]))
     present, rows = start, [start.argmax(axis=1)]
-    best = float((rows[0] == world.labels).mean())
+    best = float(world.score(rows[0]))
     for _ in range(k - 1):
         following = present + world.errors(size, rng)
         rows.append(following.argmax(axis=1))
-        score = float((rows[-1] == world.labels).mean())
+        score = float(world.score(rows[-1]))
         if not climbs or score > best:
             present, best = following, max(best, score)
     return np.stack(rows)
@@ -91,7 +98,7 @@ def _ensemble(world: World, k: int, public: Floats, rng: np.random.Generator) ->
         made = world.logits(skill + rng.normal(0.0, 0.15), own + world.errors(0.7, rng))
         models.append(made)
         if t >= k // 2:
-            scores = [(model.argmax(axis=1) == world.labels).mean() for model in models]
+            scores = [world.score(model.argmax(axis=1)) for model in models]
             best = np.argsort(scores)[-5:]
             made = np.mean([models[i] for i in best], axis=0)
         rows.append(made.argmax(axis=1))

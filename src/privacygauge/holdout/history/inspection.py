@@ -13,6 +13,7 @@ from privacygauge.holdout.history.detectors import ALL, SCORE_SCAN
 from privacygauge.holdout.history.evidence import Evidence
 from privacygauge.holdout.history.flips import random_flips
 from privacygauge.holdout.history.nearness import Nearness, nearness
+from privacygauge.holdout.history.overfitting import final_gaps
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.scores import chance_scores, score_scan
 
@@ -39,7 +40,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         Draws the points on which all submissions are compared, where there are many.
     """
     if history.answers is None:
-        parts = [score_scan(history), chance_scores(history)]
+        parts = [score_scan(history), chance_scores(history), final_gaps(history)]
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
         return _gathered([*parts, *absent], None)
     near = nearness(history, rng)
@@ -51,6 +52,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
             chance_scores(history),
+            final_gaps(history),
             by_answers.one_label_scan(history, near),
             by_answers.random_answers(history, near),
             by_answers.random_changes(history, near, flips),

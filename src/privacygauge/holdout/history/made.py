@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst
+from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.history.habits import HABIT, OWN, World
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.majority import Majority
-from privacygauge.holdout.mechanism import GuardState, Marked, Memoryless
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
@@ -68,6 +69,17 @@ def honest_history(
     return mixed(world, honest_work(world, rng, teams, submissions, habits), rng)
 
 
+def varied_history(rng: np.random.Generator) -> History:
+    """Return an honest history of 3 to 10 teams of any habit, on 300 to 1,000 points."""
+    return honest_history(
+        rng,
+        n=int(rng.choice([300, 500, 1000])),
+        m=int(rng.choice([2, 3, 10])),
+        teams=int(rng.integers(3, 11)),
+        submissions=int(rng.integers(10, 31)),
+    )
+
+
 def attacked_history(
     rng: np.random.Generator,
     attack: str,
@@ -102,6 +114,50 @@ def attacked_history(
         for a in range(accounts)
     ]  # fmt: skip
     return mixed(world, [*honest, *turns], rng, turns=accounts)
+
+
+def contest_history(
+    rng: np.random.Generator,
+    *,
+    n: int = 1_000,
+    n_private: int = 2_000,
+    m: int = 2,
+    teams: int = 20,
+    submissions: int = 20,
+    overfitted: int = 0,
+    queries: int = 200,
+) -> History:
+    """Return what is published of a contest that has ended: scores on both parts, no answers.
+
+    Parameters
+    ----------
+    rng, m, teams, submissions
+        As in `honest_history`; honest teams climb on the public score.
+    n, n_private : int
+        Points of which scores are shown, and points that decide in the end.
+    overfitted : int
+        Further teams, named ``climber-0`` and so on, that use their public scores as NB does on
+        the two likeliest labels of a model.
+    queries : int
+        Submissions of such a team before its last one.
+    """
+    world = replace(World.drawn(n + n_private, m, rng), public=n)
+    works = honest_work(world, rng, teams, submissions, HABITS)
+    works += [
+        Work(f"climber-{i}", attack_rows(world, "top-2", queries, rng)) for i in range(overfitted)
+    ]
+    whole = mixed(world, works, rng)
+    assert whole.answers is not None
+    right = whole.answers == world.labels
+    return replace(
+        whole,
+        scores=right[:, :n].mean(axis=1),
+        n=n,
+        answers=None,
+        labels=None,
+        private=right[:, n:].mean(axis=1),
+        n_private=n_private,
+    )
 
 
 def mixed(
@@ -170,31 +226,50 @@ def attack_rows(
     }
     if attack not in analysts:
         raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {attack!r}")
+    return analyst_rows(world, analysts[attack], queries, rng)
+
+
+def analyst_rows(
+    world: World,
+    analyst: Analyst,
+    queries: int,
+    rng: np.random.Generator,
+    guard: Guard | None = None,
+) -> NDArray[np.integer]:
+    """Return what any attack submits, (asked + 1, n), its final answer last; exact by default."""
     rows: list[NDArray[np.integer]] = []
     oracle = Holdout(world.labels, world.m).open(
-        rng, guard=_Recording(rows), budget=Budget(total=queries)
+        rng, guard=_Recording(rows, world.public, guard or Exact()), budget=Budget(total=queries)
     )
-    final = analysts[attack].answer(oracle, rng)
+    final = analyst.answer(oracle, rng)
     return np.stack([*rows, final]).astype(np.min_scalar_type(world.m - 1))
 
 
 @dataclass(frozen=True, eq=False)
-class _Recording(Memoryless):
-    """Exact answers; every submission is written down."""
+class _Recording:
+    """A guard's answers about the first points; every submission is written down."""
 
     rows: list[NDArray[np.integer]]
+    public: int | None
+    guard: Guard
 
     name = "recording"
 
+    def start(self, key: bytes) -> GuardState:
+        return self.guard.start(key)
+
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         self.rows.append(np.array(marked.labels))
-        return marked.accuracy, state
+        labels, truth = marked.labels[: self.public], marked.truth[: self.public]
+        right = int(np.count_nonzero(labels == truth))
+        seen = Marked(right, len(truth), marked.n_classes, None, labels, truth)
+        return self.guard.answer(seen, state)
 
     def error(self, n: int) -> float:
-        return 0.0
+        return self.guard.error(n)
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        return 0.0
+        return self.guard.nats(k, n, n_classes, accounts)
 
 
 def _designed(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from privacygauge.datasets.reading import (
 )
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.history.record import History, in_time
-from privacygauge.holdout.metrics import metric_named
+from privacygauge.holdout.history.exports import Row, from_export, is_export, is_true
+from privacygauge.holdout.history.record import History, as_shares, in_time, order_in_time
+from privacygauge.holdout.metrics import Metric, metric_named
 
 COLUMNS = ("time", "account", "score")
 """What every history has to have."""
@@ -32,8 +34,8 @@ ANSWERS, SUBMISSION = "predictions", "submission"
 NUMBER, GUARD, METRIC, EXACT = "number", "guard", "metric", "exact"
 """Columns of a scoring server's log: the order, what answered, what was scored, and how it really
 scored where the owner added that."""
-
-Row = Mapping[str, Any]
+PRIVATE, SELECTED = "private", "selected"
+"""Columns of a contest that has ended: the score that decided, and whether its team chose it."""
 
 
 def read_history(
@@ -43,6 +45,8 @@ def read_history(
     n_classes: int | None = None,
     predictions: Path | None = None,
     labels: Path | None = None,
+    metric: str | None = None,
+    n_private: int | None = None,
 ) -> History:
     """Return the history in a file.
 
@@ -54,7 +58,10 @@ def read_history(
         a name; ``number``, an integer that gives the order where clocks do not; ``guard``, the
         name of what answered, and ``metric``, what was scored, each the same in every row;
         ``exact``, the score behind the guard, which is then looked at in place of its answers;
-        and, in JSON lines and Parquet, ``predictions``, a list of labels.
+        ``private``, the score that decided in the end; ``selected``, true for what a team chose
+        to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of labels. Or
+        with the columns of Meta Kaggle's table Submissions (`exports.NAMES`), as it is, for one
+        contest: scores of a metric that is an error are then errors, of which less is better.
     n : int, optional
         Points of the test set; told by labels or predictions where it is not given.
     n_classes : int, optional
@@ -64,13 +71,20 @@ def read_history(
         vector under each submission's name, or with one array ``predictions``.
     labels : Path, optional
         The hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
+    metric : str, optional
+        What was scored, as `metric_named` reads it, where no column says so.
+    n_private : int, optional
+        Points behind the private scores.
 
     Raises
     ------
     InputError
         One line: the file, what is wrong, and the way out.
     """
-    rows = _rows(path)
+    rows = given = _rows(path)
+    exported = bool(rows) and is_export(list(rows[0]))
+    if exported:
+        rows = from_export(rows)
     if not rows:
         raise InputError(f"{path} holds no submissions")
     missing = [name for name in COLUMNS if name not in rows[0]]
@@ -83,21 +97,34 @@ def read_history(
     size = n if n is not None else _size(answers, truth)
     if size is None:
         raise InputError("--n is needed: the number of examples of the test set")
-    scores = [_score(row, path, i) for i, row in enumerate(rows)]
+    guard, scored = _same(rows, path, GUARD), _metric(rows, path, metric)
+    scores = _scores(rows, path, "score", scored, exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
-    guard, metric = _same(rows, path, GUARD), _same(rows, path, METRIC)
-    return in_time(
-        _times([row.get("time") for row in rows], path),
+    times, numbers = _times([row.get("time") for row in rows], path), _numbers(rows, path)
+    history = in_time(
+        times,
         [_account(row, path, i) for i, row in enumerate(rows)],
-        [_score(row, path, i, EXACT) for i, row in enumerate(rows)] if behind else scores,
+        _scores(rows, path, EXACT, scored, exported) if behind else scores,
         n=size,
         n_classes=n_classes,
         answers=answers,
         labels=truth,
-        numbers=_numbers(rows, path),
+        numbers=numbers,
         guard=None if guard is None else guard_named(guard).name,
         shown=scores if behind else None,
-        metric=metric_named(metric or "accuracy").name,
+        metric=scored.name,
+    )
+    history = replace(history, left_out=len(given) - len(rows))
+    if PRIVATE not in rows[0]:
+        return history
+    order = order_in_time(times, numbers)
+    private = as_shares(_scores(rows, path, PRIVATE, scored, exported), n_private or 0, len(rows))
+    chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
+    return replace(
+        history,
+        private=private[order],
+        n_private=n_private,
+        selected=chosen[order] if chosen.any() else None,
     )
 
 
@@ -120,6 +147,22 @@ def _same(rows: Sequence[Row], path: Path, column: str) -> str | None:
             f"{path}: {column} must be the same in every submission, got {sorted(names)}"
         )
     return names.pop() if names else None
+
+
+def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
+    named = _same(rows, path, METRIC)
+    found = metric_named(named or asked or "accuracy")
+    if asked is not None and metric_named(asked) != found:
+        raise InputError(f"{path}: the column metric says {named}, got {asked}")
+    return found
+
+
+def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: bool) -> list[float]:
+    """Return scores in [0, 1], of which more is better; an error beyond the range scores 0."""
+    values = [_score(row, path, i, column) for i, row in enumerate(rows)]
+    if not raw or metric.worst is None:
+        return values
+    return [max(0.0, 1 - value / metric.worst) for value in values]
 
 
 def _rows(path: Path) -> list[Row]:

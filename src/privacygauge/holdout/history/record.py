@@ -45,6 +45,14 @@ class History:
     """(k,) The guard's answers, where `scores` are the exact ones behind it."""
     metric: str = "accuracy"
     """What the scores are; what is known of an accuracy alone is left out for others."""
+    private: Floats | None = None
+    """(k,) Scores on the points that decided in the end, of which none was shown before."""
+    n_private: int | None = None
+    """How many these are, at least 1; None where it is not known."""
+    selected: Bools | None = field(repr=False, default=None)
+    """(k,) Which submissions their teams chose to be judged by; None where it is not known."""
+    left_out: int = 0
+    """Rows of the file that count for nothing: without a score, or after the deadline."""
 
     def __post_init__(self) -> None:
         k = len(self.accounts)
@@ -57,6 +65,10 @@ class History:
             raise InputError(f"classes must be at least 2, got {self.n_classes}")
         if self.times is not None:
             object.__setattr__(self, "times", _ascending(self.times, k))
+        if self.private is not None:
+            object.__setattr__(self, "private", shares(self.private, k, "private"))
+        if self.n_private is not None and self.n_private < 1:
+            raise InputError(f"n_private must be at least 1, got {self.n_private}")
         if self.answers is not None:
             object.__setattr__(self, "answers", _answers(self.answers, k, self.n, self.n_classes))
         if self.labels is not None:
@@ -159,7 +171,7 @@ def in_time(
     order, when = np.arange(k), None
     if times is not None:
         given = checks.floats(times, "times", length=k)
-        order = np.argsort(given if numbers is None else np.array(numbers), kind="stable")
+        order = order_in_time(given, numbers)
         when = np.maximum.accumulate(given[order])
     rows = None if answers is None else np.asarray(answers)
     if rows is not None and (rows.ndim != 2 or len(rows) != k):
@@ -181,6 +193,11 @@ def in_time(
     )
 
 
+def order_in_time(times: Floats, numbers: Sequence[int] | None) -> Ints:
+    """Return the places, (k,), of submissions in their order: by number where there is one."""
+    return np.asarray(np.argsort(times if numbers is None else np.array(numbers), kind="stable"))
+
+
 def as_shares(scores: ArrayLike, n: int, k: int) -> Floats:
     """Return accuracies in [0, 1] from accuracies or from numbers of right answers."""
     values = checks.floats(scores, "score", length=k)
@@ -195,13 +212,13 @@ def as_shares(scores: ArrayLike, n: int, k: int) -> Floats:
     return np.asarray(values / n)
 
 
-def shares(values: ArrayLike, k: int) -> Floats:
+def shares(values: ArrayLike, k: int, name: str = "score") -> Floats:
     """Return scores, (k,), if all are in [0, 1]."""
-    found = checks.floats(values, "score", length=k)
+    found = checks.floats(values, name, length=k)
     outside = np.flatnonzero((found < 0) | (found > 1))
     if outside.size:
         raise InputError(
-            f"score must be an accuracy in [0, 1], got {found[outside[0]]:g} in row {outside[0]}"
+            f"{name} must be an accuracy in [0, 1], got {found[outside[0]]:g} in row {outside[0]}"
         )
     return found
 

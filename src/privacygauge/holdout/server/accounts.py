@@ -45,6 +45,7 @@ def add_account(engine: Engine, name: str) -> str:
 
 def renew_token(engine: Engine, name: str) -> str:
     """Return a new token of an account; the one before it is worth nothing from now on."""
+    checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
         return _give_token(connection, name)
@@ -52,6 +53,7 @@ def renew_token(engine: Engine, name: str) -> str:
 
 def revoke_token(engine: Engine, name: str) -> None:
     """Take an account's token away; its submissions and its budget stay as they are."""
+    checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
         _set_token(connection, name, None, None)

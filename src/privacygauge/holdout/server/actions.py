@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, Engine, func, insert, select, update
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.server.accounts import known_account
+from privacygauge.holdout.server.accounts import checked_name, known_account
 from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION
 
@@ -50,6 +50,7 @@ def action_rows(engine: Engine) -> list[dict[str, object]]:
 
 
 def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
+    checked_name(name)
     checked_reason(reason)
     with writing(engine) as connection:
         # Its lock also keeps two actions from taking the same number.

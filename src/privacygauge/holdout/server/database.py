@@ -28,7 +28,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.server import schema
 from privacygauge.holdout.server.extra import require_extra
 
-_WRITE = "privacygauge_write"
+_WRITE, _READY = "privacygauge_write", "privacygauge_ready"
 # More than there are threads that ask at the same time, so that none waits for a connection.
 _CONNECTIONS = {"pool_size": 10, "max_overflow": 40}
 _SECONDS = 60
@@ -49,18 +49,18 @@ def connect(database: str | Path) -> Engine:
     InputError
         If it cannot be opened, or was made with another version of the schema.
     """
-    url = _url(database)
-    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
-    try:
-        with writing(engine) as connection:
-            _make_tables(connection)
-    except DBAPIError as error:
-        engine.dispose()
-        raise InputError(f"the database {shown(engine)} cannot be used: {_line(error)}") from error
-    except InputError:
-        engine.dispose()
-        raise
+    engine = engine_of(database)
+    _make_ready(engine)
     return engine
+
+
+def engine_of(database: str | Path) -> Engine:
+    """Return the engine of `connect`; the database is made where it is first read or written.
+
+    So a command that still has to check its arguments leaves nothing behind if they are wrong.
+    """
+    url = _url(database)
+    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
 
 
 def shown(engine: Engine) -> str:
@@ -73,15 +73,15 @@ def shown(engine: Engine) -> str:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """Return a connection within a transaction that may write; committed at the end."""
-    with engine.connect() as plain:
-        connection = plain.execution_options(**{_WRITE: True})
-        with connection.begin():
-            yield connection
+    _make_ready(engine)
+    with _transaction(engine) as connection:
+        yield connection
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Return a connection within a transaction that only reads."""
+    _make_ready(engine)
     with engine.connect() as connection, connection.begin():
         yield connection
 
@@ -120,7 +120,6 @@ def _url(database: str | Path) -> URL:
 
 
 def _sqlite(url: URL) -> Engine:
-    _own_file(Path(str(url.database)))
     engine = create_engine(
         url, hide_parameters=True, connect_args={"timeout": _SECONDS}, **_CONNECTIONS
     )
@@ -156,6 +155,32 @@ def _own_file(path: Path) -> None:
 def _postgresql(url: URL) -> Engine:
     require_extra(("psycopg",), "postgresql")
     return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
+
+
+@contextmanager
+def _transaction(engine: Engine) -> Iterator[Connection]:
+    with engine.connect() as plain:
+        connection = plain.execution_options(**{_WRITE: True})
+        with connection.begin():
+            yield connection
+
+
+def _make_ready(engine: Engine) -> None:
+    """Make what is missing, once for each engine."""
+    if engine.get_execution_options().get(_READY):
+        return
+    try:
+        if engine.dialect.name == "sqlite":
+            _own_file(Path(str(engine.url.database)))
+        with _transaction(engine) as connection:
+            _make_tables(connection)
+    except DBAPIError as error:
+        engine.dispose()
+        raise InputError(f"the database {shown(engine)} cannot be used: {_line(error)}") from error
+    except InputError:
+        engine.dispose()
+        raise
+    engine.update_execution_options(**{_READY: True})
 
 
 def _make_tables(connection: Connection) -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm, spearmanr
 from sqlalchemy import Connection, Engine, RowMapping, false, literal, select
 
-from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history.overfitting import gap, rank_correlation
+from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import owned_by
 from privacygauge.holdout.server.database import reading
 from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
-
-_PERFECT_TIES = 1e-12
 
 
 @dataclass(frozen=True)
@@ -64,20 +60,14 @@ class Ending:
     @property
     def ranks(self) -> float:
         """The rank correlation of public and private scores; not a number for one team."""
-        if len(self.results) < 2:
-            return math.nan
-        public, private = zip(*((x.public, x.private) for x in self.results), strict=True)
-        if len({*public}) == 1 or len({*private}) == 1:
-            return math.nan
-        return float(spearmanr(public, private).statistic)
+        scores = np.array([(each.public, each.private) for each in self.results]).reshape(-1, 2)
+        return rank_correlation(*scores.T)
 
 
 def ending(engine: Engine, *, level: float = 0.95) -> Ending:
     """Return every team's public and private score, and the interval of their difference.
 
-    The two parts share no points, so that their errors are independent. Of an accuracy each has a
-    Wilson interval, combined as Newcombe does; of another metric the standard deviation is taken
-    to be as large as it can be (`Metric.points`), so that the interval is rather too wide.
+    The intervals are those of `history.overfitting.gap`.
 
     Parameters
     ----------
@@ -94,7 +84,7 @@ def ending(engine: Engine, *, level: float = 0.95) -> Ending:
     Sources
     -------
     Roelofs et al., "A Meta-Analysis of Overfitting in Machine Learning" (2019), which compares
-    the public and the private accuracy of each submission; Newcombe (1998), method 10.
+    the public and the private accuracy of each submission.
     """
     with reading(engine) as connection:
         return ending_of(connection, level)
@@ -111,9 +101,10 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     # Of equal ones the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
-    gaps = [_gap(board, row, level) for row in private]
+    metric, points = metric_named(board["metric"]), (board["points"], board["private_points"])
+    gaps = [gap((row["public"], row["private"]), points, metric, level) for row in private]
     p_values = holm(np.array([p for _, p in gaps])) if gaps else np.empty(0)
-    found = [
+    results = [
         Result(
             place,
             row["name"],
@@ -121,14 +112,14 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
             row["private"],
             public=row["public"],
             public_place=public.index(row) + 1,
-            difference=gap.value,
-            low=gap.low,
-            high=gap.high,
+            difference=found.value,
+            low=found.low,
+            high=found.high,
             p_value=float(p),
         )
-        for place, (row, (gap, _), p) in enumerate(zip(private, gaps, p_values, strict=True), 1)
+        for place, (row, (found, _), p) in enumerate(zip(private, gaps, p_values, strict=True), 1)
     ]
-    return Ending(tuple(found), level)
+    return Ending(tuple(results), level)
 
 
 def _judged(connection: Connection) -> list[RowMapping]:
@@ -149,30 +140,9 @@ def _judged(connection: Connection) -> list[RowMapping]:
     return sorted(rows, key=lambda row: int(row["number"]))
 
 
-def _wilson(value: float, n: int, level: float) -> Estimate:
-    return Estimate(value, *wilson(value * n, n, level), level, n, "Wilson")
-
-
 def _shown_or_last(connection: Connection, team: RowMapping) -> int:
     if team["best_number"] is not None:
         return int(team["best_number"])
     of = owned_by(connection, team["id"])
     last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
     return int(connection.execute(last.order_by(SUBMISSION.c.number.desc())).scalars().first() or 0)
-
-
-def _gap(board: RowMapping, row: RowMapping, level: float) -> tuple[Estimate, float]:
-    """Return public less private score, and the p-value of "there is none"."""
-    parts = [(row["public"], board["points"]), (row["private"], board["private_points"])]
-    (a, n), (b, m) = parts
-    if board["metric"] == "accuracy":
-        first, second = (_wilson(value, int(size), level) for value, size in parts)
-        gap = less(first, second)
-        pooled = (a * n + b * m) / (n + m)
-        deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
-    else:
-        deviation = math.sqrt(1 / n + 1 / m) / 2
-        half = deviation * float(norm.isf((1 - level) / 2))
-        gap = Estimate(a - b, a - b - half, a - b + half, level, int(n + m), "largest variance")
-    z = abs(gap.value) / deviation if deviation > _PERFECT_TIES else 0.0
-    return gap, float(2 * norm.sf(z))

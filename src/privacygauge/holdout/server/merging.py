@@ -11,7 +11,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded
 from privacygauge.holdout.ladder import Ladder
 from privacygauge.holdout.mechanism import GuardState, Marked
-from privacygauge.holdout.server.accounts import known_account, owned_by
+from privacygauge.holdout.server.accounts import checked_name, known_account, owned_by
 from privacygauge.holdout.server.actions import checked_reason, write_action
 from privacygauge.holdout.server.board import Board, about_this, unpacked
 from privacygauge.holdout.server.database import board_row, writing
@@ -60,13 +60,11 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
     InputError
         If they are the same, one is hidden, or an answer depends on labels that were not kept.
     """
-    checked_reason(reason)
+    check_merge(name, other, reason)
     with board.turn, writing(board.engine) as connection:
         if board_row(connection) is None:
             raise InputError("the database holds no board any more: start the server again")
         stays, goes = (known_account(connection, each) for each in (name, other))
-        if stays["id"] == goes["id"]:
-            raise InputError(f"an account cannot be merged with itself, got {name} twice")
         for each in (stays, goes):
             if each["hidden"]:
                 raise InputError(f"the account {each['name']} is hidden: show it first")
@@ -86,6 +84,13 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
         write_action(connection, MERGE, goes["id"], f"into {name}: {reason}")
     shown = [each["best"] for each in (stays, goes) if each["best"] is not None]
     return Merged(used, max(shown, default=None), best)
+
+
+def check_merge(name: str, other: str, reason: str) -> None:
+    """Raise where two names and a reason can be no merge, whatever the database holds."""
+    if checked_name(name) == checked_name(other):
+        raise InputError(f"an account cannot be merged with itself, got {name} twice")
+    checked_reason(reason)
 
 
 def _replayed(

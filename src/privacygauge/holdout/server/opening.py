@@ -30,15 +30,17 @@ def opened(
     budget: Budget,
 ) -> Board:
     """Return the board of a database, begun where there is none; see `server.open_board`."""
-    if wanted.metric_name is not None or not _there(database):
+    if wanted.metric_name is not None:
         wanted.metric.truth(labels, wanted.n_classes)
+    # Before there is a database: what cannot be begun leaves none behind.
+    first = None if _there(database) else _first_row(labels, wanted)
     engine = connect(database)
     try:
         with writing(engine) as connection:
             wait_for_makers(connection)
             row = board_row(connection)
             if row is None:
-                row = _begun(connection, labels, wanted)
+                row = _begun(connection, first or _first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
             _check_same(row, truth, wanted, shown(engine))
             _set_limits(connection, budget)
@@ -92,7 +94,8 @@ class Wanted:
         return metric_named(self.metric_name or "accuracy")
 
 
-def _begun(connection: Connection, labels: ArrayLike, wanted: Wanted) -> RowMapping:
+def _first_row(labels: ArrayLike, wanted: Wanted) -> dict[str, object]:
+    """Return a new board's row."""
     metric = wanted.metric
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask
@@ -103,26 +106,28 @@ def _begun(connection: Connection, labels: ArrayLike, wanted: Wanted) -> RowMapp
     if wanted.guard is not None:
         guard = guard_for(guard_named(wanted.guard), metric, seen)
     key = secrets.token_bytes(32)
-    connection.execute(
-        insert(BOARD).values(
-            id=1,
-            n=len(truth),
-            n_classes=n_classes,
-            label_key=key,
-            label_digest=_digest(truth, key),
-            metric=metric.name,
-            public=None if mask is None else np.packbits(mask).tobytes(),
-            points=metric.points(seen),
-            private_points=None if mask is None else metric.points(truth[~mask]),
-            guard=guard.name,
-            scope=wanted.scope or SCOPES[0],
-            keep=bool(wanted.keep),
-            used=0,
-            asking=0,
-            # Not derived from a seed: whoever knows the key can take the noise away.
-            state_key=secrets.token_bytes(16),
-        )
-    )
+    return {
+        "id": 1,
+        "n": len(truth),
+        "n_classes": n_classes,
+        "label_key": key,
+        "label_digest": _digest(truth, key),
+        "metric": metric.name,
+        "public": None if mask is None else np.packbits(mask).tobytes(),
+        "points": metric.points(seen),
+        "private_points": None if mask is None else metric.points(truth[~mask]),
+        "guard": guard.name,
+        "scope": wanted.scope or SCOPES[0],
+        "keep": bool(wanted.keep),
+        "used": 0,
+        "asking": 0,
+        # Not derived from a seed: whoever knows the key can take the noise away.
+        "state_key": secrets.token_bytes(16),
+    }
+
+
+def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
+    connection.execute(insert(BOARD).values(values))
     row = board_row(connection)
     assert row is not None
     return row

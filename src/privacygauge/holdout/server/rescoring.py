@@ -105,20 +105,24 @@ def _begun(
         ),
         Budget(),
     )
-    with writing(board.engine) as connection:
-        new = connection.execute(select(BOARD)).mappings().one()
-        if new["used"] or connection.execute(select(ACCOUNT)).first() or new["n"] != old["n"]:
-            board.close()
-            raise InputError(
-                f"the new database must be empty, and labels must be {old['n']}: name another file"
-            )
-        # The same key: with another one the same submission would get a second noise.
-        connection.execute(update(BOARD).values(state_key=old["state_key"]))
-        rows = [
-            {name: row[name] for name in ("name", "token_id", "token_digest")} | {"used": 0}
-            for row in accounts
-            if not row["hidden"]
-        ]
-        if rows:
-            connection.execute(insert(ACCOUNT), rows)
+    try:
+        with writing(board.engine) as connection:
+            new = connection.execute(select(BOARD)).mappings().one()
+            if new["used"] or connection.execute(select(ACCOUNT)).first() or new["n"] != old["n"]:
+                raise InputError(
+                    f"the new database must be empty, and labels must be {old['n']}: name another "
+                    "file"
+                )
+            # The same key: with another one the same submission would get a second noise.
+            connection.execute(update(BOARD).values(state_key=old["state_key"]))
+            rows = [
+                {name: row[name] for name in ("name", "token_id", "token_digest")} | {"used": 0}
+                for row in accounts
+                if not row["hidden"]
+            ]
+            if rows:
+                connection.execute(insert(ACCOUNT), rows)
+    except InputError:
+        board.close()
+        raise
     return board
