@@ -1,11 +1,13 @@
 """The audit of a generator by canaries in a few fits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import privacygauge as pg
+from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from tests.synthetic.made_tables import frame_of
 
@@ -40,12 +42,17 @@ def test_no_table_is_made_but_those_that_are_judged(people, fits, tmp_path):
 def test_copies_are_told_and_silence_is_not(people):
     told = pg.audit_few_fits("identity", people, canaries=100)
     assert told.claim.free.estimate.low > 1.5
-    assert told.report().verdict.grade.word == "told"
+    assert told.report().verdict.grade.word == "leak"
     silent = pg.audit_few_fits("silence", people, canaries=100)
     assert silent.claim.free.estimate.low == 0.0
-    assert silent.report().verdict.grade.word == "not told"
+    assert silent.report().verdict.grade.word == "no leak found"
     assert not silent.guessed.accuracy.excludes(0.5)
     assert [m.name for m in silent.report().measures] == ["accuracy", "auc", "epsilon"]
+    # Guesses that are right more often than by chance are a leak, whatever epsilon they show.
+    for name in ("accuracy", "auc"):
+        beyond = Estimate(0.58, 0.53, 0.63, 0.95, 80, "example")
+        some = replace(silent, guessed=replace(silent.guessed, **{name: beyond}))
+        assert some.report().verdict.grade.word == "leak"
     # A promise of epsilon is held against what was shown.
     broken = pg.audit_few_fits("identity", people, canaries=100, epsilon=0.5)
     assert broken.report().verdict.grade.word == "refuted"

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from privacygauge.audits.canaries import canary_audit
 from privacygauge.errors import InputError, OutputError
 from privacygauge.language.canaries import (
     FILE,
@@ -117,6 +118,19 @@ def test_losses_are_those_of_whole_texts(gpt, bert, texts):
 
 
 @pytest.mark.torch
+def test_canaries_that_are_told_apart_are_a_leak_whatever_epsilon_they_show():
+    made, unseen = made_canaries("The code is {digits:9}.", 60), 0
+    for seed in range(40):
+        loss = np.random.default_rng(seed).normal(size=60 + len(made.compared))
+        loss[:60] -= 0.7 * made.inside
+        found = canary_audit(made, -loss[:60], loss)
+        epsilon = found.claim.free.estimate.low
+        unseen += found.area.low > 0.5 and epsilon == 0
+        leak = max(epsilon, found.area.low - 0.5) > 0
+        assert found.report().verdict.grade.word == ("leak" if leak else "no leak found")
+    assert unseen
+
+
 def test_random_texts_are_different_or_refused():
     pytest.importorskip("transformers")
     rng = np.random.default_rng(0)

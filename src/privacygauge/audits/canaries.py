@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.core.checks import Floats
+    from privacygauge.core.estimate import Estimate
     from privacygauge.evaluate.exposure import CanaryFindings
     from privacygauge.language.canaries import MadeCanaries
     from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
@@ -101,6 +102,15 @@ class CanaryAudit(Reported):
     made: MadeCanaries
     """The canaries."""
 
+    @property
+    def area(self) -> Estimate:
+        """Share of pairs in which the canary that was put in scores above the other."""
+        from privacygauge.core.transcript import Transcript
+        from privacygauge.evaluate.roc import auc
+
+        scores = self.claim.canaries
+        return auc(Transcript(scores.score, scores.member), self.level)
+
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
         claim = self.claim.report()
@@ -125,22 +135,23 @@ class CanaryAudit(Reported):
 
 def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict where nobody claims anything; what cannot be told stays so."""
-    from privacygauge.report.numbers import fixed, rate, rounded_down
+    from privacygauge.report.numbers import fixed, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
 
     if found.grade.severity is Severity.UNTOLD or found.gauge is None:
         return found
     low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
-    scale = Grade("not known", Severity.NOTHING), Grade("known", Severity.GRAVE)
+    scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
-    gauge = replace(found.gauge, zones=("Nothing to be seen", "Canaries are known"))
+    gauge = replace(found.gauge, zones=("No epsilon shown", "Leak"))
     unsaid = "Another attack, or canaries of another form, may show more."
-    if low <= 0:
+    none = f"The guesses about the coins show no epsilon above 0 at {rate(a.level)}."
+    if low <= 0 and a.area.low <= 0.5:
         return Verdict(
             scale[0],
             scale,
-            f"The model is not seen to know its canaries: {median}",
-            (f"The guesses about the coins do not show an epsilon above 0 at {rate(a.level)}.",),
+            f"No leak found: of the canaries {median}",
+            (none,),
             unsaid,
             ("Audit with more canaries and more copies, which can show a smaller leak.",),
             gauge,
@@ -148,12 +159,16 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     return Verdict(
         scale[1],
         scale,
-        f"The model knows its canaries: epsilon is at least {rounded_down(low)}",
+        "The model knows its canaries"
+        + (f": epsilon is at least {rounded_down(low)}" if low > 0 else ""),
         (
-            f"Of the canaries that were put in, {median}. The bound on epsilon holds with "
-            f"{rate(a.level)} confidence, of adding or removing one canary with all its copies.",
-            "It holds whatever the training is, if the coins were fair and nothing else was "
-            "trained on the canaries.",
+            f"Of the canaries that were put in, {median}. One that was put in scores above one "
+            f"that was not in {percent_estimate(a.area, 1)} of the pairs.",
+            f"The bound on epsilon holds with {rate(a.level)} confidence, of adding or removing "
+            "one canary with all its copies. It holds whatever the training is, if the coins were "
+            "fair and nothing else was trained on the canaries."
+            if low > 0
+            else none,
         ),
         unsaid,
         (

@@ -284,24 +284,27 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
     """Return the verdict where nobody claims anything; what cannot be told stays so."""
     if found.grade.severity is Severity.UNTOLD or found.gauge is None:
         return found
-    scale = Grade("not told", Severity.NOTHING), Grade("told", Severity.GRAVE)
-    low, told = a.claim.free.estimate.low, rate(a.level)
-    gauge = replace(found.gauge, zones=("Nothing to be seen", "Canaries are told"))
+    scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
+    low, level, g = a.claim.free.estimate.low, rate(a.level), a.guessed
+    gauge = replace(found.gauge, zones=("No epsilon shown", "Leak"))
     unsaid = "A stronger attack, or more canaries, may show more."
-    if low <= 0:
-        headline = "The synthetic tables are not seen to tell who was in"
-        said = f"The guesses about the coins show no epsilon above 0 at {told}."
-        advised = "Audit with more canaries or fits, or play the privacy game if fits are quick."
-        return Verdict(scale[0], scale, headline, (said,), unsaid, (advised,), gauge)
-    return Verdict(
-        scale[1],
-        scale,
-        f"The synthetic tables tell who was in: epsilon is at least {rounded_down(low)}",
-        (
-            f"With {told} confidence no smaller epsilon of replacing one record can be claimed. "
-            "This holds whatever the generator does, since the coins were fair.",
-        ),
-        unsaid,
-        ("Keep these tables back, or generate them with differential privacy.",),
-        gauge,
-    )
+    none = f"The guesses about the coins show no epsilon above 0 at {level}."
+    more = "Audit with more canaries or fits, or play the privacy game if fits are quick."
+    if low > 0:
+        grade = scale[1]
+        headline = (
+            f"The synthetic tables give canaries away: epsilon is at least {rounded_down(low)}"
+        )
+        said = (
+            f"With {level} confidence no smaller epsilon of replacing one record can be claimed. "
+            "This holds whatever the generator does, since the coins were fair."
+        )
+    elif max(g.accuracy.low, g.auc.low) > 0.5:
+        grade, headline = scale[1], "The synthetic tables give canaries away"
+        said = f"They are told apart more often than by guessing. {none} {more}"
+    else:
+        grade, headline = scale[0], "No leak found: canaries are not told apart"
+        said = none
+    advice = "Keep these tables back, or generate them with differential privacy."
+    advised = more if grade is scale[0] else advice
+    return Verdict(grade, scale, headline, (said,), unsaid, (advised,), gauge)
