@@ -15,7 +15,7 @@ from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.quantiles import QuantileRegression
+from privacygauge.classifier.quantiles import Law, QuantileRegression
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Play, Round, play
@@ -182,3 +182,16 @@ def test_where_it_cannot_be_played_it_says_why() -> None:
     for observation in (Observation({}, np.zeros(3)), alone):
         assert isinstance(QUICK.score(observation, rng), Skipped)
     assert not isinstance(QUICK.score(seen, rng), Skipped)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_trees_leave_next_to_no_variance_deviations_are_finite(seed):
+    """As of decision trees: most records get the same answer from all shadow models."""
+    rng = np.random.default_rng(seed)
+    x, unit = rng.normal(size=(100, 4)), np.repeat(np.arange(100), 10)
+    value = np.where(x[:, 0] > np.quantile(x[:, 0], 0.9), -1.0, 1.0)[unit]
+    value = np.where(rng.random(1000) < 0.01, -value, value)
+    asked = np.column_stack([np.zeros(1000), x[unit]])
+    law = Law.of(asked, value, unit, 60, True, 0)
+    assert np.isfinite(law.held_out).all()
+    assert np.isfinite(law.deviations(asked, -value)).all()

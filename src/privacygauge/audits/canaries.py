@@ -143,10 +143,12 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
-    gauge = replace(found.gauge, zones=("No epsilon shown", "Leak"))
+    told_apart = a.area.low > 0.5
+    zones = ("No epsilon shown", "Leak") if told_apart and low <= 0 else ()
+    gauge = replace(found.gauge, zones=zones)
     unsaid = "Another attack, or canaries of another form, may show more."
     none = f"The guesses about the coins show no epsilon above 0 at {rate(a.level)}."
-    if low <= 0 and a.area.low <= 0.5:
+    if low <= 0 and not told_apart:
         return Verdict(
             scale[0],
             scale,

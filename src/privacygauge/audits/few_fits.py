@@ -286,7 +286,9 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
         return found
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     low, level, g = a.claim.free.estimate.low, rate(a.level), a.guessed
-    gauge = replace(found.gauge, zones=("No epsilon shown", "Leak"))
+    told_apart = max(g.accuracy.low, g.auc.low) > 0.5
+    zones = ("No epsilon shown", "Leak") if told_apart and low <= 0 else ()
+    gauge = replace(found.gauge, zones=zones)
     unsaid = "A stronger attack, or more canaries, may show more."
     none = f"The guesses about the coins show no epsilon above 0 at {level}."
     more = "Audit with more canaries or fits, or play the privacy game if fits are quick."
@@ -299,7 +301,7 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
             f"With {level} confidence no smaller epsilon of replacing one record can be claimed. "
             "This holds whatever the generator does, since the coins were fair."
         )
-    elif max(g.accuracy.low, g.auc.low) > 0.5:
+    elif told_apart:
         grade, headline = scale[1], "The synthetic tables give canaries away"
         said = f"They are told apart more often than by guessing. {none} {more}"
     else:

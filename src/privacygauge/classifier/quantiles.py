@@ -171,7 +171,9 @@ class Trees:
         """Yield what is predicted of `asked` with no tree, one tree, and so on."""
         x, value = learnt
         yield np.full(len(asked), value.mean())
-        yield from self.fitted(x, value, self.most).staged_predict(asked)
+        for stage in self.fitted(x, value, self.most).staged_predict(asked):
+            # Many trees together may overshoot: a variance of 0 would divide.
+            yield np.clip(stage, value.min(), value.max())
 
     def losses(self, value: Floats, predicted: Floats) -> Floats:
         """Return the loss of each prediction, up to what does not depend on it."""
@@ -188,6 +190,8 @@ class Regression:
     """What it predicts without a tree."""
     model: HistGradientBoostingRegressor | None
     """The trees; None where none serve best."""
+    ends: tuple[float, float]
+    """The least and the largest value that was learnt: nothing beyond is predicted."""
     held_out: Floats
     """(n,) What is predicted of each row, by so many trees that were learnt without its fold."""
 
@@ -211,13 +215,14 @@ class Regression:
                 predicted[stage, held] = row
         best = int(np.argmin([trees.losses(value, row).sum() for row in predicted]))
         model = trees.fitted(x, value, best) if best else None
-        return cls(float(value.mean()), model, predicted[best])
+        ends = float(value.min()), float(value.max())
+        return cls(float(value.mean()), model, ends, predicted[best])
 
     def at(self, x: Floats) -> Floats:
         """Return what it predicts of some rows, (m,)."""
         if self.model is None:
             return np.full(len(x), self.constant)
-        return np.asarray(self.model.predict(x), np.float64)
+        return np.asarray(np.clip(self.model.predict(x), *self.ends), np.float64)
 
 
 def described(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
