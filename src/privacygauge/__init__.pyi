@@ -41,7 +41,7 @@ from .audits.privacy_claim.found import ClaimAudit as ClaimAudit
 from .audits.privacy_claim.play import audit_privacy_claim as audit_privacy_claim
 from .audits.released_table.found import ReleasedAudit as ReleasedAudit
 from .audits.released_table.play import audit_released as audit_released
-from .audits.vulnerable.found import VulnerableRecords as VulnerableRecords
+from .audits.vulnerable.play import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.play import vulnerable_records as vulnerable_records
 from .audits.worst_case.found import WorstCaseComparison as WorstCaseComparison
 from .audits.worst_case.play import audit_worst_case as audit_worst_case
