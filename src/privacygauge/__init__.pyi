@@ -22,13 +22,11 @@ from .audits.defences.training import audit_training_defences as audit_training_
 from .audits.dtp.found import DtpAudit as DtpAudit
 from .audits.dtp.play import audit_dtp as audit_dtp
 from .audits.extraction.play import audit_extraction as audit_extraction
-from .audits.few_fits import FitsAudit as FitsAudit
 from .audits.few_fits import audit_few_fits as audit_few_fits
 from .audits.generator.found import SyntheticAudit as SyntheticAudit
 from .audits.generator.play import audit_synthetic as audit_synthetic
 from .audits.holdout_attack.found import HoldoutAudit as HoldoutAudit
 from .audits.holdout_attack.play import attack_holdout as attack_holdout
-from .audits.holdout_bound.found import HoldoutBounds as HoldoutBounds
 from .audits.holdout_bound.play import holdout_bounds as holdout_bounds
 from .audits.language.found import LanguageAudit as LanguageAudit
 from .audits.language.models import audit_causal as audit_causal
