@@ -504,6 +504,12 @@ class _OfNumbers:
     def effects(self, values: Values, counts: Ints) -> Floats:
         return np.asarray(-(self._off(self.moves(0), values[:, None]) ** self.power) / counts.sum())
 
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float(1 - (self._off(submitted, truth) ** self.power).mean())
+
+    def chance(self, truth: Values) -> float:
+        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
+
     def best(self, belief: Floats, values: Values) -> Values:
         """Return the mean."""
         return np.asarray(np.clip(belief @ values, self.low, self.high))
@@ -518,9 +524,6 @@ class _AbsoluteError(_OfNumbers):
 
     kind: ClassVar[str] = "mae"
     power: ClassVar[int] = 1
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        return float(1 - self._off(submitted, truth).mean())
 
     def chance(self, truth: Values) -> float:
         return self.score(np.full(len(truth), np.median(truth.astype(np.float64))), truth)
@@ -539,12 +542,6 @@ class _SquaredError(_OfNumbers):
     @property
     def worst(self) -> float | None:
         return (self.high - self.low) ** 2
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        return float(1 - (self._off(submitted, truth) ** 2).mean())
-
-    def chance(self, truth: Values) -> float:
-        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
 
 
 @dataclass(frozen=True)
@@ -574,9 +571,6 @@ class _RootSquaredError(_OfNumbers):
     def effects(self, values: Values, counts: Ints) -> Floats:
         squared = super().effects(values, counts)
         return squared / (2 * math.sqrt(-counts @ squared.mean(axis=1)))
-
-    def chance(self, truth: Values) -> float:
-        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
 
 
 ACCURACY: Metric = _Accuracy()
