@@ -34,6 +34,7 @@ from privacygauge.holdout.metrics import ACCURACY, metric_bias  # noqa: E402
 from privacygauge.holdout.server import open_board  # noqa: E402
 from privacygauge.holdout.server.accounts import add_account  # noqa: E402
 from privacygauge.holdout.server.board import Board  # noqa: E402
+from privacygauge.holdout.server.standings import standings  # noqa: E402
 from tests.holdout.server.serving import OverHttp, npy, post, served  # noqa: E402
 
 N, EACH, ACCOUNTS, PLAYS = 2_000, 20, (1, 5), 3
@@ -111,8 +112,9 @@ def row(folder: Path, metric: str, guard: str | None, seconds: float) -> list[st
                 f"{100 * np.mean(found[best]):.1f} ({best}), highest {100 * highest:.1f}, "
                 f"at most {100 * most:.1f}"
             )
+    asked = standings(board).used
     board.close()
-    return cells
+    return [*cells, f"{asked:,}"]
 
 
 def main() -> None:

@@ -60,6 +60,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = ("o", "s", "^", "D", "v", "x")
+_OF_SCORES = {
+    "Score": "What a submission has by the metric, from 0 to 1; an error is taken off 1, in units "
+    "of its range.",
+    "Point": "A hundredth of the score.",
+    "Naive Bayes (NB)": "Submits random predictions, and then what the metric rewards most where "
+    "each example's hidden value is as likely as the scores make it.",
+}
+"""Words of the page that another metric changes."""
 _EACH, _ROOM = 0.16, 1.0
 """Inches for each result, and beside them."""
 
@@ -89,7 +97,7 @@ def report(f: HoldoutAudit) -> Report:
             Section("guards", "The guards", tuple(_guards(f))),
             Section("measured", "How it was measured", (_measured(f),)),
         ),
-        terms=terms(f.level),
+        terms=terms(f.level) if f.scored == "accuracy" else terms(f.level) | _OF_SCORES,
         worst=Worst("labels", (), "labels are in no report"),
         data=_data(f),
         frames={},
