@@ -387,6 +387,12 @@ def test_a_metric_is_attacked_and_its_gain_is_between_chance_and_the_bound(metri
     assert SCORES not in said.sentences
 
 
+def test_an_attack_on_a_metric_knows_the_frequencies_anyway():
+    found = [attacked("nb", metric="mae:0:2", prior=prior) for prior in ("uniform", "classes")]
+    assert found[0].knowledge == found[1].knowledge == "how frequent each hidden value is, no model"
+    assert found[0].results == found[1].results
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -399,7 +405,9 @@ def test_a_metric_is_attacked_and_its_gain_is_between_chance_and_the_bound(metri
         ({"metric": "mae:0:2", "classes": 3}, "mae:0:2 has no classes: leave their number out"),
     ],
 )
-def test_a_metric_that_does_not_fit_gets_one_line(change, message):
+def test_a_metric_that_does_not_fit_gets_one_line(change, message, monkeypatch):
+    # Before any work.
+    monkeypatch.setattr("privacygauge.audits.holdout_attack.play.played", None)
     with pytest.raises(InputError) as caught:
         pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
     assert str(caught.value).startswith(message)

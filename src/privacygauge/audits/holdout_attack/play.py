@@ -163,7 +163,11 @@ def attacked(
     scores = None if having.logits is None else read_logits(having.logits)
     m = _classes(truth, scores, classes, measure)
     holdout = Holdout(truth, m, measure)
-    knowledge = known_before(holdout, scores, having)
+    knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
+    guarded = tuple(
+        Guarded(g.name, _guarantee(g, holdout, queries, 1 - running.level), _error(g, holdout))
+        for g in protected
+    )
     names = tuple(attack.name for attack in chosen)
     contest = Contest(holdout, knowledge, names, protected, queries, trials, running.seed)
     found = played(contest, running)
@@ -188,10 +192,7 @@ def attacked(
             _result(contest, attack, guard, found[attack, guard.name], level, together)
             for attack, guard in contest.pairs
         ),
-        guards=tuple(
-            Guarded(g.name, _guarantee(g, holdout, queries, 1 - level), _error(g, holdout))
-            for g in protected
-        ),
+        guards=guarded,
         honest=honest_best_of_k(
             max(1, math.floor(measure.points(truth))), max(1, queries), accuracy=honest
         ),
