@@ -32,7 +32,8 @@ class LinearBayes:
         exp(sum over j of (a_j - mean) g(y, x_j)/s^2 - k/(2 s^2) mean over x of g(y, x)^2),
 
     g centred over the moves. The answer is what scores best if each example's hidden value has
-    that posterior. It needs no access to the points and spends all of the oracle's budget.
+    that posterior. It needs no access to the points and spends all of the oracle's budget. Memory:
+    a few arrays of n times the number of hidden values or moves.
 
     Notes
     -----
