@@ -121,9 +121,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="for each board, about")
-    parser.add_argument(
-        "--only", default="", help="part of a metric and guard"
-    )
+    parser.add_argument("--only", default="", help="part of a metric and guard")
     asked = parser.parse_args()
     for metric, guard in BOARDS:
         if asked.only not in f"{metric} {guard or 'default'}":
