@@ -10,7 +10,12 @@ a submission of its own.
 The attacks: those of the project, on uniform labels of two classes, from accounts that take
 turns; and naive Bayes that asks each account once, which a Ladder answers exactly.
 
-    python bench/leaderboard_guards.py             the tables of docs/scoring-server.md
+Metrics: naive Bayes on each, by one account that knows how frequent every hidden value is. Hidden
+are three classes of 40%, 35% and 25%, for F1 and AUC two, 30% positive, and for errors uniform
+numbers in [0, 1].
+
+    python bench/leaderboard_guards.py             the tables of docs/scoring-server.md, and the
+                                                   last of docs/test-set-reuse.md
     python bench/leaderboard_guards.py --quick     the same from few contests
 """
 
@@ -26,10 +31,16 @@ from scipy.stats import spearmanr
 
 from privacygauge.audits.holdout_attack.attacks import ATTACKS
 from privacygauge.core.seeds import stream
+from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.analysts import play, uniform_holdout
-from privacygauge.holdout.bounds import guarantee
+from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.guards import default_guard, guard_named
+from privacygauge.holdout.guards import guard_for as guard_of_metric
+from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+from privacygauge.holdout.metrics import Metric, metric_bias, metric_named
+from privacygauge.holdout.names import METRICS
+from privacygauge.holdout.oracle import Holdout
 
 N, TEAMS, EACH = 10_000, 30, 20
 DEFAULT = "ladder:1/sqrt(n)"
@@ -48,6 +59,8 @@ CONTESTS = {"wide": (0.04, 0.03, 0.004), "close": (0.01, 0.01, 0.002)}
 """How far apart teams begin, what they gain, and how far a submission comes out otherwise."""
 POINTS, PLAYED = 2_000, ("nb", "majority", "scan", "designed", "message-passing")
 """Points of the attacked test set, and the attacks."""
+OF_METRICS = ("exact", "calibrated", "noise:0.01", DEFAULT)
+"""Guards before other metrics."""
 
 
 @dataclass(frozen=True)
@@ -192,18 +205,64 @@ def attack_table(games: int, numbers: tuple[int, ...]) -> list[list[str]]:
     return rows
 
 
+def hidden_for(metric: Metric, n: int, rng: np.random.Generator) -> Holdout:
+    """Return a test set that a metric is about."""
+    if metric.numbers:
+        return Holdout(rng.random(n), 0, metric)
+    shares = [0.7, 0.3] if metric.name in ("f1", "auc") else [0.4, 0.35, 0.25]
+    return Holdout(rng.choice(len(shares), n, p=shares), len(shares), metric)
+
+
+def metric_table(games: int, k: int) -> list[list[str]]:
+    """Return a row for each metric: points gained behind each guard, and at most, beside chance."""
+    rows = []
+    for name in ("top:2" if each == "top:5" else each for each in METRICS):
+        metric, shown = metric_named(name), OF_METRICS
+        gains: dict[str, list[float]] = {guard: [] for guard in shown}
+        bounds: dict[str, list[float]] = {guard: [] for guard in shown}
+        expected, chances = [], []
+        for game in range(games):
+            rng = stream(0, "metrics", name, game)
+            holdout = hidden_for(metric, POINTS, rng)
+            truth, told = holdout.labels, LinearBayes.told(holdout)
+            chances.append(metric.chance(truth))
+            expected.append(told.expected(truth, k, 0.0, rng) - chances[-1])
+            for guard_name in shown:
+                points = metric.points(truth)
+                chosen = default_guard(points) if guard_name == DEFAULT else guard_named(guard_name)
+                guard = guard_of_metric(chosen, metric, truth)
+                gains[guard_name].append(
+                    play(told, holdout, k, rng, guard=guard).accuracy - chances[-1]
+                )
+                nats = transcript_nats(guard, k, POINTS, max(2, holdout.n_classes))
+                bounds[guard_name].append(metric_bias(metric, truth, nats))
+        row = [f"`{name}`", f"{100 * np.mean(chances):.1f}", f"{100 * np.mean(expected):.1f}"]
+        for guard_name in shown:
+            found = mean(np.array(gains[guard_name]), 0.95, unit="games")
+            bound, most = np.mean(bounds[guard_name]), 1 - np.mean(chances)
+            row.append(
+                f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f}), "
+                + (f"at most {100 * bound:.1f}" if bound < most - 1e-9 else "no limit")
+            )
+        rows.append(row)
+        print("|", " | ".join(row), "|", flush=True)
+    return rows
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few contests and few attacks")
-    parser.add_argument("--only", choices=["honest", "attacks"], help="one table")
+    parser.add_argument("--only", choices=["honest", "attacks", "metrics"], help="one table")
     asked = parser.parse_args()
-    if asked.only != "attacks":
+    if asked.only in (None, "honest"):
         print("| guard | remembers | wide: with a score | with news | ranks | close: ... |")
         for row in honest_table(5 if asked.quick else 100):
             print("|", " | ".join(row), "|")
-    if asked.only != "honest":
+    if asked.only in (None, "attacks"):
         attack_table(3 if asked.quick else 10, (1, 30) if asked.quick else (1, 5, 30))
+    if asked.only in (None, "metrics"):
+        metric_table(2 if asked.quick else 20, 100)
 
 
 if __name__ == "__main__":

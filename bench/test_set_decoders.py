@@ -50,7 +50,7 @@ def one(attack: Analyst, n: int, m: int, k: int, seed: int) -> tuple[float, floa
     seconds = time.perf_counter() - began
     labels = found.labels if isinstance(found, Decoded) else found
     explained = isinstance(found, Decoded) and found.explained
-    return holdout.accuracy(labels), seconds, explained
+    return holdout.score(labels), seconds, explained
 
 
 def peak(attack: str, n: int, m: int, k: int) -> float:

@@ -63,7 +63,7 @@ def in_arrays() -> Iterator[None]:
 def theirs(n: int, m: int, k: int) -> float:
     """Return the accuracy of the obvious way's answer."""
     holdout = uniform_holdout(n, m, np.random.default_rng(0))
-    return holdout.accuracy(obvious(holdout.labels, m, k, np.random.default_rng(1)))
+    return holdout.score(obvious(holdout.labels, m, k, np.random.default_rng(1)))
 
 
 def peak(which: str, options: argparse.Namespace) -> float:

@@ -12,6 +12,7 @@ import privacygauge as pg
 from privacygauge.audits.holdout_attack.attacks import ATTACKS
 from privacygauge.audits.holdout_attack.files import read_labels, read_logits
 from privacygauge.audits.holdout_bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
+from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
@@ -25,6 +26,7 @@ from privacygauge.holdout.designed_bias import (
     settled,
 )
 from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
 from tests.thorough import times
 
@@ -355,3 +357,58 @@ def test_files_that_cannot_be_read_get_one_line(tmp_path):
             read_labels(tmp_path / name)
         assert message in str(caught.value)
         assert str(caught.value).count(name) == 1
+
+
+# -- metrics other than accuracy
+
+
+OTHERS = ("balanced-accuracy", "top:2", "brier", "logloss:6", "f1", "auc", "mae:0:2", "rmse:0:2")
+
+
+@pytest.mark.parametrize("metric", OTHERS)
+def test_a_metric_is_attacked_and_its_gain_is_between_chance_and_the_bound(metric):
+    hidden = (LABELS > 0).astype(int) if metric in ("f1", "auc") else LABELS
+    guards = ("exact", "calibrated", "ladder:0.1")
+    found = attacked("nb", guards=guards, labels=hidden, queries=60, n_trials=4, metric=metric)
+    measure = metric_named(metric)
+    chance = measure.chance(hidden.astype(float) if measure.numbers else hidden)
+    assert (found.metric, found.most) == (metric, pytest.approx(1 - chance))
+    for result in found.results:
+        assert result.baseline == pytest.approx(chance, abs=1e-3)
+        assert result.bias.value == pytest.approx(result.accuracy.value - result.baseline)
+        assert result.bias.value <= next(g.kl for g in found.guards if g.guard == result.guard)
+        assert (result.expected is None) == (result.guard == "ladder:0.1")
+    exact = found.of("nb", "exact")
+    assert exact.bias.value > 0
+    assert abs(exact.bias.value - exact.expected) < 2 * (exact.bias.high - exact.bias.low) + 0.02
+    said = found.report().verdict
+    assert "a score of" in said.sentences[0]
+    assert OF_METRIC in said.sentences
+    assert SCORES not in said.sentences
+
+
+def test_an_attack_on_a_metric_knows_the_frequencies_anyway():
+    found = [attacked("nb", metric="mae:0:2", prior=prior) for prior in ("uniform", "classes")]
+    assert found[0].knowledge == found[1].knowledge == "how frequent each hidden value is, no model"
+    assert found[0].results == found[1].results
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": "wall"}, "metric must be one of accuracy, "),
+        ({"metric": "auc"}, "labels must be 0 and 1, and both must occur: the metric is of two"),
+        ({"metric": "brier", "attacks": ["scan"]}, "metric brier is attacked by nb alone"),
+        ({"metric": "brier", "logits": np.zeros((120, 3))}, "metric brier is attacked by nb alone"),
+        ({"metric": "brier", "guards": ["ladder"]}, "guard ladder counts right answers, brier has"),
+        ({"metric": "mae:0:1"}, "labels must be in [0, 1], got 2 in row"),
+        ({"metric": "mae:0:2", "classes": 3}, "mae:0:2 has no classes: leave their number out"),
+    ],
+)
+def test_a_metric_that_does_not_fit_gets_one_line(change, message, monkeypatch):
+    # Before any work.
+    monkeypatch.setattr("privacygauge.audits.holdout_attack.play.played", None)
+    with pytest.raises(InputError) as caught:
+        pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

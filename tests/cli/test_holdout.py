@@ -139,6 +139,17 @@ def test_attack_writes_a_report_and_goes_on_with_it(files, capsys, tmp_path):
     one_line(other, "holds another run: seed is 0 there and 1 here")
 
 
+def test_attack_takes_a_metric_of_numbers(files, capsys, tmp_path):
+    np.savetxt(tmp_path / "hidden.csv", np.linspace(0, 9, 90), header="price", comments="")
+    asked = (*attack(files)[:2], "--labels", tmp_path / "hidden.csv", "--queries", 60)
+    options = ("--metric", "rmse:0:10", "--guard", "exact,ladder:0.05", "--trials", 3)
+    done = run_inside((*asked, *options, "--json", "-"), capsys)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert (found["metric"], found["classes"], found["guard"]) == ("rmse:0:10", 0, "exact")
+    assert 0 < found["bias"]["value"] < found["guards"][0]["kl"]
+
+
 @pytest.mark.slow
 def test_limits_of_attack(files, capsys):
     asked = attack(files, "--trials", 2, "--json", "-")

@@ -90,7 +90,7 @@ def test_neither_of_two_candidates_and_an_unknown_constant():
 def test_noise_is_paid_for():
     holdout = uniform_holdout(80, 2, RNG(6))
     found = decode(data_of(holdout, 160, 7, guard=guard_named("noise:0.02")), RNG(0))
-    assert holdout.accuracy(found.labels) > 0.95
+    assert holdout.score(found.labels) > 0.95
     assert not found.explained
 
 

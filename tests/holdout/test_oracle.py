@@ -24,7 +24,7 @@ def holdout():
 def test_an_exact_answer_is_the_share_of_right_labels(holdout):
     oracle = holdout.open(RNG(1))
     guess = RNG(2).integers(0, 7, 1_000)
-    assert oracle.submit(guess) == np.mean(guess == holdout.labels) == holdout.accuracy(guess)
+    assert oracle.submit(guess) == np.mean(guess == holdout.labels) == holdout.score(guess)
     assert oracle.submit(holdout.labels) == 1.0
     assert oracle.used == 2
 
@@ -154,5 +154,5 @@ def test_a_holdout_keeps_its_own_copy():
     labels = np.array([0, 1, 1])
     holdout = Holdout(labels, 2)
     labels[:] = 0
-    assert holdout.accuracy([0, 1, 1]) == 1.0
-    assert copy.copy(holdout).accuracy([1, 0, 0]) == 0.0
+    assert holdout.score([0, 1, 1]) == 1.0
+    assert copy.copy(holdout).score([1, 0, 0]) == 0.0

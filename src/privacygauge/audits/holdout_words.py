@@ -16,6 +16,12 @@ SCORES = (
 )
 """What an owner whose metric is another one has to know."""
 
+OF_METRIC = (
+    "All of this is about one score per submission. Scores class by class give away far more, and "
+    "an attacker with a model of the data starts with more: none of these numbers covers them."
+)
+"""What an owner whose metric is not accuracy has to know."""
+
 SOURCES = (
     "Feldman, Frostig and Hardt, The Advantages of Multiple Classes for Reducing Overfitting from "
     "Test Set Reuse (2019); Blum and Hardt, The Ladder (2015)."
@@ -64,20 +70,20 @@ def points_estimate(bias: Estimate) -> Shown:
     return Shown(value, low, high) if math.isfinite(bias.low) else Shown(value)
 
 
-def guaranteed(bias: float, classes: int) -> str:
+def guaranteed(bias: float, most: float) -> str:
     """Return what no attack exceeds, in points; a guarantee of all there is to gain is none.
 
     Examples
     --------
-    >>> guaranteed(0.1, 2), guaranteed(0.5, 2)
+    >>> guaranteed(0.1, 0.5), guaranteed(0.5, 0.5)
     ('10.0', 'no limit')
     """
-    return points(bias) if limits(bias, classes) else "no limit"
+    return points(bias) if limits(bias, most) else "no limit"
 
 
-def limits(bias: float, classes: int) -> bool:
-    """Return whether a guarantee leaves anything to gain out."""
-    return bias < 1 - 1 / classes - 1e-12
+def limits(bias: float, most: float) -> bool:
+    """Return whether a guarantee leaves anything of the `most` there is to gain out."""
+    return bias < most - 1e-12
 
 
 def terms(level: float) -> dict[str, str]:

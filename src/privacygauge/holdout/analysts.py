@@ -15,6 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.metrics import Values
 from privacygauge.holdout.oracle import Budget, Holdout, Oracle
 
 
@@ -29,11 +30,11 @@ class Analyst(Protocol):
     def needs_points(self) -> bool:
         """Whether it must see the test points, or at least tell one from another."""
 
-    def unaided(self) -> Ints | None:
+    def unaided(self) -> Values | None:
         """Return the labels, (n,), that it would submit without any query; None for a guess."""
 
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after asking as much as the oracle's budget allows."""
+    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Values:
+        """Return labels, (n,), or what the metric asks for, after all that the budget allows."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Play:
     """What one attack on a test set came to."""
 
     accuracy: float
-    """Share of the final answer's labels that are right."""
+    """Score of the final answer: the share of its labels that are right, or another metric."""
     baseline: float
-    """The same of what it knew before: its base model's accuracy, or 1/m."""
+    """The same of what it knew before, such as its base model; 1/m for a guess."""
     queries_used: int
     """Submissions that were answered."""
 
@@ -91,8 +92,8 @@ def play(
     oracle = holdout.open(rng, guard=guard, budget=Budget(total=k))
     answer = analyst.answer(oracle, rng)
     known = analyst.unaided()
-    baseline = 1 / holdout.n_classes if known is None else holdout.accuracy(known)
-    return Play(holdout.accuracy(answer), baseline, oracle.used)
+    baseline = 1 / holdout.n_classes if known is None else holdout.score(known)
+    return Play(holdout.score(answer), baseline, oracle.used)
 
 
 def uniform_holdout(n: int, m: int, rng: np.random.Generator) -> Holdout:

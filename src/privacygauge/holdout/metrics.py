@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 from scipy.stats import rankdata
 
 from privacygauge.core import checks
@@ -27,6 +28,7 @@ _MOST = 700.0
 """Nats: exp(-_MOST) is a float still."""
 _UNIT = 1e-6
 """How far the probabilities of an example may sum from 1."""
+_ROUNDING = 1e-12
 
 
 class Metric(Protocol):
@@ -39,6 +41,10 @@ class Metric(Protocol):
     @property
     def form(self) -> str:
         """What is submitted: ``i`` for integers, ``f`` for floats."""
+
+    @property
+    def numbers(self) -> bool:
+        """Whether hidden values are numbers, not classes."""
 
     @property
     def like_share(self) -> bool:
@@ -75,11 +81,33 @@ class Metric(Protocol):
     def chance(self, truth: Values) -> float:
         """Return the most that is expected of who knows only how frequent every value is."""
 
+    def moves(self, n_classes: int) -> Values:
+        """Return what an attacker draws an example's part of a random submission from.
+
+        (c,) or (c, columns). In submissions of these alone every score is a sum over the examples,
+        exactly, or for F1 and the root of a mean up to what is small where they are many.
+        """
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        """Return what each move, (c,), adds to a score at an example with each value, (v, c).
+
+        Up to a constant a row. Of the hidden `values`, (v,), there are `counts`, (v,); all others'
+        moves are drawn uniformly.
+        """
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the submission whose score is expected to be highest.
+
+        `belief` is the probability, (n, v), of each of the hidden `values`, (v,): classes in their
+        order, or numbers that go up.
+        """
+
 
 class _OfLabels:
     """Hidden labels, of which an example's score is a number in [0, 1], averaged."""
 
     form: ClassVar[str] = "i"
+    numbers: ClassVar[bool] = False
     # A number in [0, 1] of expectation s has a variance of at most s(1 - s), which is concave.
     like_share: ClassVar[bool] = True
 
@@ -105,6 +133,12 @@ class _OfLabels:
     def width(self, n_classes: int) -> int:
         return 1
 
+    def moves(self, n_classes: int) -> Values:
+        return np.arange(n_classes)
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        return np.asarray(np.eye(len(values)) / counts.sum())
+
     def points(self, truth: Values) -> float:
         return float(len(truth))
 
@@ -124,6 +158,9 @@ class _Accuracy(_OfLabels):
 
     def chance(self, truth: Values) -> float:
         return float(_frequencies(truth).max())
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        return np.asarray(belief.argmax(axis=1))
 
 
 @dataclass(frozen=True)
@@ -157,6 +194,14 @@ class _BalancedAccuracy(_OfLabels):
     def chance(self, truth: Values) -> float:
         return 1 / len(_sizes(truth))
 
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        return np.diag((counts > 0) / np.maximum(counts, 1)) / np.count_nonzero(counts)
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the class whose probability grew most: a rare one counts more."""
+        shares = belief.mean(axis=0)
+        return np.asarray((belief / np.where(shares > 0, shares, 1.0)).argmax(axis=1))
+
 
 @dataclass(frozen=True)
 class _Top(_OfLabels):
@@ -185,26 +230,47 @@ class _Top(_OfLabels):
     def chance(self, truth: Values) -> float:
         return float(np.sort(_frequencies(truth))[-self.k :].sum())
 
+    def moves(self, n_classes: int) -> Values:
+        """Return `k` classes in a row, from each class on."""
+        return (np.arange(n_classes)[:, None] + np.arange(self.k)) % n_classes
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        within = (self.moves(len(values)) == values[:, None, None]).any(axis=2)
+        return np.asarray(within / counts.sum())
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        return np.argsort(-belief, axis=1)[:, np.arange(self.k) % belief.shape[1]]
+
+
+class _OfProbabilities(_OfLabels):
+    """Submitted are a probability for each class, or with two classes that of class 1 alone."""
+
+    form: ClassVar[str] = "f"
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        flat = n_classes == 2 and np.ndim(values) == 1
+        found = _floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
+        if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
+            raise InputError("probabilities must sum to 1 in every row")
+        return found
+
+    def width(self, n_classes: int) -> int:
+        return n_classes
+
+    def moves(self, n_classes: int) -> Values:
+        """Return certainty of each class: a score of such submissions is their accuracy."""
+        return np.eye(n_classes)
+
 
 @dataclass(frozen=True)
-class _Brier(_OfLabels):
-    """1 minus half of the squared distance between probabilities and truth, averaged.
-
-    Submitted are a probability for each class, or with two classes that of class 1 alone.
-    """
+class _Brier(_OfProbabilities):
+    """1 minus half of the squared distance between probabilities and truth, averaged."""
 
     name: ClassVar[str] = "brier"
-    form: ClassVar[str] = "f"
 
     @property
     def worst(self) -> float | None:
         return 1.0
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return _probabilities(values, n, n_classes)
-
-    def width(self, n_classes: int) -> int:
-        return n_classes
 
     def score(self, submitted: Values, truth: Values) -> float:
         if submitted.ndim == 1:
@@ -215,17 +281,16 @@ class _Brier(_OfLabels):
     def chance(self, truth: Values) -> float:
         return float(1 - (1 - (_frequencies(truth) ** 2).sum()) / 2)
 
+    def best(self, belief: Floats, values: Values) -> Values:
+        return belief
+
 
 @dataclass(frozen=True)
-class _LogLoss(_OfLabels):
-    """1 minus the log-loss in units of `most`, averaged; an example loses no more than `most`.
-
-    Submitted are probabilities, as for Brier's score.
-    """
+class _LogLoss(_OfProbabilities):
+    """1 minus the log-loss in units of `most`, averaged; an example loses no more than `most`."""
 
     most: float
     """In nats, above 0: 34.5 where probabilities are kept 1e-15 from 0, as is usual."""
-    form: ClassVar[str] = "f"
 
     def __post_init__(self) -> None:
         if not 0.0 < self.most <= _MOST:
@@ -242,12 +307,6 @@ class _LogLoss(_OfLabels):
     def worst(self) -> float | None:
         return self.most
 
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return _probabilities(values, n, n_classes)
-
-    def width(self, n_classes: int) -> int:
-        return n_classes
-
     def score(self, submitted: Values, truth: Values) -> float:
         flat = submitted.ndim == 1
         both = np.stack([1 - submitted, submitted], axis=1) if flat else submitted
@@ -256,14 +315,26 @@ class _LogLoss(_OfLabels):
         return max(0.0, float(1 + np.log(told).mean() / self.most))
 
     def chance(self, truth: Values) -> float:
-        """Return the score of the best constant: frequencies, or those of the likeliest classes.
+        """Return the score of the best constant: frequencies, or those of the likeliest classes."""
+        return float(1 - self._lost(np.sort(_frequencies(truth))[::-1]).min() / self.most)
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        falling = -np.sort(-belief, axis=1)
+        least = np.take_along_axis(falling, self._lost(falling).argmin(axis=1)[:, None], axis=1)
+        kept = np.where(belief >= least, belief, 0.0)
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+    def _lost(self, falling: Floats) -> Floats:
+        """Return what is lost where 1, 2, ... of the classes, the likeliest first, are submitted.
 
         What a class left out loses is `most`; the others' probabilities are larger for it.
         """
-        shares = np.sort(_frequencies(truth))[::-1]
-        held = np.cumsum(shares)
-        lost = -np.cumsum(shares * np.log(shares)) + held * np.log(held) + self.most * (1 - held)
-        return float(1 - lost.min() / self.most)
+        held = np.cumsum(falling, axis=-1)
+        return np.asarray(
+            -np.cumsum(xlogy(falling, falling), axis=-1)
+            + xlogy(held, held)
+            + self.most * (1 - held)
+        )
 
 
 class _OfTwo(_OfLabels):
@@ -306,6 +377,20 @@ class _F1(_OfTwo):
     def chance(self, truth: Values) -> float:
         share = float(truth.mean())
         return 2 * share / (1 + share)
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        called = counts.sum() / 2 + counts[1]
+        expected = counts[1] / called
+        return np.asarray(np.array([[0.0, -expected], [0.0, 2 - expected]]) / called)
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the likeliest as positive, as many as make the expected ratio largest."""
+        positive = belief[:, 1]
+        order = np.argsort(-positive, kind="stable")
+        hits, called = np.cumsum(positive[order]), np.arange(1, len(positive) + 1)
+        found = np.zeros(len(positive), np.int64)
+        found[order[: (hits / (called + positive.sum())).argmax() + 1]] = 1
+        return found
 
 
 @dataclass(frozen=True)
@@ -354,6 +439,16 @@ class _AUC(_OfTwo):
     def chance(self, truth: Values) -> float:
         return 0.5
 
+    def moves(self, n_classes: int) -> Values:
+        """Return 0 and 1, of which an AUC is linear: 1/2 + (TPR - FPR)/2."""
+        return np.array([0.0, 1.0])
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        return np.array([[0.0, -0.5], [0.0, 0.5]]) / counts[:, None]
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        return belief[:, 1]
+
 
 @dataclass(frozen=True)
 class _OfNumbers:
@@ -365,6 +460,9 @@ class _OfNumbers:
     """The most."""
     kind: ClassVar[str]
     form: ClassVar[str] = "f"
+    numbers: ClassVar[bool] = True
+    power: ClassVar[int] = 2
+    """Of an example's error in units of the range."""
     like_share: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -399,6 +497,23 @@ class _OfNumbers:
     def tail(self, truth: Values) -> float:
         return float(len(truth))
 
+    def moves(self, n_classes: int) -> Values:
+        """Return the ends of the range: between them an error or its square is linear in them."""
+        return np.array([self.low, self.high])
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        return np.asarray(-(self._off(self.moves(0), values[:, None]) ** self.power) / counts.sum())
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float(1 - (self._off(submitted, truth) ** self.power).mean())
+
+    def chance(self, truth: Values) -> float:
+        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the mean."""
+        return np.asarray(np.clip(belief @ values, self.low, self.high))
+
     def _off(self, submitted: Values, truth: Values) -> Floats:
         return np.abs(np.asarray((submitted - truth) / (self.high - self.low)))
 
@@ -408,12 +523,14 @@ class _AbsoluteError(_OfNumbers):
     """1 minus the mean absolute error, in units of the range."""
 
     kind: ClassVar[str] = "mae"
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        return float(1 - self._off(submitted, truth).mean())
+    power: ClassVar[int] = 1
 
     def chance(self, truth: Values) -> float:
         return self.score(np.full(len(truth), np.median(truth.astype(np.float64))), truth)
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the median."""
+        return np.asarray(values[(np.cumsum(belief, axis=1) >= 0.5 - _ROUNDING).argmax(axis=1)])
 
 
 @dataclass(frozen=True)
@@ -425,12 +542,6 @@ class _SquaredError(_OfNumbers):
     @property
     def worst(self) -> float | None:
         return (self.high - self.low) ** 2
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        return float(1 - (self._off(submitted, truth) ** 2).mean())
-
-    def chance(self, truth: Values) -> float:
-        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
 
 
 @dataclass(frozen=True)
@@ -457,8 +568,9 @@ class _RootSquaredError(_OfNumbers):
         """
         return len(truth) / 4
 
-    def chance(self, truth: Values) -> float:
-        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        squared = super().effects(values, counts)
+        return squared / (2 * math.sqrt(-counts @ squared.mean(axis=1)))
 
 
 ACCURACY: Metric = _Accuracy()
@@ -559,15 +671,6 @@ def _floats(
             f"{name} must be in [{low:g}, {high:g}], got {got if len(array) else 'none'}"
         )
     return array.reshape(shape)
-
-
-def _probabilities(values: ArrayLike, n: int, n_classes: int) -> Floats:
-    """Return a probability for each class, (n, n_classes), or with two classes that of class 1."""
-    flat = n_classes == 2 and np.ndim(values) == 1
-    found = _floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
-    if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
-        raise InputError("probabilities must sum to 1 in every row")
-    return found
 
 
 def _shaped(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:

@@ -84,11 +84,14 @@ class Holdout:
         n_correct = round(self.metric.score(row, self.labels) * n)
         return Marked(n_correct, n, self.n_classes, claimed, row, self.labels)
 
-    def accuracy(self, answer: ArrayLike) -> float:
-        """Return the share of points that `answer`, (n,) labels, has right.
+    def score(self, answer: ArrayLike) -> float:
+        """Return the metric of `answer`: by default the share of its labels, (n,), that are right.
 
         For the owner, who judges what an analyst ends with; it is not counted as a submission.
         """
+        if self.metric != ACCURACY:
+            sent = self.metric.submission(answer, len(self), self.n_classes)
+            return self.metric.score(sent, self.labels)
         rows = _submissions(answer, len(self), self.n_classes, 1)
         return float(np.count_nonzero(rows[0] == self.labels) / len(self))
 

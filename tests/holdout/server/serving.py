@@ -100,6 +100,33 @@ def post_until_answered(url: str, token: str, labels, key: str, seconds: float =
             time.sleep(0.05)
 
 
+class OverHttp:
+    """All that an attack may use of an oracle: a server asked from accounts that take turns."""
+
+    budget = None
+
+    def __init__(self, ask, tokens: list[str], each: int, holdout, guard) -> None:
+        self.ask, self.tokens, self.total = ask, tokens, each * len(tokens)
+        self.n, self.n_classes = len(holdout), holdout.n_classes
+        self.error = guard.error(self.n)
+        self.used = 0
+
+    def left(self, account: str = "") -> int:
+        return self.total - self.used
+
+    def submit(self, labels, *, account: str = "", claimed: float | None = None) -> float:
+        return float(self.submit_all(np.asarray(labels)[None])[0])
+
+    def submit_all(self, labels, *, account: str = "", claimed: float | None = None):
+        answers = []
+        for row in np.asarray(labels):
+            status, answer = self.ask(self.tokens[self.used % len(self.tokens)], row)
+            assert status == 200, answer
+            answers.append(answer["score"])
+            self.used += 1
+        return np.array(answers)
+
+
 def replayed(guard, truth, m, submissions, key):
     """Return a guard's answers to submissions, as it gives them without any database."""
     from privacygauge.holdout.mechanism import Marked

@@ -13,7 +13,7 @@ from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board
 from privacygauge.holdout.server.accounts import add_account
 from privacygauge.holdout.server.web import Rates, application
-from tests.holdout.server.serving import bearer, npy
+from tests.holdout.server.serving import OverHttp, bearer, npy
 from tests.holdout.test_guarantees import DELTA, allowed
 from tests.thorough import quarter
 
@@ -28,33 +28,6 @@ GUARDS = (
     "ladder:0.07",
     "thresholdout:0.1",
 )
-
-
-class OverHttp:
-    """All that an attack may use of an oracle, asked of a server from accounts in turns."""
-
-    n, n_classes, budget = N, M, None
-
-    def __init__(self, client: TestClient, tokens: list[str], error: float) -> None:
-        self.client, self.tokens, self.error = client, tokens, error
-        self.used = 0
-
-    def left(self, account: str = "") -> int:
-        return EACH * len(self.tokens) - self.used
-
-    def submit(self, labels, *, account: str = "", claimed: float | None = None) -> float:
-        return float(self.submit_all(np.asarray(labels)[None])[0])
-
-    def submit_all(self, labels, *, account: str = "", claimed: float | None = None):
-        answers = []
-        for row in np.asarray(labels):
-            token = self.tokens[self.used % len(self.tokens)]
-            head = bearer(token) | {"Content-Type": "application/octet-stream"}
-            answer = self.client.post("/submissions", content=npy(row), headers=head)
-            assert answer.status_code == 200, answer.text
-            answers.append(answer.json()["score"])
-            self.used += 1
-        return np.array(answers)
 
 
 def ends_of(attack: str, guard: str, accounts: int, games: int, folder) -> np.ndarray:
@@ -72,7 +45,13 @@ def ends_of(attack: str, guard: str, accounts: int, games: int, folder) -> np.nd
         )
         tokens = [add_account(board.engine, f"sock {i}") for i in range(accounts)]
         with TestClient(application(board, Rates(10**9, 10**9))) as client:
-            oracle = OverHttp(client, tokens, guard_named(guard).error(N))
+
+            def ask(token, row, client=client):
+                head = bearer(token) | {"Content-Type": "application/octet-stream"}
+                answer = client.post("/submissions", content=npy(row), headers=head)
+                return answer.status_code, answer.json()
+
+            oracle = OverHttp(ask, tokens, EACH, board.holdout, guard_named(guard))
             answer = ATTACKS[attack].make(None).answer(oracle, rng)
             assert oracle.used <= EACH * accounts
         board.close()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from privacygauge.audits.asking import Command, Group, Request, asks, option, with_low
+from privacygauge.holdout import names
 from privacygauge.holdout.names import GUARDS
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ class AttackRequest(Request):
 
     labels: str = asks(
         "FILE",
-        "Hidden labels: integers from 0 in .npy, .npz (no pickle), or .csv or .parquet with one "
-        "column.",
+        "Hidden labels: integers from 0, or numbers with a metric of them, in .npy, .npz (no "
+        "pickle), or .csv or .parquet with one column.",
     )
     queries: int = asks("N", "Number of submissions that each attack may make.")
     attacks: tuple[str, ...] = option(
@@ -68,6 +69,14 @@ class AttackRequest(Request):
         "laplace:0.005, ladder, ladder:0.01 or thresholdout:0.04; several as a,b. Default: exact.",
         default=("exact",),
         offers=GUARDS,
+    )
+    metric: str = option(
+        "--metric",
+        "METRIC",
+        "How submissions are scored, such as auc, top:5 or rmse:0:100. All but accuracy are "
+        "attacked by nb alone, which knows how frequent each hidden value is.",
+        default="accuracy",
+        offers=names.METRICS,
     )
     trials: int = asks("T", "Number of plays of each attack against each guard.", default=10)
     classes: int | None = asks(
@@ -114,6 +123,7 @@ def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
             work.running(_NAME, asked, progress),
             trials=asked.trials,
             classes=asked.classes,
+            metric=asked.metric,
         )
 
 

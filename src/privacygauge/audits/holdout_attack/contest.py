@@ -13,8 +13,10 @@ from privacygauge.audits.holdout_attack.attacks import ATTACKS
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.core.versions import own_version, versions
-from privacygauge.holdout.analysts import Play, Trials, play
+from privacygauge.holdout.analysts import Analyst, Play, Trials, play
+from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.metrics import ACCURACY
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge
 from privacygauge.runs.execute import complete
@@ -63,8 +65,13 @@ class Contest:
     def _play(self, pair: int, trial: int) -> Play:
         attack, guard = self.pairs[pair]
         rng = seeds.stream(self.seed, "holdout", attack, guard.name, trial)
-        analyst = ATTACKS[attack].make(self.knowledge)
-        return play(analyst, self.holdout, self.queries, rng, guard=guard)
+        return play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard)
+
+    def analyst(self, attack: str) -> Analyst:
+        """Return the attack of this name; with a metric other than accuracy there is one alone."""
+        if self.holdout.metric != ACCURACY:
+            return LinearBayes.told(self.holdout)
+        return ATTACKS[attack].make(self.knowledge)
 
     def plan(self) -> Plan:
         """Return what the run computes."""
@@ -83,11 +90,12 @@ class Contest:
                 "queries": self.queries,
                 "trials": self.trials,
                 "classes": self.holdout.n_classes,
+                "metric": self.holdout.metric.name,
                 "labels": _digest(self.holdout.labels),
                 "knowledge": None if self.knowledge is None else _known(self.knowledge),
                 "versions": {"privacygauge": own_version(), **versions()},
             },
-            code=code_of(*self.guards, *(ATTACKS[name].make for name in self.attacks)),
+            code=code_of(*self.guards, *(type(self.analyst(name)) for name in self.attacks)),
         )
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Ints
 from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
+from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.runs.folder import require_local
 
 
-def read_labels(given: ArrayLike | str | Path) -> Ints:
-    """Return hidden labels, (n,), integers of at least 0.
+def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Values:
+    """Return hidden labels, (n,), integers of at least 0, or numbers where the metric is of them.
 
     Parameters
     ----------
@@ -30,10 +30,11 @@ def read_labels(given: ArrayLike | str | Path) -> Ints:
     InputError
         One line: what is wrong, and the way out.
     """
+    check = checks.floats if metric.numbers else checks.classes
     if not isinstance(given, str | Path):
-        return checks.classes(given, "labels")
+        return check(given, "labels")
     require_local(given, "labels are read from a file")
-    return checks.classes(_array(Path(given), "labels"), f"labels in {given}")
+    return check(_array(Path(given), "labels"), f"labels in {given}")
 
 
 def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:

@@ -27,11 +27,11 @@ class Result:
     informed: bool
     """Whether it started from what a base model, or the classes' shares, tell."""
     accuracy: Estimate
-    """Of the final answer, over trials."""
+    """Of the final answer, over trials: its accuracy, or its score by another metric."""
     baseline: float
-    """Accuracy of what it knew before: the base model's, or 1/m."""
+    """The same of what it knew before: the base model's, or 1/m."""
     bias: Estimate
-    """Accuracy above the baseline, over trials."""
+    """What it has above the baseline, over trials."""
     corrected: Estimate
     """The same; the intervals of all results hold together (Bonferroni)."""
     queries_used: float
@@ -47,7 +47,10 @@ class Guarded:
     guard: str
     """Its name on the command line."""
     kl: float
-    """No attack gains more on uniform labels, but with a probability of 1 - level."""
+    """No attack gains more, but with a probability of 1 - level.
+
+    On uniform labels; with other metrics for who knows how frequent every hidden value is.
+    """
     error: float
     """Standard deviation of an answer around the accuracy."""
 
@@ -60,8 +63,12 @@ class HoldoutAudit(Reported):
     """Where it comes from."""
     n: int
     """Points of the test set."""
+    metric: str
+    """How submissions are scored, such as ``accuracy``."""
+    most: float
+    """All there is to gain, from chance to a score of 1."""
     classes: int
-    """Classes, m."""
+    """Classes, m; 0 where hidden values are numbers."""
     queries: int
     """Submissions that each attack may make, k."""
     trials: int
@@ -69,7 +76,7 @@ class HoldoutAudit(Reported):
     knowledge: str
     """What the attacker knew before, in words."""
     largest_class: float
-    """Share of the most frequent label."""
+    """Share of the most frequent hidden value."""
     model_accuracy: float | None
     """Accuracy of the base model; None without one."""
     results: tuple[Result, ...]
@@ -79,7 +86,12 @@ class HoldoutAudit(Reported):
     honest: float
     """Expected bias of the best of k honest submissions, at most."""
     honest_accuracy: float
-    """Their true accuracy."""
+    """Their true accuracy, or score."""
+
+    @property
+    def scored(self) -> str:
+        """What submissions are shown, as a word in a sentence: accuracy, or score."""
+        return "accuracy" if self.metric == "accuracy" else "score"
 
     @property
     def worst(self) -> Result:

@@ -15,6 +15,7 @@ from privacygauge.holdout.priors import Knowledge, from_logits
 
 Prior = Literal["uniform", "classes"]
 """Without a model: nothing, or how frequent each class is."""
+FREQUENCIES = "how frequent each hidden value is, no model"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def in_words(knowledge: Knowledge | None, having: Having) -> str:
     if knowledge is None:
         return "nothing: no model, all classes equally likely"
     if having.logits is None:
-        return "how frequent each class is, no model"
+        return FREQUENCIES
     n, m, r = len(knowledge.base), knowledge.n_classes, knowledge.n_candidates
     points = (
         f"the {len(knowledge.points):,} least confident" if len(knowledge.points) < n else "all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,32 @@ from privacygauge.audits.holdout_attack.attacks import ATTACKS, attacks_named
 from privacygauge.audits.holdout_attack.contest import Contest, Progress, played
 from privacygauge.audits.holdout_attack.files import read_labels, read_logits
 from privacygauge.audits.holdout_attack.found import Guarded, HoldoutAudit, Result
-from privacygauge.audits.holdout_attack.known import Having, Prior, in_words, known_before
+from privacygauge.audits.holdout_attack.known import (
+    FREQUENCIES,
+    Having,
+    Prior,
+    in_words,
+    known_before,
+)
 from privacygauge.audits.running import Running
 from privacygauge.core import checks
+from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Trials
-from privacygauge.holdout.bounds import guarantee
+from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.closed_form import nb_bias, trusted
-from privacygauge.holdout.guards import DIRECT, Exact, guard_named
+from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
+from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias, metric_named
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 HONEST = 0.8
 """True accuracy of honest submissions where no base model tells another."""
+_DRAWN = 100_000
+"""Examples whose sums are drawn, for what is expected of a metric."""
 
 
 def attack_holdout(
@@ -43,6 +55,7 @@ def attack_holdout(
     prior: Prior = "uniform",
     trials: int = 10,
     classes: int | None = None,
+    metric: str = "accuracy",
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -60,7 +73,7 @@ def attack_holdout(
     Parameters
     ----------
     labels : array_like of int, shape (n,), or a file
-        The hidden labels in 0..m-1, as `read_labels` takes them.
+        The hidden labels in 0..m-1, as `read_labels` takes them; numbers with a metric of them.
     queries : int
         Submissions of each attack, at least 0.
     logits : array_like of shape (n, m), or a file, optional
@@ -77,6 +90,9 @@ def attack_holdout(
         Plays of each attack against each guard, at least 1; from 2 on there are intervals.
     classes : int, optional
         By default the width of `logits`, or one more than the largest label.
+    metric : str, default "accuracy"
+        How submissions are scored, such as ``"auc"``. All but accuracy are attacked by ``"nb"``
+        alone (`LinearBayes`), without logits.
     run : str or Path, optional
         Folder that keeps the plays: after an interruption the same call goes on there.
     n_jobs, progress, seed, command, provenance, invocation
@@ -87,7 +103,7 @@ def attack_holdout(
     Returns
     -------
     HoldoutAudit
-        Accuracies in [0, 1] and biases above the baseline, in [-1, 1].
+        Accuracies, or scores, in [0, 1] and biases above the baseline, in [-1, 1].
 
     Raises
     ------
@@ -112,7 +128,15 @@ def attack_holdout(
         command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
     )
     return attacked(
-        labels, queries, attacks, guards, having, running, trials=trials, classes=classes
+        labels,
+        queries,
+        attacks,
+        guards,
+        having,
+        running,
+        trials=trials,
+        classes=classes,
+        metric=metric,
     )
 
 
@@ -126,45 +150,52 @@ def attacked(
     *,
     trials: int,
     classes: int | None,
+    metric: str,
 ) -> HoldoutAudit:
     """Return what `attack_holdout` does, from what the attacker has and how it is run."""
     _at_least(trials, 1, "trials")
     _at_least(queries, 0, "queries")
     chosen, protected = attacks_named(attacks), _guards(guards)
-    truth = read_labels(labels)
+    measure = metric_named(metric)
+    if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
+        raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
+    truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
-    m = _classes(truth, scores, classes)
-    holdout = Holdout(truth, m)
-    knowledge = known_before(holdout, scores, having)
+    m = _classes(truth, scores, classes, measure)
+    holdout = Holdout(truth, m, measure)
+    knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
+    guarded = tuple(
+        Guarded(g.name, _guarantee(g, holdout, queries, 1 - running.level), _error(g, holdout))
+        for g in protected
+    )
     names = tuple(attack.name for attack in chosen)
     contest = Contest(holdout, knowledge, names, protected, queries, trials, running.seed)
     found = played(contest, running)
-    base = None if scores is None or knowledge is None else holdout.accuracy(knowledge.base)
+    base = None if scores is None or knowledge is None else holdout.score(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
+    if not measure.like_share:  # At most, whatever they score.
+        honest = 0.5
     level = running.level
     together = 1 - (1 - level) / len(found)
     return HoldoutAudit(
         running.origin(warnings=_caveats(contest, trials)),
         len(holdout),
+        measure.name,
+        1 - (1 / m if measure == ACCURACY else measure.chance(truth)),
         classes=m,
         queries=queries,
         trials=trials,
-        knowledge=in_words(knowledge, having),
-        largest_class=float(np.bincount(truth).max() / len(truth)),
+        knowledge=in_words(knowledge, having) if measure == ACCURACY else FREQUENCIES,
+        largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
         model_accuracy=base,
         results=tuple(
             _result(contest, attack, guard, found[attack, guard.name], level, together)
             for attack, guard in contest.pairs
         ),
-        guards=tuple(
-            Guarded(
-                g.name,
-                guarantee(g, len(holdout), m, queries, delta=1 - level),
-                g.error(len(holdout)),
-            )
-            for g in protected
+        guards=guarded,
+        honest=honest_best_of_k(
+            max(1, math.floor(measure.points(truth))), max(1, queries), accuracy=honest
         ),
-        honest=honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
         honest_accuracy=honest,
     )
 
@@ -172,7 +203,7 @@ def attacked(
 def _result(
     contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
 ) -> Result:
-    analyst = ATTACKS[attack].make(contest.knowledge)
+    analyst = contest.analyst(attack)
     return Result(
         attack,
         guard.name,
@@ -190,7 +221,9 @@ def _result(
 
 def _expected(contest: Contest, attack: str, guard: Guard) -> float | None:
     """Return the bias that theory expects of an attack without knowledge; None where silent."""
-    named, k = ATTACKS[attack], contest.queries
+    named, k, metric = ATTACKS[attack], contest.queries, contest.holdout.metric
+    if metric != ACCURACY:
+        return _expected_score(contest, guard) if isinstance(guard, DIRECT) else None
     n, m = len(contest.holdout), contest.holdout.n_classes
     uninformed = contest.knowledge is None or not named.informed
     if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
@@ -204,6 +237,30 @@ def _expected(contest: Contest, attack: str, guard: Guard) -> float | None:
     return named.expected(n, m, k) if isinstance(guard, Exact) else None
 
 
+def _expected_score(contest: Contest, guard: Guard) -> float:
+    """Return the gain above what is known before, of as many draws as have 100,000 examples."""
+    told, truth = LinearBayes.told(contest.holdout), contest.holdout.labels
+    rng = stream(contest.seed, "holdout", "expected", guard.name)
+    error, metric = _error(guard, contest.holdout), contest.holdout.metric
+    draws = max(1, _DRAWN // len(truth))
+    ends = [told.expected(truth, contest.queries, error, rng) for _ in range(draws)]
+    return float(np.mean(ends)) - metric.score(told.unaided(), truth)
+
+
+def _guarantee(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:
+    """Return what no attack gains, but with the probability `delta`."""
+    n, m, metric = len(holdout), holdout.n_classes, holdout.metric
+    if metric == ACCURACY:
+        return guarantee(guard, n, m, k, delta=delta)
+    fit = guard_for(guard, metric, holdout.labels)
+    return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
+
+
+def _error(guard: Guard, holdout: Holdout) -> float:
+    """Return the standard deviation of an answer around the score."""
+    return guard_for(guard, holdout.metric, holdout.labels).error(len(holdout))
+
+
 def _guards(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
     found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
     names = [guard.name for guard in found]
@@ -214,7 +271,7 @@ def _guards(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
     return found
 
 
-def _classes(truth: checks.Ints, logits: np.ndarray | None, classes: int | None) -> int:
+def _classes(truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric) -> int:
     if len(truth) == 0:
         raise InputError("labels must be at least one, got none")
     if (truth == truth[0]).all():
@@ -222,6 +279,8 @@ def _classes(truth: checks.Ints, logits: np.ndarray | None, classes: int | None)
             f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
             "there is nothing to guess"
         )
+    if metric.numbers:
+        return classes or 0
     if logits is None:
         return max(2, int(truth.max()) + 1) if classes is None else classes
     if logits.ndim != 2 or len(logits) != len(truth):

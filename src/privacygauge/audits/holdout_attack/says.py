@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
-from privacygauge.audits.holdout_attack.verdict import FIXED, attack_title, guard_title, verdict
+from privacygauge.audits.holdout_attack.verdict import (
+    FIXED,
+    about_scores,
+    attack_title,
+    each_with,
+    guard_title,
+    having,
+    verdict,
+)
 from privacygauge.audits.holdout_words import (
-    SCORES,
     SOURCES,
     guaranteed,
     points,
@@ -53,6 +60,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = ("o", "s", "^", "D", "v", "x")
+_OF_SCORES = {
+    "Score": "What a submission has by the metric, from 0 to 1; an error is taken off 1, in units "
+    "of its range.",
+    "Point": "A hundredth of the score.",
+    "Naive Bayes (NB)": "Submits random predictions, and then what the metric rewards most where "
+    "each example's hidden value is as likely as the scores make it.",
+}
+"""Words of the page that another metric changes."""
 _EACH, _ROOM = 0.16, 1.0
 """Inches for each result, and beside them."""
 
@@ -70,8 +85,7 @@ def report(f: HoldoutAudit) -> Report:
             f.knowledge,
             "test-set-reuse",
         ),
-        intro=f"{count(f.n)} examples, {count(f.classes)} classes, the largest with "
-        f"{percent(f.largest_class)}; {count(f.queries)} submissions, "
+        intro=f"{_examples(f)}, scored by {plain(f.metric)}; {count(f.queries)} submissions, "
         f"{several(f.trials, 'trial')} of each attack behind each guard. The attacker knows: "
         f"{f.knowledge}. Small figures are {rate(f.level)} intervals.",
         origin=f.origin,
@@ -83,12 +97,12 @@ def report(f: HoldoutAudit) -> Report:
             Section("guards", "The guards", tuple(_guards(f))),
             Section("measured", "How it was measured", (_measured(f),)),
         ),
-        terms=terms(f.level),
+        terms=terms(f.level) if f.scored == "accuracy" else terms(f.level) | _OF_SCORES,
         worst=Worst("labels", (), "labels are in no report"),
         data=_data(f),
         frames={},
         nothing_left_out="Nothing: every attack was played behind every guard.",
-        overview=(_asked_table(f), _grid(f, "Bias, points", f"{FIXED} {SCORES}")),
+        overview=(_asked_table(f), _grid(f, "Bias, points", f"{FIXED} {about_scores(f)}")),
         sources=f"No label is in any of them. {SOURCES}",
     )
 
@@ -99,16 +113,16 @@ def _measures(f: HoldoutAudit) -> Iterator[Measure]:
     allowing = f" The interval allows for {pairs} pairs." if pairs > 1 else ""
     yield Measure(
         "bias",
-        "Accuracy gained by the strongest attack",
+        f"{f.scored.capitalize()} gained by the strongest attack",
         worst.corrected,
         replace(bias, value=f"{bias.value} points"),
         f"by {attack_title(worst.attack)}, {guard_title(worst.guard)}",
         allowing.strip(),
-        f"0 points: {percent(worst.baseline)} of the labels right",
+        f"0 points: {having(f, worst.baseline)}",
     )
     yield Measure(
         "accuracy",
-        "Labels right",
+        "Labels right" if f.scored == "accuracy" else "Score in the end",
         accuracy,
         _share(accuracy),
         text=f"Of the attack's final answer.{allowing}",
@@ -116,16 +130,29 @@ def _measures(f: HoldoutAudit) -> Iterator[Measure]:
     )
     knew = "What it knew without a submission." if worst.informed else "What a guess has."
     before = Shown(percent(worst.baseline))
-    yield Measure("before", "Right before", worst.baseline, before, text=knew, gate=False)
+    label = "Right before" if f.scored == "accuracy" else "Score before"
+    yield Measure("before", label, worst.baseline, before, text=knew, gate=False)
     yield Measure(
         "honest",
         "Honest selection gains",
         f.honest,
         Shown(f"{points(f.honest)} points"),
-        text=f"The best of as many submissions that are {percent(f.honest_accuracy)} right, at "
-        "most, behind exact scores.",
+        text=f"The best of as many submissions {each_with(f)}, at most, behind exact scores.",
         gate=False,
     )
+
+
+def _examples(f: HoldoutAudit) -> str:
+    if not f.classes:
+        return f"{count(f.n)} examples, numbers to be predicted"
+    largest = percent(f.largest_class)
+    return f"{count(f.n)} examples, {count(f.classes)} classes, the largest with {largest}"
+
+
+def _guaranteed_for(f: HoldoutAudit) -> str:
+    if f.scored == "accuracy":
+        return "for labels that are equally frequent and an attacker without a model"
+    return "for an attacker without a model who knows how frequent every hidden value is"
 
 
 def _accuracy(r: Result) -> Estimate:
@@ -142,14 +169,14 @@ def _share(found: Estimate) -> Shown:
 
 
 def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
-    yield _grid(f, "Attack", "Above the accuracy that the attack had before.")
+    yield _grid(f, "Attack", f"Above the {f.scored} that the attack had before.")
     if len(f.results) > 1:
         yield note(
             f"Each interval holds individually, at {rate(f.level)}. Among {count(len(f.results))} "
             "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
             "table does not."
         )
-    yield caution(f"Accuracy only. {SCORES}")
+    yield caution(about_scores(f))
     behind = (f.worst_behind(g.guard) for g in f.guards)
     told = "; ".join(
         f"{plain(r.guard)}: {points_estimate(r.bias)} ({attack_title(r.attack)})" for r in behind
@@ -157,7 +184,7 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
     yield Plot(
         "biases",
         "Bias by attack and guard",
-        "How many points of accuracy each attack gained; bars are intervals over trials. The "
+        f"How many points of {f.scored} each attack gained; bars are intervals over trials. The "
         "dotted line is no gain.",
         f"The furthest behind each guard, in points: {told}.",
         lambda: plot_biases(f),
@@ -169,18 +196,18 @@ def _grid(f: HoldoutAudit, head: str, note: str) -> Table:
         {head: name, **{g.guard: points_estimate(f.of(name, g.guard).bias) for g in f.guards}}
         for name in f.attacks
     ]
-    return table("grid", "Bias, in points of accuracy", rows, note)
+    return table("grid", f"Bias, in points of {f.scored}", rows, note)
 
 
 def _each_table(f: HoldoutAudit) -> Table:
     return table(
         "each",
-        "Accuracy of the final answer",
+        f"{f.scored.capitalize()} of the final answer",
         [
             {
                 "Attack": Cell(r.attack, (_begun(r),)),
                 "Guard": r.guard,
-                "Accuracy": _share(r.accuracy),
+                f.scored.capitalize(): _share(r.accuracy),
                 "Before": percent(r.baseline),
                 "Bias, points": points_estimate(r.bias),
                 "Expected": DASH if r.expected is None else points(r.expected),
@@ -188,7 +215,7 @@ def _each_table(f: HoldoutAudit) -> Table:
             }
             for r in f.results
         ],
-        "Expected: what theory says for an attacker who knows nothing, where a formula holds.",
+        "Expected: what theory says for an attacker without a model, where a formula holds.",
         best=[len(f.results) > 1 and r is f.worst for r in f.results],
     )
 
@@ -201,8 +228,8 @@ def _begun(r: Result) -> str:
 def _guards(f: HoldoutAudit) -> Iterator[Block]:
     yield text(
         "What no attack exceeds, however clever, with a probability of "
-        f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
-        "model. It counts what the answers can tell, so noise earns it nothing."
+        f"{rate(f.level)}: {_guaranteed_for(f)}. It counts what the answers can tell, so noise "
+        "earns it nothing."
     )
     yield table(
         "guards",
@@ -210,7 +237,7 @@ def _guards(f: HoldoutAudit) -> Iterator[Block]:
         [
             {
                 "Guard": g.guard,
-                "Any attack at most, points": Shown(guaranteed(g.kl, f.classes)),
+                "Any attack at most, points": Shown(guaranteed(g.kl, f.most)),
                 "Typical error of an answer, points": points(g.error),
             }
             for g in f.guards
@@ -249,8 +276,8 @@ def _interval(found: Estimate) -> str:
 def _asked_table(f: HoldoutAudit) -> Table:
     """Return what was played, for a terminal."""
     told = {
-        "Test set": f"{count(f.n)} examples, {count(f.classes)} classes",
-        "Largest class": percent(f.largest_class),
+        "Test set": _examples(f),
+        "Metric": f.metric,
         "Submissions": count(f.queries),
         "Attacker knows": f.knowledge,
     }
@@ -283,7 +310,7 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color=OTHER, lw=0.9, ls=(0, (1, 2)))
     ax.set_yticks(place, [short(attack) for attack in f.attacks])
     ax.grid(visible=False, axis="y")
-    ax.set(ylim=(len(place) - 0.5, -0.5), xlabel="Bias, points of accuracy")
+    ax.set(ylim=(len(place) - 0.5, -0.5), xlabel=f"Bias, points of {f.scored}")
     legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     figure = ax.get_figure(root=True)
     if new and figure is not None:
@@ -324,7 +351,7 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
     """
     return {
         "attack": f.worst.attack,
-        **picked(f, "n", "classes", "queries", "trials", "knowledge"),
+        **picked(f, "n", "metric", "most", "classes", "queries", "trials", "knowledge"),
         **picked(f, "largest_class", "model_accuracy"),
         **_result(f.worst),
         "attacks": [{"name": r.attack, **_result(r)} for r in f.results],

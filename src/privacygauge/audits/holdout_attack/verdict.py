@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
-from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
+from privacygauge.audits.holdout_words import (
+    LAST,
+    LIMIT,
+    OF_METRIC,
+    SCORES,
+    points,
+    points_estimate,
+)
 from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict
@@ -59,7 +66,7 @@ def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
         return None
     bias, found = f.worst.bias, f.worst.corrected
     return Gauge(
-        "Points of accuracy that the strongest attack gains",
+        f"Points of {f.scored} that the strongest attack gains",
         Shown(points(bias.value), points(found.low), points(found.high)),
         low=found.low,
         value=bias.value,
@@ -89,6 +96,27 @@ def grade_of(r: Result) -> Grade:
     return SMALL if low < LIMITS[0] else MODERATE if low < LIMITS[1] else LARGE
 
 
+def about_scores(f: HoldoutAudit) -> str:
+    """Return what no number here covers."""
+    return SCORES if f.scored == "accuracy" else OF_METRIC
+
+
+def having(f: HoldoutAudit, share: float) -> str:
+    """Return what an accuracy or a score says."""
+    right = f.scored == "accuracy"
+    return f"{percent(share)} of the labels right" if right else f"a score of {percent(share)}"
+
+
+def each_with(f: HoldoutAudit) -> str:
+    """Return how good honest submissions are."""
+    right = f.scored == "accuracy"
+    return (
+        f"that are all {percent(f.honest_accuracy)} right"
+        if right
+        else (f"that all score {percent(f.honest_accuracy)}")
+    )
+
+
 def _headline(f: HoldoutAudit, grade: Grade) -> str:
     worst = f.worst
     if grade is UNTOLD:
@@ -102,19 +130,20 @@ def _headline(f: HoldoutAudit, grade: Grade) -> str:
         return f"No gain found: {what} anything for certain with {count(f.queries)} submissions"
     return (
         f"{grade.word.capitalize()} gain: {count(f.queries)} submissions can buy "
-        f"{points(worst.bias.value)} points of accuracy, from {guard_title(worst.guard)}"
+        f"{points(worst.bias.value)} points of {f.scored}, from {guard_title(worst.guard)}"
     )
 
 
 def _sentences(f: HoldoutAudit) -> Iterator[str]:
     worst, tried = f.worst, len(f.results)
     from_ = "what it knew before" if worst.informed else "a guess"
+    told = f", {count(f.classes)} classes" if f.classes else ""
     yield (
         f"The strongest attack, {attack_title(worst.attack)}, has "
-        f"{percent(worst.accuracy.value)} of {count(f.n)} labels right after "
-        f"{count(round(worst.queries_used))} submissions ({guard_title(worst.guard)}, "
-        f"{count(f.classes)} classes); {from_} has {percent(worst.baseline)}. What it learnt is "
-        "about these labels alone, and worth nothing on new data."
+        f"{having(f, worst.accuracy.value)} after {count(round(worst.queries_used))} submissions "
+        f"to {count(f.n)} examples ({guard_title(worst.guard)}{told}); {from_} has "
+        f"{percent(worst.baseline)}. What it learnt is about these labels alone, and worth nothing "
+        "on new data."
     )
     if len(f.guards) > 1:
         parts = "; ".join(map(_gained, (f.worst_behind(guard.guard) for guard in f.guards)))
@@ -129,11 +158,10 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
             f"({count(f.trials)} trials each). {FIXED}"
         )
     yield (
-        f"Nobody has to attack: the best of {count(f.queries)} honest submissions that are all "
-        f"{percent(f.honest_accuracy)} right looks up to {points(f.honest)} points better than it "
-        "is, on average, if scores are exact."
+        f"Nobody has to attack: the best of {count(f.queries)} honest submissions {each_with(f)} "
+        f"looks up to {points(f.honest)} points better than it is, on average, if scores are exact."
     )
-    yield SCORES
+    yield about_scores(f)
 
 
 def _gained(best: Result) -> str:
@@ -154,6 +182,8 @@ def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
     else:
         guard = (
             "Try a guard that shows a score only when it is clearly better than the best so far: "
-            "--guard exact,ladder."
+            f"--guard exact,{'ladder' if f.scored == 'accuracy' else 'ladder:0.02'}."
         )
+    if f.scored != "accuracy":
+        return (guard, LIMIT, LAST)
     return (guard, LIMIT, "Try more attacks, and a good model's logits (--logits).", LAST)

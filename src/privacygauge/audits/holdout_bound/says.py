@@ -109,7 +109,7 @@ def _measures(f: HoldoutBounds) -> Iterator[Measure]:
     yield from first
     kl = f.bias("kl").value
     text, shown = "No guarantee: so many answers can tell every label.", "no limit"
-    if limits(kl, f.classes):
+    if limits(kl, 1 - f.chance):
         text, shown = (
             f"With probability {rate(f.level)}, on uniform labels.",
             f"{points(kl)} points",
@@ -151,7 +151,7 @@ def _honest(f: HoldoutBounds) -> Measure:
 
 
 def _gain(f: HoldoutBounds, bias: Bias) -> str:
-    return guaranteed(bias.value, f.classes) if bias.kind == GUARANTEE else points(bias.value)
+    return guaranteed(bias.value, 1 - f.chance) if bias.kind == GUARANTEE else points(bias.value)
 
 
 def _bias(f: HoldoutBounds) -> Iterator[Block]:

@@ -115,7 +115,7 @@ def _sentences(f: HoldoutBounds) -> Iterator[str]:
             f"{begin}; an attacker without any model gains {_gain(strongest.value)} points above "
             f"chance ({plain(strongest.title)})."
         )
-    if limits(kl, f.classes):
+    if limits(kl, 1 - f.chance):
         yield (
             f"No attack without a model gains more than {points(kl)} points, with a probability "
             f"of {rate(f.level)}; below that there is no guarantee against attacks that nobody "

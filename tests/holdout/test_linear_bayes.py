@@ -1,0 +1,201 @@
+"""Naive Bayes for every metric: score differences, formulas, and the bounds behind guards."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from privacygauge.holdout.bounds import transcript_nats
+from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.guards import Exact, default_guard, guard_for, guard_named
+from privacygauge.holdout.linear_bayes import LinearBayes
+from privacygauge.holdout.metrics import metric_bias, metric_named
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget, Holdout
+from tests.holdout.test_metrics import NAMES, drawn_truth
+from tests.thorough import times
+
+RNG = np.random.default_rng
+GUARDS = ("exact", "round:2", "calibrated", "noise:0.02", "laplace:0.02", "thresholdout:0.1")
+CURVED = ("f1", "rmse:-1:3")
+every_metric = pytest.mark.parametrize("name", NAMES)
+
+
+def drawn_holdout(name, n, rng):
+    metric, truth = metric_named(name), drawn_truth(name, n, rng)
+    return Holdout(truth, metric.truth(truth, None)[1], metric)
+
+
+def ends_of(name, k, seeds, guard=None, n=300):
+    """Return what an attack ends with above chance, on test sets of its own."""
+    gains = []
+    for seed in seeds:
+        rng = RNG(seed)
+        holdout = drawn_holdout(name, n, rng)
+        oracle = holdout.open(rng, guard=guard, budget=Budget(total=k))
+        answer = LinearBayes.told(holdout).answer(oracle, rng)
+        assert oracle.used == k
+        gains.append(holdout.score(answer) - holdout.metric.chance(holdout.labels))
+    return np.array(gains)
+
+
+class Shuffled:
+    """An oracle whose answers are about other submissions."""
+
+    def __init__(self, oracle):
+        self.oracle = oracle
+
+    def __getattr__(self, name):
+        return getattr(self.oracle, name)
+
+    def submit_all(self, rows):
+        return RNG(0).permutation(self.oracle.submit_all(rows))
+
+
+@every_metric
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=times(20), deadline=None)
+def test_effects_are_differences_of_scores(name, seed):
+    rng = RNG(seed)
+    holdout = drawn_holdout(name, 400, rng)
+    told = LinearBayes.told(holdout)
+    metric, moves = told.metric, told.metric.moves(len(told.values))
+    if metric.numbers:  # They are known in groups: here exactly.
+        told = LinearBayes(metric, *np.unique(holdout.labels, return_counts=True))
+    effects = metric.effects(told.values, told.counts)
+    codes = rng.integers(0, len(moves), 400)
+    i, old, new = rng.integers(400), codes, codes.copy()
+    new[i] = rng.integers(len(moves))
+    row = effects[np.searchsorted(told.values, holdout.labels[i])]
+    change = metric.score(moves[new], holdout.labels) - metric.score(moves[old], holdout.labels)
+    off = 5 / math.sqrt(400) * np.ptp(effects) if name in CURVED else 1e-12
+    assert change == pytest.approx(row[new[i]] - row[old[i]], abs=off)
+
+
+@every_metric
+def test_without_a_query_it_has_chance(name):
+    for seed in range(times(10)):
+        holdout = drawn_holdout(name, 500, RNG(seed))
+        alone = LinearBayes.told(holdout)
+        chance = holdout.metric.chance(holdout.labels)
+        asked = alone.answer(holdout.open(RNG(0), budget=Budget(total=0)), RNG(1))
+        assert np.array_equal(asked, alone.unaided())
+        # A median is known to a fifteenth of the range, and of the examples.
+        off = 1 / 15**2 if name.startswith("mae") else 1e-9
+        assert chance - off <= holdout.score(asked) <= chance + 1e-9
+
+
+@every_metric
+def test_no_other_submission_is_expected_to_score_more(name):
+    rng, metric = RNG(2), metric_named(name)
+    numbers, m = metric.numbers, 2 if name in ("f1", "auc") else 3
+    values = np.linspace(-1, 3, 3) if numbers else np.arange(m)
+    belief = rng.dirichlet(np.full(m, 0.5), 400)
+    best = metric.best(belief, values)
+    rivals = [metric.best(rng.dirichlet(np.ones(m), 400) ** 0.3 * belief, values) for _ in "abc"]
+    rivals = [r / r.sum(axis=1, keepdims=True) if r.shape == belief.shape else r for r in rivals]
+    gaps = np.empty((times(60), len(rivals)))
+    for row in gaps:
+        truth = values[(belief.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)]
+        row[:] = [metric.score(best, truth) - metric.score(rival, truth) for rival in rivals]
+    assert (gaps.mean(axis=0) > 0).all()
+
+
+@every_metric
+@pytest.mark.parametrize("guard", ["exact", "noise:0.02"])
+def test_simulations_meet_the_normal_approximation(name, guard):
+    n, k, apart = 300, 120, []
+    for seed in range(times(24)):
+        rng = RNG([seed, 1])
+        holdout = drawn_holdout(name, n, rng)
+        told = LinearBayes.told(holdout)
+        fit = guard_for(guard_named(guard), holdout.metric, holdout.labels)
+        oracle = holdout.open(rng, guard=fit, budget=Budget(total=k))
+        expected = np.mean([told.expected(holdout.labels, k, fit.error(n), rng) for _ in range(5)])
+        apart.append(holdout.score(told.answer(oracle, rng)) - expected)
+    assert abs(np.mean(apart)) < 4 * np.std(apart) / math.sqrt(len(apart)) + 0.004
+
+
+def test_the_normal_approximation_has_the_closed_forms():
+    """Two classes: of accuracies, and of statistics in which each class has its own weight."""
+    n, k, rng = 40_000, 8_000, RNG(3)
+    even, uneven = np.arange(n) % 2, (np.arange(n) < 0.3 * n).astype(int)
+    apart = math.sqrt(k * n / (0.3 * n * 0.7 * n))
+
+    def expected(name, truth):
+        told = LinearBayes.told(Holdout(truth, 2, metric_named(name)))
+        return told.expected(truth, k, 0.0, rng)
+
+    assert expected("accuracy", even) == pytest.approx(0.5 + nb_bias(n, 2, k), abs=0.01)
+    assert expected("balanced-accuracy", uneven) == pytest.approx(norm.cdf(apart / 2), abs=0.01)
+    assert expected("auc", uneven) == pytest.approx(norm.cdf(apart / math.sqrt(2)), abs=0.01)
+
+
+@every_metric
+def test_more_submissions_gain_more(name):
+    few, more, most = (ends_of(name, k, range(times(6))).mean() for k in (20, 150, 1_200))
+    assert few < more < most
+
+
+@every_metric
+def test_answers_about_other_submissions_gain_nothing(name):
+    gains = []
+    for seed in range(times(20)):
+        rng = RNG(seed)
+        holdout = drawn_holdout(name, 300, rng)
+        oracle = Shuffled(holdout.open(rng, budget=Budget(total=100)))
+        answer = LinearBayes.told(holdout).answer(oracle, rng)
+        gains.append(holdout.score(answer) - holdout.metric.chance(holdout.labels))
+    assert np.mean(gains) < 3 * np.std(gains) / math.sqrt(len(gains))
+
+
+@every_metric
+@pytest.mark.parametrize("guard", [*GUARDS, "default"])
+def test_no_guard_lets_more_pass_than_its_bound(name, guard):
+    n, k, over = 120, 6, 0
+    for seed in range(times(20)):
+        rng = RNG([seed, 2])
+        holdout = drawn_holdout(name, n, rng)
+        metric, truth = holdout.metric, holdout.labels
+        named = default_guard(metric.points(truth)) if guard == "default" else guard_named(guard)
+        fit = guard_for(named, metric, truth)
+        bound = metric_bias(metric, truth, transcript_nats(fit, k, n, max(holdout.n_classes, 2)))
+        oracle = holdout.open(rng, guard=fit, budget=Budget(total=k))
+        answer = LinearBayes.told(holdout).answer(oracle, rng)
+        over += holdout.score(answer) > metric.chance(truth) + bound
+    assert over <= times(20) * 0.05 + 1
+
+
+@every_metric
+def test_the_default_guard_lets_hardly_anything_pass(name):
+    holdout = drawn_holdout(name, 300, RNG(0))
+    guard = default_guard(holdout.metric.points(holdout.labels))
+    exact = ends_of(name, 600, range(times(6)))
+    behind = ends_of(name, 600, range(times(6)), guard)
+    assert behind.mean() < 0.25 * exact.mean() + 0.01
+
+
+def test_of_accuracies_it_is_naive_bayes():
+    n, k = 2_000, 400
+    holdout = Holdout(np.arange(n) % 2, 2)
+    found = [
+        attack.answer(holdout.open(RNG(0), guard=Exact(), budget=Budget(total=k)), RNG(1))
+        for attack in (NaiveBayes(), LinearBayes.told(holdout))
+    ]
+    assert np.mean(found[0] == found[1]) > 0.95
+
+
+def test_beliefs_are_right_on_average():
+    """What is believed of numbers that are seldom large is neither too large nor too small."""
+    apart = []
+    for seed in range(times(8)):
+        rng = RNG(seed)
+        holdout = Holdout(rng.beta(1, 6, 600), 0, metric_named("mse:0:1"))
+        oracle = holdout.open(rng, budget=Budget(total=900))
+        apart.extend(holdout.labels - LinearBayes.told(holdout).answer(oracle, rng))
+    assert abs(np.mean(apart)) < 4 * np.std(apart) / math.sqrt(len(apart))
