@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """In place of a name: every reproduction, one after the other."""
+_LIST = "List every table and figure of the papers, and what it is."
+_QUICK = "A small form of it, with wide intervals."
+_SHARE = (
+    "The part of the full form's repetitions that are made, where the whole takes hours: "
+    "long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9 and meeus-*."
+)
+_OUT = (
+    "Folder for NAME.json, NAME.svg and for what was trained: after an interruption the same "
+    "command goes on there."
+)
+_PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing is made again."
 
 
 def reproduce(
@@ -29,44 +40,13 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    listed: Annotated[
-        bool,
-        typer.Option("--list", help="List every table and figure of the papers, and what it is."),
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small form of it, with wide intervals.")
-    ] = False,
-    share: Annotated[
-        float,
-        typer.Option(
-            "--share",
-            metavar="P",
-            help="The part of the full form's repetitions that are made, where the whole takes "
-            "hours: long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9 and meeus-*.",
-        ),
-    ] = 1.0,
+    listed: Annotated[bool, options.switch("--list", _LIST)] = False,
+    quick: Annotated[bool, options.switch("--quick", _QUICK)] = False,
+    share: Annotated[float, typer.Option("--share", metavar="P", help=_SHARE)] = 1.0,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for NAME.json, NAME.svg and for what was trained: after an interruption "
-            "the same command goes on there.",
-            show_default=False,
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            "--page",
-            metavar="FILE",
-            help="Write the tables of the results in DIR as a page of Markdown; nothing is made "
-            "again.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Annotated[Path | None, options.text("--out", "DIR", _OUT)] = None,
+    page: Annotated[Path | None, options.text("--page", "FILE", _PAGE)] = None,
     seed: options.Seed = 0,
     json: options.Json = None,
     quiet: options.Quiet = False,
@@ -77,7 +57,7 @@ def reproduce(
     """
     from privacygauge.cli import backends
     from privacygauge.cli.output import check_json, emit_rows
-    from privacygauge.reproduce import Effort, reproduction
+    from privacygauge.reproduce import ITEMS, Effort, reproduction
     from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.folder import require_local
 
@@ -87,7 +67,9 @@ def reproduce(
         _write_page(page, out)
         return
     if listed or name is None:
-        emit_rows(_items(), json)
+        items = ((x.name, x.status.value, x.title, x.told) for x in ITEMS)
+        heads = ("name", "status", "what", "why")
+        emit_rows([dict(zip(heads, item, strict=True)) for item in items], json)
         return
     effort = Effort(quick, seed, None, jobs, share=share)
     chosen = None if name == ALL else reproduction(name)
@@ -157,15 +139,6 @@ def _write_page(page: Path, out: Path | None) -> None:
     if out is None:
         raise InputError("--page needs --out DIR, the folder of the results that it shows")
     emit_text(written(out), page)
-
-
-def _items() -> list[dict[str, object]]:
-    from privacygauge.reproduce import ITEMS
-
-    return [
-        {"name": item.name, "status": item.status.value, "what": item.title, "why": item.told}
-        for item in ITEMS
-    ]
 
 
 def _print(result: Result) -> None:

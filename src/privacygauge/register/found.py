@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privacygauge.register.line import SEVERITIES, RegisterLine
+from privacygauge.report.document import DataFrame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report, Severity
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STEM = "register"
 """What its files are called."""
@@ -62,7 +59,7 @@ class RiskRegister(Reported):
 
         return report(self)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row for every audit, by falling severity."""
         from privacygauge.register.says import lines_frame
 

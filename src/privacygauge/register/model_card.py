@@ -86,12 +86,13 @@ def _metric(kind: str, name: str, value: float, args: dict[str, Plain]) -> dict[
 
 def section(line: RegisterLine) -> str:
     """Return the section "Privacy audit" of a model card, in Markdown."""
-    number = line.number
+    number, interval = line.number, line.number.shown.interval
+    shown = f"{number.shown.value}, {interval}" if interval else number.shown.value
     rows = (
         ("Audited", line.audited),
         ("Game", line.game),
         ("Attacker's knowledge", line.knowledge),
-        (number.label, f"{_shown(number)} ({sure(number)})"),
+        (number.label, f"{shown} ({sure(number)})"),
         ("Guessing gives", number.guessing),
         ("Grade", line.grade),
         ("It cannot say", line.unsaid),
@@ -122,11 +123,6 @@ def _cells(number: Number) -> tuple[str, ...]:
         count(found.n),
     )  # fmt: skip
     return number.label, f"{shown.value}{doubt}", *sure, number.guessing
-
-
-def _shown(number: Number) -> str:
-    shown = number.shown
-    return f"{shown.value}, {shown.interval}" if shown.interval else shown.value
 
 
 def escaped(text: str) -> str:
@@ -185,14 +181,12 @@ def _item(value: Plain) -> list[str]:
 
 def _scalar(value: str | bool | int | float) -> str:
     if isinstance(value, float):
+        if not math.isfinite(value):
+            return '"infinite"'
         # YAML 1.1 takes 1e-05 for a text: it wants a point.
-        return _decimal(value) if math.isfinite(value) else '"infinite"'
+        text = f"{Decimal(repr(value)):f}"
+        return text if "." in text else f"{text}.0"
     if isinstance(value, str):
         # What YAML may not hold even escaped is not printable, and was replaced.
         return json.dumps(plain(value), ensure_ascii=False)
     return json.dumps(value)
-
-
-def _decimal(value: float) -> str:
-    text = f"{Decimal(repr(value)):f}"
-    return text if "." in text else f"{text}.0"

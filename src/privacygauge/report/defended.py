@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.blocks import text
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
 from privacygauge.report.values import Json, Measure, Text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MEMBER = (
     "A record that the model was trained on. A non-member is a record of the same kind that it was "

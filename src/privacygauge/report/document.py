@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.values import Json
+
+if TYPE_CHECKING:
+    import pandas
+
+DataFrame: TypeAlias = "pandas.DataFrame"
+"""Named here, so that nothing imports pandas before a table is made."""
+
+if TYPE_CHECKING:
+    import pandas
+
+DataFrame: TypeAlias = "pandas.DataFrame"
+"""Named here, so that nothing imports pandas before a table is made."""
 
 
 def as_text(document: Mapping[str, Json]) -> str:
@@ -70,6 +82,13 @@ def picked(found: object, *names: str, **called: str) -> dict[str, Json]:
     """
     named = {**{name: name for name in names}, **called}
     return {key: values_of(getattr(found, name)) for key, name in named.items()}
+
+
+def frame(found: Mapping[str, object] | Sequence[Mapping[str, object]]) -> DataFrame:
+    """Return columns by their names, or rows by the names of columns, as a table for files."""
+    import pandas as pd
+
+    return pd.DataFrame(found)
 
 
 def ends(name: str, found: Estimate | None) -> dict[str, object]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import numbers, svg
 from privacygauge.report.blocks import columns
-from privacygauge.report.document import as_text, estimate_dict, finite, picked, values_of
+from privacygauge.report.document import (
+    DataFrame,
+    as_text,
+    estimate_dict,
+    finite,
+    picked,
+    values_of,
+)
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
 from privacygauge.report.values import (
@@ -28,7 +35,6 @@ from privacygauge.report.values import (
 from privacygauge.runs import atomic
 
 if TYPE_CHECKING:
-    import pandas as pd
     from jinja2 import Environment
 
     from privacygauge.report.terminal import RenderableType
@@ -256,13 +262,13 @@ def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
     }
 
 
-def _frame(name: str, frame: pd.DataFrame) -> bytes:
+def _frame(name: str, frame: DataFrame) -> bytes:
     if name.endswith(".parquet"):
         return parquet(frame)
     return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
 
 
-def parquet(frame: pd.DataFrame) -> bytes:
+def parquet(frame: DataFrame) -> bytes:
     """Return a frame as a Parquet file."""
     file = io.BytesIO()
     frame.to_parquet(file, engine="pyarrow", index=False)

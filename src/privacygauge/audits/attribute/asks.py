@@ -24,6 +24,11 @@ Example: privacygauge attribute --fitted model.py:model --data people.csv --labe
 trained --sensitive illness
 """
 
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE: attribute-advantage (right guesses for members "
+    "beyond those for others) or attribute-rate. Add .low for the lower end of the interval."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeRequest(LabelledRecords):
@@ -36,10 +41,8 @@ class AttributeRequest(LabelledRecords):
     )
     member: str = asks("COLUMN", "Column that says which records it was trained on.")
     sensitive: str = asks("COLUMN", "Column that is guessed.")
-    without_label: bool = asks("", "The adversary does not know the class.", default=False)
-    unit: str | None = asks(
-        "COLUMN", "Column of the people behind the rows. Default: equal ids.", default=None
-    )
+    without_label: bool = asks("", "The adversary does not know the class.")
+    unit: str | None = asks("COLUMN", "Column of the people behind the rows. Default: equal ids.")
 
 
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
@@ -83,13 +86,4 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     )
 
 
-COMMAND = Command(
-    "attribute",
-    Group.CLASSIFIER,
-    AttributeRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: attribute-advantage (right guesses for members "
-    "beyond those for others) or attribute-rate. Add .low for the lower end of the interval.",
-)
+COMMAND = Command("attribute", Group.CLASSIFIER, AttributeRequest, play, _HELP, METRICS, _LIMITS)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.attribute.found import AttributeAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.report import direction, grades
 from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import names_of, picked, values_of
+from privacygauge.report.document import frame, names_of, values_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -28,20 +27,15 @@ from privacygauge.report.values import (
     Column,
     Content,
     Grade,
-    Json,
     Measure,
     Report,
     Row,
     Section,
     Table,
-    Text,
     Tone,
     Verdict,
     Worst,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LISTED = 50
 """Number of people that are listed."""
@@ -55,13 +49,14 @@ _DIFFER = (
     "Draw members and people outside of the training set at random from the same records, and "
     "audit again."
 )
-_TITLES = {"confidence-and-data": "confidence and data"}
 
 
 def report(f: AttributeAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    attacks, people = _rates(f), tuple(_people(f))
-    n_in = int(f.member.sum())
+    attacks, n_in = _rates(f), int(f.member.sum())
+    names = ", ".join(plain(name) for name in f.guesses.secret.names)
+    told_apart = note(f"The values that were told apart: {names}.")
+    first = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
     return Report(
         kind="attribute",
         title="Audit of attribute inference",
@@ -79,14 +74,26 @@ def report(f: AttributeAudit) -> Report:
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
-            Section("attacks", "How often a guess is right", (attacks, _told(f)), "Attacks"),
+            Section("attacks", "How often a guess is right", (attacks, told_apart), "Attacks"),
             Section("controls", "Whether both sides are alike", (_controls(f),), "Controls"),
-            Section("people", "Whose value is guessed with the model only", people, "People"),
+            Section(
+                "people", "Whose value is guessed with the model only", tuple(_people(f)), "People"
+            ),
         ),
         terms=_TERMS,
-        worst=_worst(f),
-        data=_data(f),
-        frames={"records.parquet": lambda: _frame(f)},
+        worst=Worst(
+            "records", first, "" if first else "nobody's value is guessed with the model only"
+        ),
+        data={
+            "column": f.column,
+            "values": list(f.guesses.secret.names),
+            "attacks": values_of(f.attacks),
+            "beyond_imputation": values_of(f.beyond),
+            "controls": values_of(f.controls),
+            "n_members": n_in,
+            "n_others": len(f.member) - n_in,
+        },
+        frames={"records.parquet": lambda: frame(_columns(f))},
         overview=(attacks,),
         sources="Fredrikson et al. (2014, 2015); Yeom et al. (2018); Mehnaz et al. (2022); "
         "Jayaraman and Evans (2022).",
@@ -157,7 +164,7 @@ def _untold(f: AttributeAudit) -> Verdict:
 
 
 def _name(attack: BothSides) -> str:
-    return _TITLES.get(attack.name, attack.name)
+    return attack.name.replace("-and-", " and ")
 
 
 def _points(value: float) -> str:
@@ -219,13 +226,13 @@ def _row(name: str, found: BothSides | Skipped) -> tuple[Content, ...]:
 
 
 def _rates(f: AttributeAudit) -> Table:
-    tones = {f.best.name: Tone.BEST}
+    dash = Shown(DASH)
     gains = {name: percent_estimate(gain) for name, gain in f.beyond.items()}
     rows = (
-        Row((*_row(_name(a), a), gains.get(a.name, Shown(DASH))), tones.get(a.name, Tone.PLAIN))
+        Row((*_row(_name(a), a), gains.get(a.name, dash)), Tone.BEST if a is f.best else Tone.PLAIN)
         for a in f.attacks
     )
-    without = Row((*_row("imputation", f.imputation), Shown(DASH)), Tone.FAINT)
+    without = Row((*_row("imputation", f.imputation), dash), Tone.FAINT)
     return Table(
         "rates",
         "Right guesses, with the model and without it",
@@ -233,11 +240,6 @@ def _rates(f: AttributeAudit) -> Table:
         (*rows, without),
         "Differences of all attacks hold together; the imputation does not see the model.",
     )
-
-
-def _told(f: AttributeAudit) -> Text:
-    names = ", ".join(plain(name) for name in f.guesses.secret.names)
-    return note(f"The values that were told apart: {names}.")
 
 
 def _controls(f: AttributeAudit) -> Table:
@@ -278,38 +280,16 @@ def _people(f: AttributeAudit) -> Iterator[Block]:
         )
 
 
-def _worst(f: AttributeAudit) -> Worst:
-    ids = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
-    return Worst("records", ids, "" if ids else "nobody's value is guessed with the model only")
-
-
-def _data(f: AttributeAudit) -> dict[str, Json]:
-    keys = ("name", "members", "others", "difference")
-    return {
-        "column": f.column,
-        "values": list(f.guesses.secret.names),
-        "attacks": [picked(attack, *keys) for attack in f.attacks],
-        "beyond_imputation": values_of(f.beyond),
-        "controls": [picked(control, *keys) for control in f.controls],
-        "n_members": int(f.member.sum()),
-        "n_others": int((~f.member).sum()),
-    }
-
-
-def _frame(f: AttributeAudit) -> pd.DataFrame:
-    import pandas as pd
-
+def _columns(f: AttributeAudit) -> dict[str, object]:
     imputed = f.guesses.imputed
     right = dict(f.guesses.right) | ({} if isinstance(imputed, Skipped) else {"imputed": imputed})
-    return pd.DataFrame(
-        {
-            "id": names_of(f.ids),
-            "member": f.member,
-            **{f"right_{name.replace('-', '_')}": hit for name, hit in right.items()},
-            "with_model": f.guesses.with_model,
-            "without": f.guesses.without,
-        }
-    )
+    return {
+        "id": names_of(f.ids),
+        "member": f.member,
+        **{f"right_{name.replace('-', '_')}": hit for name, hit in right.items()},
+        "with_model": f.guesses.with_model,
+        "without": f.guesses.without,
+    }
 
 
 _RULE = (

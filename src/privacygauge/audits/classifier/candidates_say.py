@@ -17,8 +17,8 @@ from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
-from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import picked
+from privacygauge.report.blocks import columns, note, table, text
+from privacygauge.report.document import frame, picked
 from privacygauge.report.grades import (
     BY_ONE_NUMBER,
     NONE,
@@ -43,9 +43,8 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import (
     About,
     Block,
+    Column,
     Content,
-    Folded,
-    Json,
     Measure,
     Report,
     Section,
@@ -55,19 +54,32 @@ from privacygauge.report.values import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
+_GUESSED = (
+    "Each attack guesses for every record and every model whether the model was trained on the "
+    "record."
+)
 _NAMED = 10
 """Number of records that are named in a register, and shown before a fold."""
 
 
 def report(f: CandidateAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    accuracy = f.per_target[f.best.title].accuracy
+    accuracy, records = f.per_target[f.best.title].accuracy, several(len(f.targets), "record")
     # Those first that the best attack is most often right on.
     order = np.argsort(-accuracy, kind="stable").astype(np.int64)
     n_in, n_out = count(f.game.n_in), count(f.game.n_out)
     guesses = ("Guesses", f"{n_in} about members, {n_out} about non-members")
+    best = [e.title == f.best.title for e in f.evaluations]
+    attacks: list[dict[str, Content]] = [
+        {
+            "Attack": e.title,
+            "Right guesses": percent_estimate(e.accuracy, 1),
+            "AUC": decimal_estimate(e.auc),
+        }
+        for e in f.evaluations
+    ]
     allows = f", which allows for the choice among {len(f.evaluations)} attacks"
     return Report(
         "candidates",
@@ -78,30 +90,43 @@ def report(f: CandidateAudit) -> Report:
             f.game.adversary,
             "membership-inference",
         ),
-        intro=f"Of the strongest attack, {f.best.title}, over all guesses about {_records(f)}. "
+        intro=f"Of the strongest attack, {f.best.title}, over all guesses about {records}. "
         f"Small figures are {rate(f.level)} intervals{allows if len(f.evaluations) > 1 else ''}.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
             Section("game", "What was played", (tables.game(f.game, targets=guesses),), "The game"),
-            Section("attacks", "Attacks", tuple(_attacks(f))),
-            Section("records", "Record by record", tuple(_record_by_record(f, order))),
             Section(
-                "curves",
-                "Curves",
-                (plots.roc(f.evaluations), plots.roc_log(f.evaluations), plots.scores(f.best)),
+                "attacks",
+                "Attacks",
+                tables.blocks(f.evaluations, f.best.title, f.level, _GUESSED),
             ),
+            Section("records", "Record by record", tuple(_record_by_record(f, order))),
+            plots.curves(f.evaluations, f.best),
         ),
-        terms=dict(_terms(f)),
+        terms={
+            "Candidate set": "The records that the adversary knows. Half of them, at random, are "
+            "the training set.",
+            **terms("Attack", "Shadow model"),
+            "Interval": interval(f.level),
+            **terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR"),
+            **terms("\N{DAGGER} dagger", "ROC, AUC"),
+            **({} if f.measured is None else _PDTP),
+        },
         worst=Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
-        data=_data(f),
+        data={
+            "game": data.game(f.game),
+            "attacks": [data.attack(e) for e in f.evaluations],
+            "best": f.best.title,
+            **picked(f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"),
+        },
         frames={
-            "records.parquet": lambda: targets_frame(f),
+            "records.parquet": lambda: frame(_columns(f)),
             "roc.csv": lambda: roc_frame(f.evaluations),
         },
         nothing_left_out="Nothing: every part of the suite was played.",
-        overview=(_overview(f),),
+        overview=(table("overview", "How well each attack did", attacks, best=best),),
         sources="The game: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy "
         "(2017), section 5.4.",
     )
@@ -150,16 +175,12 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
     yield (
         f"With {rate(f.level)} confidence the share of right guesses lies between "
         f"{percent(f.accuracy.low)} and {percent(f.accuracy.high)}{allowing}. It was measured on "
-        f"{_records(f)}, each guessed about in {count(guesses)} models."
+        f"{several(len(f.targets), 'record')}, each guessed about in {count(guesses)} models."
     )
     yield (
         f"The models predict {percent(f.train_accuracy.value)} of the records rightly that they "
         f"were trained on, and {percent(f.test_accuracy.value)} of the others."
     )
-
-
-def _records(f: CandidateAudit) -> str:
-    return several(len(f.targets), "record")
 
 
 def _measures(f: CandidateAudit) -> Iterator[Measure]:
@@ -198,35 +219,6 @@ def _measures(f: CandidateAudit) -> Iterator[Measure]:
         )
 
 
-def _overview(f: CandidateAudit) -> Table:
-    return table(
-        "overview",
-        "How well each attack did",
-        [
-            {
-                "Attack": e.title,
-                "Right guesses": percent_estimate(e.accuracy, 1),
-                "AUC": decimal_estimate(e.auc),
-            }
-            for e in f.evaluations
-        ],
-        best=[e.title == f.best.title for e in f.evaluations],
-    )
-
-
-def _attacks(f: CandidateAudit) -> Iterator[Block]:
-    note = f"Small figures: {rate(f.level)} intervals."
-    yield text(
-        "Each attack guesses for every record and every model whether the model was trained "
-        f"on the record. {tables.LINE}"
-    )
-    yield tables.main(f.evaluations, f.best.title, note=note, epsilon=False)
-    yield from tables.notes(f.evaluations)
-    yield Folded("Every number about the guesses", (tables.guesses(f.evaluations),))
-    yield Folded("Every number about the scores", (tables.rates(f.evaluations),))
-    yield Folded("How the intervals were made", (tables.methods(f.evaluations),))
-
-
 def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
     shown, pdtp = order[:RECORDS].tolist(), f.pdtp
     estimates = f.per_target[f.best.title].estimates(f.level)
@@ -248,55 +240,40 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
         ],
         at_once=_NAMED,
     )
-    yield note(f"{count(len(shown))} of {_records(f)} are shown; all are in records.parquet.")
+    n = several(len(f.targets), "record")
+    yield note(f"{count(len(shown))} of {n} are shown; all are in records.parquet.")
     if f.correlations:
         yield _correlations(f)
 
 
 def _correlations(f: CandidateAudit) -> Table:
-    def row(title: str, found: Correlation | Skipped) -> dict[str, Content]:
+    def told(found: Correlation | Skipped) -> tuple[str, str]:
         if isinstance(found, Skipped):
-            told = DASH, found.reason
-        else:
-            told = str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
-        return {"Attack": title, "Correlation with PDTP": told[0], "p": told[1]}
+            return DASH, found.reason
+        return str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
 
-    return table(
+    rows = ((title, *told(found)) for title, found in f.correlations.items())
+    return Table(
         "correlations",
         "Does PDTP tell which records attacks are right about?",
-        [row(title, found) for title, found in f.correlations.items()],
+        columns("Attack", "Correlation with PDTP", Column("p", prose=True)),
+        tuple(rows),
         "Pearson's correlation over records.",
-        prose=("p",),
     )
 
 
-def _terms(f: CandidateAudit) -> tuple[tuple[str, str], ...]:
-    pdtp = (
-        "PDTP",
-        "Pointwise differential training privacy: the largest log ratio over all classes between "
-        "the model with and without a record, asked about that record.",
-    )
-    return (
-        (
-            "Candidate set",
-            "The records that the adversary knows. Half of them, at random, are the training set.",
-        ),
-        *terms("Attack", "Shadow model").items(),
-        ("Interval", interval(f.level)),
-        *terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR").items(),
-        *terms("\N{DAGGER} dagger", "ROC, AUC").items(),
-        *((pdtp,) if f.measured is not None else ()),
-    )
+_PDTP = {
+    "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
+    "between the model with and without a record, asked about that record."
+}
 
 
-def targets_frame(f: CandidateAudit) -> pd.DataFrame:
-    """Return one row for every target.
+def _columns(f: CandidateAudit) -> dict[str, object]:
+    """Return the columns of ``records.parquet``, which has one row for every target.
 
-    Columns: ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of
-    its interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
+    ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of its
+    interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
     """
-    import pandas as pd
-
     columns: dict[str, object] = {"row": f.targets}
     if f.pdtp is not None:
         columns["pdtp"] = f.pdtp
@@ -305,13 +282,4 @@ def targets_frame(f: CandidateAudit) -> pd.DataFrame:
         columns[title] = found.accuracy
         columns[f"{title} low"] = [e.low for e in estimates]
         columns[f"{title} high"] = [e.high for e in estimates]
-    return pd.DataFrame(columns)
-
-
-def _data(f: CandidateAudit) -> dict[str, Json]:
-    return {
-        "game": data.game(f.game),
-        "attacks": [data.attack(e) for e in f.evaluations],
-        "best": f.best.title,
-        **picked(f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"),
-    }
+    return columns

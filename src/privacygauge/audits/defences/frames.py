@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.best_attack import BestAttack
-from privacygauge.evaluate.defences import AttackedDefence
 from privacygauge.report.attacks.data import decided
 from privacygauge.report.defended import claim_columns, claim_dict
-from privacygauge.report.document import ends, estimate_dict, picked
+from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def defences_frame(f: DefenceAudit) -> pd.DataFrame:
+def defences_frame(f: DefenceAudit) -> DataFrame:
     """Return one row for every defence: what it costs, and what the best attack still reaches.
 
     Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
@@ -29,29 +23,23 @@ def defences_frame(f: DefenceAudit) -> pd.DataFrame:
     ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
     ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
     """
-    import pandas as pd
-
-    rows = [{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared]
-    return pd.DataFrame(rows)
+    return frame([{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared])
 
 
-def epochs_frame(f: DefenceAudit) -> pd.DataFrame:
+def epochs_frame(f: DefenceAudit) -> DataFrame:
     """Return one row for every recorded epoch of the undefended training."""
-    import pandas as pd
-
-    return pd.DataFrame(
-        [
-            {
-                "epoch": point.epoch,
-                "attack": point.best.attack,
-                **ends("train_accuracy", point.train_accuracy),
-                **ends("model_accuracy", point.accuracy),
-                **ends("accuracy", point.best.accuracy),
-                **ends("auc", point.best.auc),
-            }
-            for point in f.curve
-        ]
-    )
+    rows = [
+        {
+            "epoch": point.epoch,
+            "attack": point.best.attack,
+            **ends("train_accuracy", point.train_accuracy),
+            **ends("model_accuracy", point.accuracy),
+            **ends("accuracy", point.best.accuracy),
+            **ends("auc", point.best.auc),
+        }
+        for point in f.curve
+    ]
+    return frame(rows)
 
 
 def _row(c: ComparedDefence) -> dict[str, object]:
@@ -80,9 +68,9 @@ def _trained_row(c: ComparedDefence) -> dict[str, object]:
         "at_training": c.at_training,
         **claim_columns(c.claim),
         "against_early_stopping": c.worth or None,
-        "stopped_epoch": None if early is None else early.epoch,
-        **ends("stopped_model_accuracy", None if early is None else early.accuracy),
-        **ends("stopped_accuracy", None if early is None else early.best.accuracy),
+        "stopped_epoch": early and early.epoch,
+        **ends("stopped_model_accuracy", early and early.accuracy),
+        **ends("stopped_accuracy", early and early.best.accuracy),
     }
 
 
@@ -97,10 +85,8 @@ def data(f: DefenceAudit) -> dict[str, Json]:
     there is none), and the ``claim`` of an accountant. Of single records it has the ids, the
     membership and the risk of those at the highest risk.
     """
-    trained: dict[str, Json] = {
-        **picked(f, "n_shadows"),
-        "curve": [_epoch(point) for point in f.curve],
-    }
+    at_training = bool(f.n_shadows)
+    trained = {"n_shadows": f.n_shadows, "curve": [_epoch(point) for point in f.curve]}
     return {
         **picked(f, "n_in", "n_out", "fitted"),
         "best": f.best.title,
@@ -109,9 +95,9 @@ def data(f: DefenceAudit) -> dict[str, Json]:
             "epsilon": estimate_dict(f.undefended.epsilon),
             "mean_risk": estimate_dict(f.risk.mean),
         },
-        **(trained if f.n_shadows else {}),
+        **(trained if at_training else {}),
         "defences": [
-            {**(_at_training(c) if f.n_shadows else {}), **_defence(c)} for c in f.compared
+            {**(_at_training(c) if at_training else {}), **_defence(c)} for c in f.compared
         ],
     }
 
@@ -144,7 +130,16 @@ def _defence(c: ComparedDefence) -> dict[str, Json]:
         "risk_quantiles": {
             key(q.share): picked(q, "undefended", "defended") for q in judged.quantiles
         },
-        "attacks": [_attack(a) for a in judged.attacks],
+        "attacks": [
+            {
+                **picked(a, "lost", name="title"),
+                **{
+                    adversary.replace("-", "_"): picked(e, "accuracy", "auc")
+                    for adversary, e in a.by_adversary.items()
+                },
+            }
+            for a in judged.attacks
+        ],
     }
 
 
@@ -154,11 +149,3 @@ def _best(b: BestAttack) -> dict[str, Json]:
         "reached": estimate_dict(b.reached.accuracy),
         "decided": decided(b.reached),
     }
-
-
-def _attack(a: AttackedDefence) -> Json:
-    games = {
-        adversary.replace("-", "_"): picked(e, "accuracy", "auc")
-        for adversary, e in a.by_adversary.items()
-    }
-    return {**picked(a, "lost", name="title"), **games}

@@ -128,7 +128,7 @@ def audit_defences(
         None if given is None else as_predictions(given, name)
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
     ]
-    told = progress or _nothing
+    told = progress or (lambda done, total: None)
     undefended = asked.of(PredictionGame(target, shadow))
     told(1, len(defences) + 1)
     results = []
@@ -222,10 +222,6 @@ def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[st
 def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
     right = predictions.values.argmax(axis=1) == predictions.labels
     return caveats.SidesOfAModel.of(right, predictions.member, predictions.units)
-
-
-def _nothing(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 def audit_of(

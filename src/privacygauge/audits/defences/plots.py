@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack
-from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.defended import Point, over_accuracy, plot_points
 from privacygauge.report.numbers import fixed, percent, plain
 from privacygauge.report.values import Plot
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _CURVE = (
     " The line is the undefended training, epoch by epoch: a point above it leaves more than "

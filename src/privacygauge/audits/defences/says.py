@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.frames import data, defences_frame, epochs_frame
@@ -12,7 +11,7 @@ from privacygauge.audits.defences.sections import claim, right, sections, stoppe
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.measures import GUESSING
-from privacygauge.report.blocks import columns
+from privacygauge.report.blocks import table
 from privacygauge.report.defended import AUC, MEMBER, limited
 from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
@@ -24,20 +23,18 @@ from privacygauge.report.numbers import (
     rate,
     shortened,
 )
-from privacygauge.report.values import About, Cell, Column, Content, Measure, Report, Table, Worst
-
-if TYPE_CHECKING:
-    import pandas as pd
+from privacygauge.report.values import About, Cell, Content, Measure, Report, Table, Worst
 
 
 def report(f: DefenceAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    frames: dict[str, Callable[[], pd.DataFrame]] = {
-        "defences.csv": lambda: defences_frame(f),
-        "attacks.csv": f.to_frame,
-    }
-    if f.curve:
-        frames["epochs.csv"] = lambda: epochs_frame(f)
+    epochs = {"epochs.csv": lambda: epochs_frame(f)} if f.curve else {}
+    n = len(f.compared)
+    defence = (
+        "Another way to train the model, or a change of its answers before anybody sees them."
+        if f.n_shadows
+        else "A change of the model's answers before anybody sees them. The model stays as it is."
+    )
     return Report(
         "defences",
         "Defences of a classifier, compared",
@@ -49,29 +46,22 @@ def report(f: DefenceAudit) -> Report:
             "undo or to ignore it",
             "membership-inference",
         ),
-        intro=_intro(f),
+        intro=f"{count(f.n_in)} members and {count(f.n_out)} non-members; {count(f.n_attacks)} "
+        "attacks on the undefended model and behind "
+        f"{'the defence' if n == 1 else f'{count(n)} defences'}. Small figures are "
+        f"{rate(f.level)} intervals, wide enough to hold together.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=sections(f),
-        terms=_terms(f),
+        terms={"Defence": defence, **_TERMS},
         worst=Worst(ids=tuple(plain(shortened(record.id)) for record in f.best.judged.worst)),
         data=data(f),
-        frames=frames,
+        frames={"defences.csv": lambda: defences_frame(f), "attacks.csv": f.to_frame, **epochs},
         nothing_left_out="Nothing: every attack was played against every defence.",
         overview=(_overview(f),),
         sources="Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning "
         "Models (2021); Jia and others, MemGuard (2019).",
-    )
-
-
-def _intro(f: DefenceAudit) -> str:
-    n = len(f.compared)
-    return (
-        f"{count(f.n_in)} members and {count(f.n_out)} non-members; {count(f.n_attacks)} attacks "
-        "on the undefended model and behind "
-        f"{'the defence' if n == 1 else f'{count(n)} defences'}. Small figures are "
-        f"{rate(f.level)} intervals, wide enough to hold together."
     )
 
 
@@ -119,8 +109,9 @@ def _measures(f: DefenceAudit) -> Iterator[Measure]:
         "Guessing gives 50%.",
         gate=False,
     )
-    label, area = "AUC that is left with the best defence", best.left.auc
-    yield Measure("auc-left", label, area, decimal_estimate(area), guessing="0.5", card=False)
+    area = best.left.auc
+    label, shown = "AUC that is left with the best defence", decimal_estimate(area)
+    yield Measure("auc-left", label, area, shown, guessing="0.5", card=False)
     turned = [c.title for c in f.compared if c.left.untold]
     which, gravest = "with the least private defence", max(reached, key=lambda x: x.accuracy.value)
     highest, areas = [x.accuracy for x in reached], [c.left.auc for c in f.compared]
@@ -172,34 +163,26 @@ def _overview(f: DefenceAudit) -> Table:
         ),
         "Stopped early: the undefended training, stopped at the same accuracy.": bool(f.curve),
     }
-    heads = columns(
-        "Defence",
-        "Adaptive",
-        "Non-adaptive",
-        Column("Stopped early" if f.curve else "Moved", needed=False),
-        Column("Model right", needed=False),
-    )
-    before = right(f.compared[0].before).value
-    first = ("none", right(f.none.accuracy), DASH, DASH if f.curve else "0", before)
-    return Table(
-        "overview",
-        title,
-        heads,
-        (
-            first,
-            *(
-                (
-                    Cell(marked(c), claim(c)),
-                    right(c.adaptive.accuracy),
-                    right(c.non_adaptive.accuracy).value,
-                    _beside(f, c),
-                    right(c.after).value,
-                )
-                for c in f.compared
-            ),
-        ),
-        " ".join(note for note, holds in notes.items() if holds),
-    )
+    beside = "Stopped early" if f.curve else "Moved"
+    first: dict[str, Content] = {
+        "Defence": "none",
+        "Adaptive": right(f.none.accuracy),
+        "Non-adaptive": DASH,
+        beside: DASH if f.curve else "0",
+        "Model right": right(f.compared[0].before).value,
+    }
+    rows: list[dict[str, Content]] = [
+        {
+            "Defence": Cell(marked(c), claim(c)),
+            "Adaptive": right(c.adaptive.accuracy),
+            "Non-adaptive": right(c.non_adaptive.accuracy).value,
+            beside: _beside(f, c),
+            "Model right": right(c.after).value,
+        }
+        for c in f.compared
+    ]
+    note = " ".join(note for note, holds in notes.items() if holds)
+    return table("overview", title, [first, *rows], note, spare=(beside, "Model right"))
 
 
 def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:
@@ -207,15 +190,6 @@ def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:
         return decimal_estimate(c.judged.distance, 2).value
     epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
     return Cell(stopped(c).value, epoch)
-
-
-def _terms(f: DefenceAudit) -> dict[str, str]:
-    defence = (
-        "Another way to train the model, or a change of its answers before anybody sees them."
-        if f.n_shadows
-        else "A change of the model's answers before anybody sees them. The model stays as it is."
-    )
-    return {"Defence": defence, **_TERMS}
 
 
 _TERMS = {

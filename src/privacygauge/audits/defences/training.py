@@ -14,6 +14,7 @@ from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, Defe
 from privacygauge.audits.defences.judging import (
     Asked,
     Found,
+    accuracies,
     can_be_undone,
     evaluations,
     judged,
@@ -44,8 +45,6 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.evaluate.best_attack import best_attack
-from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.evaluate.rates import proportion
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -155,7 +154,11 @@ def audit_training_defences(
     asked = Asked(tuple(suite), estimator, seed, level)
     defended, failed = models_behind(asked_for, places, trainings, of, without, ways, seed)
     undefended = asked.of(PoolGame(without.last.target, without.last.pool))
-    results = [_judged(one, without.last, undefended, asked) for one in defended]
+    results = [
+        judged(one.defence.name, one.defence.variant, games, undefended, asked)
+        for one in defended
+        for games in [training_games(without.last, one.models)]
+    ]
     beside = len(without.epochs) - 1
     together = n_together(len(evaluations(undefended.results)), len(results), beside)
     curve = _curve(without, undefended, asked, together)
@@ -176,11 +179,6 @@ def audit_training_defences(
     full = [_beside(*pair, without, curve) for pair in zip(audit.compared, defended, strict=True)]
     recorded = curve if len(curve) > 1 else ()
     return replace(audit, compared=tuple(full), n_shadows=n_shadows, curve=recorded)
-
-
-def _judged(one: Defended, without: TrainedAlike, undefended: Found, asked: Asked) -> JudgedDefence:
-    games = training_games(without, one.models)
-    return judged(one.defence.name, one.defence.variant, games, undefended, asked)
 
 
 def _beside(
@@ -213,13 +211,8 @@ def _curve(
             continue
         last, target = models is without.last, models.target
         here = undefended.results if last else asked.results(PoolGame(target, models.pool))
-        right = target.values.argmax(axis=1) == target.labels
-        members, others = (
-            proportion(right[side], target.units[side], asked.level)
-            for side in (target.member, ~target.member)
-        )
         best = best_attack(evaluations(here), together, asked.level)
-        found.append(AfterEpoch(epoch, members, others, best))
+        found.append(AfterEpoch(epoch, *accuracies(target, asked.level), best))
     return tuple(found)
 
 

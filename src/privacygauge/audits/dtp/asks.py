@@ -59,6 +59,11 @@ Example: privacygauge dtp --data people.csv --label income --model naive-bayes
 Example: privacygauge dtp --data people.csv --label income --model logistic --bin 0
 """
 
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE: pdtp (largest), mean, share (of records above 1), "
+    "dtp (largest that a query shows) or dtp-upper (largest that none exceeds)."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DtpRequest(LabelledRecords):
@@ -76,7 +81,6 @@ class DtpRequest(LabelledRecords):
     continuous: tuple[str, ...] = asks(
         "A,B",
         "Columns to take as numbers, for models on categories. Default: none.",
-        default=(),
         panel=TRAINING,
     )
     alpha: float = _setting_option(
@@ -94,7 +98,7 @@ class DtpRequest(LabelledRecords):
         "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
     )
     measure: int | None = asks(
-        "N", "Number of records to measure, sampled at random. Default: all.", default=None
+        "N", "Number of records to measure, sampled at random. Default: all."
     )
     queries: int = asks(
         "N",
@@ -155,14 +159,5 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 
 COMMAND = Command(
-    NAME,
-    Group.CLASSIFIER,
-    DtpRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: pdtp (largest), mean, share (of records above 1), "
-    "dtp (largest that a query shows) or dtp-upper (largest that none exceeds).",
-    trains=True,
-    keeps=True,
+    NAME, Group.CLASSIFIER, DtpRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
 )

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report import plots
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.axes import SERIES
 from privacygauge.report.numbers import decimal_estimate, plain
 from privacygauge.report.values import Plot, Section
 
 
-def curves(a: Attacks) -> Section:
-    """Return the section with both ROC plots and the scores of the strongest attack."""
-    blocks = (roc(a.evaluations), roc_log(a.evaluations), scores(a.best))
-    return Section("curves", "Curves", blocks)
+def curves(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:
+    """Return the section with both ROC plots of attacks and the scores of the strongest one."""
+    return Section("curves", "Curves", (roc(evaluations), roc_log(evaluations), scores(best)))
 
 
 def roc(
