@@ -56,16 +56,12 @@ def report(r: RiskRegister) -> Report:
         "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
         "most, whatever the audits have in common.",
     )
+    told = f"Of {count(len(r.lines))} audits."
     measures = (
         Measure(
-            severity.value.replace(" ", "-"),
-            severity.value.capitalize(),
-            float(n),
-            Shown(count(n)),
-            text=f"Of {count(len(r.lines))} audits.",
-            gate=False,
+            x.replace(" ", "-"), x.capitalize(), float(n), Shown(count(n)), "", told, gate=False
         )
-        for severity, n in r.counts.items()
+        for x, n in r.counts.items()
     )
     return Report(
         "register",

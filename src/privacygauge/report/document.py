@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 DataFrame: TypeAlias = "pandas.DataFrame"
 """Named here, so that nothing imports pandas before a table is made."""
 
-if TYPE_CHECKING:
-    import pandas
-
-DataFrame: TypeAlias = "pandas.DataFrame"
-"""Named here, so that nothing imports pandas before a table is made."""
-
 
 def as_text(document: Mapping[str, Json]) -> str:
     """Return a document as strict JSON in ASCII."""

@@ -52,7 +52,6 @@ COLOURS = {
 }
 """Of severities, in a terminal."""
 
-
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
 
@@ -109,13 +108,8 @@ def _limits(report: Report) -> Table:
         )
         for x in report.held
     )
-    return Table(
-        "limits",
-        "Limits",
-        columns("Metric", "At most", "Found"),
-        rows,
-        "As --fail-above or a policy set them.",
-    )
+    heads, note = columns("Metric", "At most", "Found"), "As --fail-above or a policy set them."
+    return Table("limits", "Limits", heads, rows, note)
 
 
 def summary(report: Report) -> str:

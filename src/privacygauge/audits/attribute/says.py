@@ -191,29 +191,18 @@ def _beside(f: AttributeAudit) -> str:
 
 def _measures(f: AttributeAudit) -> Iterator[Measure]:
     best, imputed = f.best, f.imputation
-    yield Measure(
-        "attribute-advantage",
-        "Right guesses beyond those for others",
-        best.difference,
-        percent_estimate(best.difference),
-        f"{_name(best)}, best of {len(f.attacks)}",
-        "What the model gives away about the people that it was trained on.",
-        "no leak: 0%",
-        looks=len(f.attacks),
-    )
+    told = "What the model gives away about the people that it was trained on."
+    label, shown = "Right guesses beyond those for others", percent_estimate(best.difference)
+    name, n = "attribute-advantage", len(f.attacks)
+    note, guessing = f"{_name(best)}, best of {n}", "no leak: 0%"
+    yield Measure(name, label, best.difference, shown, note, told, guessing, looks=n)
     told = "With the model and all other columns."
     label, shown = "Right guesses for members", percent_estimate(best.members)
     yield Measure("attribute-rate", label, best.members, shown, _name(best), told)
     known = imputed if isinstance(imputed, Skipped) else imputed.members
-    yield Measure(
-        "imputed-rate",
-        "Right guesses by imputation",
-        known,
-        percent_estimate(known),
-        "imputation",
-        "What can be guessed about anyone in the population.",
-        gate=False,
-    )
+    label, shown = "Right guesses by imputation", percent_estimate(known)
+    told = "What can be guessed about anyone in the population."
+    yield Measure("imputed-rate", label, known, shown, "imputation", told, gate=False)
 
 
 _HEADS = tuple(Column(head) for head in ("", "Members", "Others", "Difference"))
@@ -243,14 +232,10 @@ def _rates(f: AttributeAudit) -> Table:
 
 
 def _controls(f: AttributeAudit) -> Table:
-    return Table(
-        "controls",
-        "What the model has no part in",
-        _HEADS,
-        tuple(_row(plain(control.name), control) for control in f.controls),
-        "All differences must hold 0, together: else the sides are not of one population.",
-        at_once=_AT_ONCE,
-    )
+    rows = tuple(_row(plain(control.name), control) for control in f.controls)
+    note = "All differences must hold 0, together: else the sides are not of one population."
+    title = "What the model has no part in"
+    return Table("controls", title, _HEADS, rows, note, at_once=_AT_ONCE)
 
 
 def _people(f: AttributeAudit) -> Iterator[Block]:
@@ -263,21 +248,18 @@ def _people(f: AttributeAudit) -> Iterator[Block]:
         "With the model (attack: weighted) and not without it, the value is guessed for "
         f"{inside} of the members' records, and, by chance, for {outside} of the others'."
     )
-    if len(rows := f.exposed[:_LISTED].tolist()):
-        yield table(
-            "people",
-            "The most exposed members, one record each",
-            [
-                {
-                    "Id": plain(shortened(str(f.ids[i]))),
-                    "Probability with the model": percent(float(f.guesses.with_model[i])),
-                    "Without it": percent(float(f.guesses.without[i])),
-                }
-                for i in rows
-            ],
-            "Probabilities of the true value that an adversary would state, by how much they rise.",
-            at_once=_AT_ONCE,
-        )
+    rows = [
+        {
+            "Id": plain(shortened(str(f.ids[i]))),
+            "Probability with the model": percent(float(f.guesses.with_model[i])),
+            "Without it": percent(float(f.guesses.without[i])),
+        }
+        for i in f.exposed[:_LISTED].tolist()
+    ]
+    title = "The most exposed members, one record each"
+    told = "Probabilities of the true value that an adversary would state, by how much they rise."
+    if rows:
+        yield table("people", title, rows, told, at_once=_AT_ONCE)
 
 
 def _columns(f: AttributeAudit) -> dict[str, object]:

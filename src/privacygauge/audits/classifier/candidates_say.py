@@ -184,39 +184,20 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
 
 
 def _measures(f: CandidateAudit) -> Iterator[Measure]:
-    yield Measure(
-        "accuracy",
-        right_of(f.reached),
-        f.reached.accuracy,
-        percent_estimate(f.reached.accuracy),
-        text="Models with the record and models without it equally often. Guessing gives 50%. "
-        "Balanced accuracy.",
-        guessing=GUESSING,
-    )
-    yield Measure(
-        "auc",
-        "Pairs put in the right order",
-        f.best.auc,
-        decimal_estimate(f.best.auc),
-        text="Guessing gives 0.5. Area under the ROC (AUC).",
-        guessing="0.5",
-    )
-    for name, which, found in (
-        ("train-accuracy", "their", f.train_accuracy),
-        ("test-accuracy", "other", f.test_accuracy),
-    ):
+    right, auc = f.reached.accuracy, f.best.auc
+    told = "Models with the record and models without it equally often. Guessing gives 50%. "
+    told, shown = f"{told}Balanced accuracy.", percent_estimate(right)
+    yield Measure("accuracy", right_of(f.reached), right, shown, "", told, GUESSING)
+    label, told = "Pairs put in the right order", "Guessing gives 0.5. Area under the ROC (AUC)."
+    yield Measure("auc", label, auc, decimal_estimate(auc), "", told, "0.5")
+    sides = {"train": ("their", f.train_accuracy), "test": ("other", f.test_accuracy)}
+    for name, (which, found) in sides.items():
         label = f"Accuracy of the models on {which} records"
-        yield Measure(name, label, found, percent_estimate(found), gate=False)
+        yield Measure(f"{name}-accuracy", label, found, percent_estimate(found), gate=False)
     if (pdtp := f.mean_pdtp) is not None:
-        yield Measure(
-            "mean-pdtp",
-            "Mean PDTP",
-            pdtp,
-            decimal_estimate(pdtp),
-            text="How far a model's word on a record moves when it is left out. 0: not at all.",
-            guessing="0",
-            gate=False,
-        )
+        told = "How far a model's word on a record moves when it is left out. 0: not at all."
+        shown = decimal_estimate(pdtp)
+        yield Measure("mean-pdtp", "Mean PDTP", pdtp, shown, "", told, "0", gate=False)
 
 
 def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
@@ -227,19 +208,16 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
         "it. Each interval holds individually: among many records some look exposed by luck. "
         "Records are named by their row."
     )
-    yield table(
-        "records",
-        "Records by falling share of right guesses",
-        [
-            {
-                "Row": str(f.targets[i]),
-                "Right guesses": percent_estimate(estimates[i], 1),
-                **({} if pdtp is None else {"PDTP": fixed(float(pdtp[i]), 3)}),
-            }
-            for i in shown
-        ],
-        at_once=_NAMED,
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Row": str(f.targets[i]),
+            "Right guesses": percent_estimate(estimates[i], 1),
+            **({} if pdtp is None else {"PDTP": fixed(float(pdtp[i]), 3)}),
+        }
+        for i in shown
+    ]
+    title = "Records by falling share of right guesses"
+    yield table("records", title, rows, at_once=_NAMED)
     n = several(len(f.targets), "record")
     yield note(f"{count(len(shown))} of {n} are shown; all are in records.parquet.")
     if f.correlations:

@@ -10,7 +10,6 @@ import numpy as np
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.calibration import Bin
 from privacygauge.evaluate.risk import ClassRow, Risk
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 from privacygauge.report.blocks import note, table, text
@@ -47,17 +46,10 @@ def measure(risk: Risk | Skipped) -> Measure:
     label = "Privacy risk of a member"
     if isinstance(risk, Skipped):
         return Measure("risk", label, risk, Shown(DASH), risk.reason, guessing="50%", card=False)
-    reliability = risk.reliability
-    return Measure(
-        "risk",
-        label,
-        risk.mean,
-        percent_estimate(risk.mean),
-        f"calibration error {percent(reliability.rmse.value)}, by chance alone "
-        f"{percent(reliability.noise)}",
-        "The mean probability of being a member, at even odds beforehand. Guessing gives 50%.",
-        "50%",
-    )
+    error, noise = percent(risk.reliability.rmse.value), percent(risk.reliability.noise)
+    told = "The mean probability of being a member, at even odds beforehand. Guessing gives 50%."
+    note, shown = f"calibration error {error}, by chance alone {noise}", percent_estimate(risk.mean)
+    return Measure("risk", label, risk.mean, shown, note, told, "50%")
 
 
 def section(risk: Risk | Skipped) -> Section:
@@ -216,7 +208,12 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
     ax.plot(x, [b.fraction.value for b in bins], color=SERIES[0], lw=1.0, marker="o", ms=4,
             label="realised, with records in the bin")  # fmt: skip
     for b in bins:
-        _name_bin(ax, b)
+        # On the side of the bar that the diagonal leaves free.
+        left = b.mean_score < 0.5
+        end, beside = (b.fraction.high, (-2, 1)) if left else (b.fraction.low, (3, -1))
+        across, up = ("right", "bottom") if left else ("left", "top")
+        ax.annotate(count(b.n), (b.mean_score, end), beside, textcoords="offset points",
+                    ha=across, va=up, fontsize=7.5, color=INK)  # fmt: skip
     ax.set(xlabel="Privacy risk score", ylabel="Realised share of members")
     ax.set(xlim=(-0.04, 1.06), ylim=(-0.02, 1.04))
     legend(ax, loc="upper left")
@@ -244,21 +241,6 @@ def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
         told = f"Pearson {decimal_estimate(risk.correlation, 2)}"
         ax.set_title(told, fontsize=8.5, loc="left", color=INK)
     return ax
-
-
-def _name_bin(ax: Axes, b: Bin) -> None:
-    """Write the bin's records beside its bar, on the side that the diagonal leaves free."""
-    left = b.mean_score < 0.5
-    ax.annotate(
-        count(b.n),
-        (b.mean_score, b.fraction.high if left else b.fraction.low),
-        (-2, 1) if left else (3, -1),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="bottom" if left else "top",
-        fontsize=7.5,
-        color=INK,
-    )
 
 
 def _apart(classes: Sequence[ClassRow]) -> list[ClassRow]:

@@ -212,19 +212,15 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         "for other records and for other targets. Targets were added until no interval was wider "
         f"than {fixed(found.asked, 3)} on either side; only widths were looked at."
     )
-    yield table(
-        "targets",
-        f"Means over {n} targets",
-        [
-            {
-                "Attack": x.title,
-                "AUC": decimal_estimate(x.auc),
-                **{f"TPR at {rate(fpr)} FPR": percent(y) for fpr, y in x.tpr_at_fpr.items()},
-            }
-            for x in found.attacks
-        ],
-        prose=("Attack",),
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Attack": x.title,
+            "AUC": decimal_estimate(x.auc),
+            **{f"TPR at {rate(fpr)} FPR": percent(y) for fpr, y in x.tpr_at_fpr.items()},
+        }
+        for x in found.attacks
+    ]
+    yield table("targets", f"Means over {n} targets", rows, prose=("Attack",))
     if not found.reached:
         yield note(
             f"The widest interval still reaches {fixed(found.half_width, 3)} to either side: there "
@@ -239,17 +235,13 @@ def _more(found: Sequence[Foretold]) -> Iterator[Block]:
         f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
         f"target and the same records, foretold from random halves of the {count(k)}."
     )
-    yield table(
-        "more-models",
-        f"AUC with {n} shadow models",
-        [
-            {
-                "Attack": x.title,
-                f"With {count(k // 2)}": fixed(x.half, 3),
-                f"With {count(k)}": fixed(x.now, 3),
-                f"With {n}, foretold": decimal_estimate(x.auc),
-            }
-            for x in found
-        ],
-        prose=("Attack",),
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Attack": x.title,
+            f"With {count(k // 2)}": fixed(x.half, 3),
+            f"With {count(k)}": fixed(x.now, 3),
+            f"With {n}, foretold": decimal_estimate(x.auc),
+        }
+        for x in found
+    ]
+    yield table("more-models", f"AUC with {n} shadow models", rows, prose=("Attack",))

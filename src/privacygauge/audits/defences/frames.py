@@ -68,9 +68,9 @@ def _trained_row(c: ComparedDefence) -> dict[str, object]:
         "at_training": c.at_training,
         **claim_columns(c.claim),
         "against_early_stopping": c.worth or None,
-        "stopped_epoch": early and early.epoch,
-        **ends("stopped_model_accuracy", early and early.accuracy),
-        **ends("stopped_accuracy", early and early.best.accuracy),
+        "stopped_epoch": early.epoch if early else None,
+        **ends("stopped_model_accuracy", early.accuracy if early else None),
+        **ends("stopped_accuracy", early.best.accuracy if early else None),
     }
 
 
@@ -86,7 +86,7 @@ def data(f: DefenceAudit) -> dict[str, Json]:
     membership and the risk of those at the highest risk.
     """
     at_training = bool(f.n_shadows)
-    trained = {"n_shadows": f.n_shadows, "curve": [_epoch(point) for point in f.curve]}
+    curve: list[Json] = [_epoch(point) for point in f.curve]
     return {
         **picked(f, "n_in", "n_out", "fitted"),
         "best": f.best.title,
@@ -95,7 +95,7 @@ def data(f: DefenceAudit) -> dict[str, Json]:
             "epsilon": estimate_dict(f.undefended.epsilon),
             "mean_risk": estimate_dict(f.risk.mean),
         },
-        **(trained if at_training else {}),
+        **({"n_shadows": f.n_shadows, "curve": curve} if at_training else {}),
         "defences": [
             {**(_at_training(c) if at_training else {}), **_defence(c)} for c in f.compared
         ],

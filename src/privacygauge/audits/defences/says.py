@@ -68,47 +68,23 @@ def report(f: DefenceAudit) -> Report:
 def _measures(f: DefenceAudit) -> Iterator[Measure]:
     best, name = f.best, plain(f.best.title)
     found, reached = best.left.reached, [c.left.reached for c in f.compared]
-    yield _card(
-        "accuracy-without",
-        "Right guesses without a defence",
-        f.none.accuracy,
-        f"by {plain(f.none.attack)}",
-        "Guessing gives 50%.",
-    )
-    yield _card(
-        "accuracy-left",
-        f"{right_of(found)} that are left",
-        found.accuracy,
-        f"with {name}, by {plain(best.left.leading)}, {adversary(best)}",
-        gate=True,
-    )
-    yield _card(
-        "accuracy-non-adaptive",
-        "Right guesses if it is a surprise",
-        best.non_adaptive.accuracy,
-        f"by an attacker who does not expect {name}",
-        "Non-adaptive: do not count on it.",
-    )
-    yield Measure(
-        "model-accuracy",
-        "The model's own accuracy with it",
-        best.after,
-        right(best.after),
-        f"on records that it was not trained on; {percent(best.before.value)} without {name}",
-        gate=False,
-    )
+    label, note = "Right guesses without a defence", f"by {plain(f.none.attack)}"
+    yield _card("accuracy-without", label, f.none.accuracy, note, "Guessing gives 50%.")
+    note = f"with {name}, by {plain(best.left.leading)}, {adversary(best)}"
+    label = f"{right_of(found)} that are left"
+    yield _card("accuracy-left", label, found.accuracy, note, gate=True)
+    label, surprised = "Right guesses if it is a surprise", best.non_adaptive.accuracy
+    note, text = f"by an attacker who does not expect {name}", "Non-adaptive: do not count on it."
+    yield _card("accuracy-non-adaptive", label, surprised, note, text)
+    note = f"on records that it was not trained on; {percent(best.before.value)} without {name}"
+    label, after = "The model's own accuracy with it", best.after
+    yield Measure("model-accuracy", label, after, right(after), note, gate=False)
     yield _price(best)
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
     risk = tenth.undefended if best.undone else tenth.defended
-    yield Measure(
-        "risk-of-tenth",
-        "Risk of one member in ten, at least",
-        risk,
-        right(risk),
-        f"privacy risk score; {percent(tenth.undefended.value)} without a defence",
-        "Guessing gives 50%.",
-        gate=False,
-    )
+    note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
+    label, text = "Risk of one member in ten, at least", "Guessing gives 50%."
+    yield Measure("risk-of-tenth", label, risk, right(risk), note, text, gate=False)
     area = best.left.auc
     label, shown = "AUC that is left with the best defence", decimal_estimate(area)
     yield Measure("auc-left", label, area, shown, guessing="0.5", card=False)
@@ -129,29 +105,17 @@ def _price(best: ComparedDefence) -> Measure:
     """Return what early stopping leaves or, of a defence on answers, how far they are changed."""
     early = best.stopped
     if early is None:
-        what = "undefended" if best.at_training else "true"
-        return Measure(
-            "mean-change",
-            "Mean change of an answer",
-            best.judged.distance,
-            decimal_estimate(best.judged.distance, 2),
-            text=f"L1 distance between the {what} and the released probabilities: 0 to 2.",
-            gate=False,
-        )
-    told = (
-        "no epoch is as accurate"
-        if isinstance(early, Skipped)
-        else f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
-    )
-    return Measure(
-        "accuracy-stopped-early",
-        "Right guesses after stopping early",
-        early if isinstance(early, Skipped) else early.best.reached.accuracy,
-        stopped(best),
-        f"the undefended training, as accurate: {told}",
-        guessing=GUESSING,
-        gate=False,
-    )
+        what, moved = "undefended" if best.at_training else "true", best.judged.distance
+        text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
+        label, shown = "Mean change of an answer", decimal_estimate(moved, 2)
+        return Measure("mean-change", label, moved, shown, "", text, gate=False)
+    name, label = "accuracy-stopped-early", "Right guesses after stopping early"
+    note, as_accurate = "no epoch is as accurate", "the undefended training, as accurate"
+    found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
+    if not isinstance(early, Skipped):
+        note = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
+    note, shown = f"{as_accurate}: {note}", stopped(best)
+    return Measure(name, label, found, shown, note, guessing=GUESSING, gate=False)
 
 
 def _overview(f: DefenceAudit) -> Table:

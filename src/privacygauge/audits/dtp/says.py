@@ -62,29 +62,17 @@ def report(f: DtpAudit) -> Report:
 
 def _measures(f: DtpAudit) -> Iterator[Measure]:
     n, low, high = len(f.rows), float(f.dtp.low.max()), float(f.dtp.high.max())
-    sample = several(n, "record")
-    yield Measure(
-        "dtp",
-        "Largest log ratio over all queries (DTP)",
-        low,
-        Shown(between(low, high)),
-        *_over_all(f),
-        f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
-    )
+    guessing = f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}"
+    label, shown = "Largest log ratio over all queries (DTP)", Shown(between(low, high))
+    yield Measure("dtp", label, low, shown, *_over_all(f), guessing)
     upper = Shown(nats(high))
     yield Measure("dtp-upper", "Log ratio that no query exceeds", high, upper, card=False)
-    exactly = f"Of {sample} measured; others may be above it."
+    told = f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
+    exactly = f"Of {several(n, 'record')} measured; others may be above it."
     if f.complete:
         exactly = "Computed for every record, not estimated."
-    yield Measure(
-        "pdtp",
-        "Largest PDTP",
-        f.highest,
-        Shown(nats(f.highest)),
-        "the limit is 1",
-        f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
-        f"own query. {exactly}",
-    )
+    told, shown = f"{told}own query. {exactly}", Shown(nats(f.highest))
+    yield Measure("pdtp", "Largest PDTP", f.highest, shown, "the limit is 1", told)
     infinite = f" {count(f.n_infinite)} of them {'is' if f.n_infinite == 1 else 'are'} infinite."
     told = f"By PDTP.{infinite if f.n_infinite else ''}"
     above, shown = f.share_above, Shown(f"{count(f.n_above)} of {count(n)}")

@@ -144,13 +144,13 @@ def _who(f: DtpAudit, i: int) -> Cell:
 
 def _ranks(f: DtpAudit) -> Plot:
     infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
+    above = f"{count(f.n_above)} of {several(len(f.rows), 'record')} above 1.{infinite}"
     return Plot(
         "ranks",
         "All measured records, the riskiest first",
         "How far each record moves the model's answer about itself (PDTP), and at least, or at "
         "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish.",
-        f"The largest PDTP is {nats(f.highest)}; {count(f.n_above)} of "
-        f"{several(len(f.rows), 'record')} above 1.{infinite}",
+        f"The largest PDTP is {nats(f.highest)}; {above}",
         lambda: plots.plot_pdtp(f),
     )
 

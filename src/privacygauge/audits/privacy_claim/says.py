@@ -117,24 +117,15 @@ def _sample(f: ClaimAudit) -> str:
 
 def _measures(f: ClaimAudit) -> Iterator[Measure]:
     by = f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
-    yield Measure(
-        "claimed-epsilon",
-        "Claimed epsilon",
-        f.claim.epsilon,
-        Shown(exact(f.claim.epsilon)),
-        f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}",
-        gate=False,
-    )
+    epsilon, note = f.claim.epsilon, f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
+    label, shown = "Claimed epsilon", Shown(exact(epsilon))
+    yield Measure("claimed-epsilon", label, epsilon, shown, note, gate=False)
     for name, bound in zip(METRICS, f.bounds, strict=False):
-        yield Measure(
-            name,
-            f"Epsilon ({_NAMES[bound.name]})",
-            bound.estimate,
-            Shown(at_least(bound.estimate)),
-            f"certifiable: {rounded_down(bound.largest)}",
-            f"All bounds hold together with {rate(f.origin.level)} confidence.",
-            f"0; the claim is {claimed(f)}",
-        )
+        label, shown = f"Epsilon ({_NAMES[bound.name]})", Shown(at_least(bound.estimate))
+        note = f"certifiable: {rounded_down(bound.largest)}"
+        told = f"All bounds hold together with {rate(f.origin.level)} confidence."
+        guessing = f"0; the claim is {claimed(f)}"
+        yield Measure(name, label, bound.estimate, shown, note, told, guessing)
     for fact in f.rates:
         name = fact.label.lower().replace(", threshold for ", "-of-")
         shown = percent_estimate(fact.estimate)
@@ -155,13 +146,9 @@ def _bounds(f: ClaimAudit) -> Iterator[Block]:
         for bound in f.bounds
         for e in [bound.estimate]
     ]
-    yield table(
-        "bounds",
-        "Lower bounds on epsilon at the claimed delta",
-        rows,
-        "All of them hold together.",
-        prose=("The claim", "Takes for granted", "Method"),
-    )
+    title = "Lower bounds on epsilon at the claimed delta"
+    prose = ("The claim", "Takes for granted", "Method")
+    yield table("bounds", title, rows, "All of them hold together.", prose=prose)
     yield note(
         "Certifiable is the bound that a perfect attack would reach. A claim above it "
         f"cannot be refuted with this number of {unit}."

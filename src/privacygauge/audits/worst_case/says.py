@@ -82,31 +82,18 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     # A register takes the first number that a release can be held to.
     first = ranking_decides(best.found.canaries)
     yield from (area, left, ordinary) if first else (left, ordinary, area)
-    yield Measure(
-        "model-accuracy",
-        "The models' own accuracy",
-        best.accuracy,
-        percent_estimate(best.accuracy, 1),
-        f"{name}, on ordinary records that they were not trained on",
-        gate=False,
-    )
+    label, shown = "The models' own accuracy", percent_estimate(best.accuracy, 1)
+    note = f"{name}, on ordinary records that they were not trained on"
+    yield Measure("model-accuracy", label, best.accuracy, shown, note, gate=False)
     yield from _limits(f)
 
 
 def _found(
     name: str, label: str, found: RateAtFpr, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
-    return Measure(
-        name,
-        label,
-        found.estimate,
-        tpr_estimate(found.estimate, found.fpr),
-        note,
-        text,
-        _guessing(found.fpr),
-        gate=gate,
-        doubtful=not found.resolved,
-    )
+    shown, few = tpr_estimate(found.estimate, found.fpr), not found.resolved
+    words = (note, text, _guessing(found.fpr))
+    return Measure(name, label, found.estimate, shown, *words, gate=gate, doubtful=few)
 
 
 def _guessing(fpr: float) -> str:

@@ -152,13 +152,9 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
         ]
         areas = [DASH if played is None else decimal_estimate(played.auc) for played in both]
         rows.append((name, *rates, *areas))
-    return Table(
-        f"attacks-{number}",
-        f"What every attack finds: {shortened(t.title)}",
-        (Column("Attack"), *_columns(f)),
-        tuple(rows),
-        shortened(t.found.model),
-    )
+    title = f"What every attack finds: {shortened(t.title)}"
+    heads = (Column("Attack"), *_columns(f))
+    return Table(f"attacks-{number}", title, heads, tuple(rows), shortened(t.found.model))
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
@@ -196,25 +192,16 @@ def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
         for worst, usual in [(tpr_estimate(x, f.fpr).value for x in _both(f, t))]
     )
     words = "; ".join(told) + "."
-    groups = Plot(
-        "groups",
-        "Canaries beside ordinary records",
-        "Filled: canaries. Hollow: ordinary records in the same models. Bars are intervals that "
-        "hold together; the dotted line is guessing.",
-        words,
-        lambda: plot_groups(f),
-    )
+    caption = "Filled: canaries. Hollow: ordinary records in the same models. Bars are intervals "
+    caption += "that hold together; the dotted line is guessing."
+    title = "Canaries beside ordinary records"
+    groups = Plot("groups", title, caption, words, lambda: plot_groups(f))
     if not f.defended:
         return (groups,)
-    accuracy = Plot(
-        "accuracy",
-        "Privacy against the models' accuracy",
-        "Down is private, right is accurate. Filled points: canaries, with intervals that hold "
-        "together. Hollow points: ordinary records.",
-        words,
-        lambda: plot_accuracy(f),
-    )
-    return groups, accuracy
+    caption = "Down is private, right is accurate. Filled points: canaries, with intervals that "
+    caption += "hold together. Hollow points: ordinary records."
+    title = "Privacy against the models' accuracy"
+    return groups, Plot("accuracy", title, caption, words, lambda: plot_accuracy(f))
 
 
 def plot_groups(f: WorstCaseComparison) -> Axes:
@@ -233,16 +220,11 @@ def plot_groups(f: WorstCaseComparison) -> Axes:
 
 def plot_accuracy(f: WorstCaseComparison) -> Axes:
     """Draw what the best attack finds over the models' accuracy on records they did not see."""
-    points = [
-        Point(
-            t.title,
-            t.accuracy,
-            (100 * worst.value, 100 * worst.low, 100 * worst.high),
-            100 * usual.value,
-        )
-        for t in f.trainings
-        for worst, usual in [_both(f, t)]
-    ]
+    points = []
+    for t in f.trainings:
+        worst, usual = _both(f, t)
+        left = (100 * worst.value, 100 * worst.low, 100 * worst.high)
+        points.append(Point(t.title, t.accuracy, left, 100 * usual.value))
     ax = over_accuracy(plot_points(points, None, 100 * f.fpr))
     ax.set(ylabel=f"Found at {rate(f.fpr)} false alarms, %", ylim=(-2, 102))
     return ax

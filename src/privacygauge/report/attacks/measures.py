@@ -32,15 +32,9 @@ GUESSING = "50%: members and non-members count the same"
 
 def intro(a: Attacks) -> str:
     """Return what to know before the cards."""
-    allows = (
-        f"; that of the right guesses allows for the choice among {len(a.evaluations)} attacks"
-        if len(a.evaluations) > 1
-        else ""
-    )
-    return (
-        f"Of the strongest attack, {a.best.title}. Small figures are {rate(a.level)} "
-        f"intervals{allows}."
-    )
+    n, small = len(a.evaluations), f"Small figures are {rate(a.level)} intervals"
+    allows = f"; that of the right guesses allows for the choice among {n} attacks"
+    return f"Of the strongest attack, {a.best.title}. {small}{allows if n > 1 else ''}."
 
 
 def highest(a: Attacks) -> Iterator[Measure]:
@@ -76,25 +70,14 @@ def cards(a: Attacks) -> Iterator[Measure]:
     """
     rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
     precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
-    yield Measure(
-        "strongest-accuracy",
-        "Right guesses",
-        a.headline.accuracy,
-        percent_estimate(a.headline.accuracy),
-        text="Members and non-members equally often. Guessing gives 50%. Balanced accuracy.",
-        guessing=GUESSING,
-        gate=False,
-    )
+    right, auc = a.headline.accuracy, a.best.auc
+    text = "Members and non-members equally often. Guessing gives 50%. Balanced accuracy."
+    label, shown = "Right guesses", percent_estimate(right)
+    yield Measure("strongest-accuracy", label, right, shown, "", text, GUESSING, gate=False)
     yield from rates
-    yield Measure(
-        "strongest-auc",
-        "Pairs put in the right order",
-        a.best.auc,
-        decimal_estimate(a.best.auc),
-        text="A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
-        guessing="0.5",
-        gate=False,
-    )
+    text = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
+    label, shown = "Pairs put in the right order", decimal_estimate(auc)
+    yield Measure("strongest-auc", label, auc, shown, "", text, "0.5", gate=False)
     yield epsilon(a)
     yield from precise
 
@@ -110,15 +93,8 @@ def epsilon(a: Attacks) -> Measure:
     else:
         note = f"with {rate(bound.level)} confidence, by {plain(a.headline.epsilon_attack)}"
         text = "A smaller epsilon of differential privacy cannot be claimed."
-    return Measure(
-        "epsilon",
-        "Epsilon is at least",
-        bound,
-        Shown(rounded_down(max(0.0, bound.low))),
-        note,
-        f"{text} {limit}",
-        guessing="0",
-    )
+    shown = Shown(rounded_down(max(0.0, bound.low)))
+    return Measure("epsilon", "Epsilon is at least", bound, shown, note, f"{text} {limit}", "0")
 
 
 def _highest(found: Sequence[Estimate], name: str) -> Estimate | Skipped:
@@ -136,33 +112,21 @@ def _tpr(evaluations: Sequence[Evaluation], fpr: float) -> Measure:
     found = [r.estimate for e in evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
     label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
     highest = _highest(found, label)
-    shown = (
-        percent_estimate(highest) if isinstance(highest, Skipped) else tpr_estimate(highest, fpr)
-    )
-    return replace(_gated(f"tpr@{key(fpr)}", label, highest, rate(fpr)), shown=shown)
+    gated = _gated(f"tpr@{key(fpr)}", label, highest, rate(fpr))
+    if isinstance(highest, Skipped):
+        return gated
+    return replace(gated, shown=tpr_estimate(highest, fpr))
 
 
 def _found_at(r: RateAtFpr) -> Measure:
-    return Measure(
-        f"strongest-tpr@{key(r.fpr)}",
-        f"Found at {rate(r.fpr)} false alarms",
-        r.estimate,
-        tpr_estimate(r.estimate, r.fpr),
-        text=f"Share of the members. Guessing finds {rate(r.fpr)}. TPR at {rate(r.fpr)} FPR.",
-        guessing=rate(r.fpr),
-        gate=False,
-        doubtful=not r.resolved,
-    )
+    name, label = f"strongest-tpr@{key(r.fpr)}", f"Found at {rate(r.fpr)} false alarms"
+    fpr, shown, few = rate(r.fpr), tpr_estimate(r.estimate, r.fpr), not r.resolved
+    text = f"Share of the members. Guessing finds {fpr}. TPR at {fpr} FPR."
+    return Measure(name, label, r.estimate, shown, "", text, fpr, gate=False, doubtful=few)
 
 
 def _precise(prior: float, found: Estimate | Skipped) -> Measure:
-    return Measure(
-        f"strongest-ppv@{key(prior)}",
-        "Right when it says \u201cmember\u201d",
-        found,
-        percent_estimate(found),
-        text=f"If {rate(prior)} of those asked about are members. Guessing is right {rate(prior)} "
-        "of the time.",
-        guessing=rate(prior),
-        gate=False,
-    )
+    name, label = f"strongest-ppv@{key(prior)}", "Right when it says \u201cmember\u201d"
+    shown, guessing = percent_estimate(found), rate(prior)
+    text = f"If {guessing} of those asked about are members. Guessing is right {guessing} of the "
+    return Measure(name, label, found, shown, "", f"{text}time.", guessing, gate=False)

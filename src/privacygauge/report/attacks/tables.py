@@ -8,8 +8,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
+from privacygauge.report.blocks import columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
-from privacygauge.report.blocks import pairs, table, text
 from privacygauge.report.numbers import (
     DASH,
     at_least,
@@ -205,21 +205,23 @@ def scores(evaluations: Sequence[Evaluation]) -> Table:
 
 def rates(evaluations: Sequence[Evaluation]) -> Table:
     """Return the true-positive rates, one by one."""
-    rows: list[dict[str, Content]] = [
-        {
-            "Attack": attack(e),
-            "FPR asked for": rate(r.fpr),
-            "TPR": tpr(r),
-            "Threshold as given": tpr_estimate(r.at_threshold, r.fpr).interval,
-            "Realised FPR": tpr_estimate(r.realised_fpr, r.fpr),
-        }
+    heads = columns("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
+    rows = (
+        (
+            attack(e),
+            rate(r.fpr),
+            tpr(r),
+            tpr_estimate(r.at_threshold, r.fpr).interval,
+            tpr_estimate(r.realised_fpr, r.fpr),
+        )
         for e in evaluations
         for r in e.tpr_at_fpr
-    ]
-    return table(
+    )
+    return Table(
         "rates",
         "True-positive rates, one by one",
-        rows,
+        heads,
+        tuple(rows),
         "The first interval allows for not knowing the threshold of exactly that false-positive "
         "rate; the second takes the threshold as given.",
     )
