@@ -133,7 +133,6 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     """
     from privacygauge.audits.named_models import NETWORKS
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
-    from privacygauge.classifier.tables import load_records
     from privacygauge.classifier.trial import tried, with_names
 
     name = str(asked.model)
@@ -142,19 +141,27 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     form = described_form(about)
     if form == NUMBERS and "trained by" in about:  # a function
         form = IMAGES
-    found = load_records(
+    records = _sampled(loaded(asked, form, member=member, unit=asked.unit), asked)
+    x = standardised(records.x) if name in NETWORKS else records.x
+    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
+
+
+def loaded(
+    asked: LabelledRecords, form: str, *, member: str | None = None, unit: str | None = None
+) -> Records:
+    """Return the records in the file that was asked for, in the form that a model takes."""
+    from privacygauge.classifier.tables import load_records
+
+    return load_records(
         str(asked.data),
         asked.label,
         member=member,
         ids=asked.ids,
-        unit=asked.unit,
+        unit=unit,
         drop=asked.drop,
         form=form,
         separator=asked.separator,
     )
-    records = _sampled(found, asked)
-    x = standardised(records.x) if name in NETWORKS else records.x
-    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
 
 
 def _sampled(records: Records, asked: Training) -> Records:

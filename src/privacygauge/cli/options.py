@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,11 @@ WORKERS = "Workers"
 def text(flag: str, metavar: str, told: str, panel: str | None = None) -> Any:
     """Return an option whose help says what its default is."""
     return typer.Option(flag, metavar=metavar, help=told, show_default=False, rich_help_panel=panel)
+
+
+def argument(metavar: str, told: str, offers: Callable[[str], list[str]]) -> Any:
+    """Return an argument, and what a shell offers for it."""
+    return typer.Argument(metavar=metavar, help=told, show_default=False, autocompletion=offers)
 
 
 def switch(flag: str, told: str) -> Any:

@@ -40,24 +40,14 @@ def _again(option: str, metavar: str, what: str) -> Any:
     return options.text(option, metavar, f"{what}, if it is code of yours: {told}", CODE)
 
 
-LimitsOption = Annotated[
-    list[str] | None,
-    options.limits(
-        "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started "
-        "the run.",
-        completion.metrics_of_runs(),
-    ),
-]
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started the "
+    "run."
+)
+LimitsOption = Annotated[list[str] | None, options.limits(_LIMITS, completion.metrics_of_runs())]
 OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
-RunArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN",
-        help="Folder of the run, or of the report that it belongs to.",
-        show_default=False,
-        autocompletion=completion.runs,
-    ),
-]
+_RUN = "Folder of the run, or of the report that it belongs to."
+RunArgument = Annotated[Path, options.argument("RUN", _RUN, completion.runs)]
 
 
 ModelOption = Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")]
@@ -129,15 +119,7 @@ def _named_again(
 
 
 def report(
-    run: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN",
-            help="Folder of the run, or of the report that it belongs to.",
-            show_default=False,
-            autocompletion=completion.reports_and_runs,
-        ),
-    ],
+    run: Annotated[Path, options.argument("RUN", _RUN, completion.reports_and_runs)],
     out: OutOption = None,
     json: options.Json = None,
     quiet: options.Quiet = False,

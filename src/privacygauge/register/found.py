@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygauge.register.line import SEVERITIES, RegisterLine
+from privacygauge.report import render
 from privacygauge.report.document import DataFrame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report, Severity
@@ -67,6 +68,4 @@ class RiskRegister(Reported):
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write register.html, register.json and register.csv; return the files' paths."""
-        from privacygauge.report import render
-
         return render.write(self.report(), directory, STEM)

@@ -157,26 +157,21 @@ def block(value: Mapping[str, Plain]) -> str:
 
 
 def _lines(value: Plain) -> list[str]:
-    if isinstance(value, Mapping):
-        return [line for key, x in value.items() for line in _entry(f"{key}:", x)]
-    assert isinstance(value, Sequence)
-    return [line for x in value for line in _item(x)]
-
-
-def _entry(key: str, value: Plain) -> list[str]:
     if isinstance(value, str | bool | int | float):
-        return [f"{key} {_scalar(value)}"]
+        return [_scalar(value)]
     if not value:
-        return [f"{key} {'{}' if isinstance(value, Mapping) else '[]'}"]
-    indent = "  " if isinstance(value, Mapping) else ""
-    return [key, *(indent + line for line in _lines(value))]
-
-
-def _item(value: Plain) -> list[str]:
-    if isinstance(value, str | bool | int | float):
-        return [f"- {_scalar(value)}"]
-    first, *others = _lines(value) or ["{}" if isinstance(value, Mapping) else "[]"]
-    return [f"- {first}", *(f"  {line}" for line in others)]
+        return ["{}" if isinstance(value, Mapping) else "[]"]
+    found: list[str] = []
+    for key, x in value.items() if isinstance(value, Mapping) else (("", x) for x in value):
+        first, *others = _lines(x)
+        if not key:
+            found += [f"- {first}", *(f"  {line}" for line in others)]
+        elif isinstance(x, str | bool | int | float) or not x:
+            found.append(f"{key}: {first}")
+        else:
+            indent = "  " if isinstance(x, Mapping) else ""
+            found += [f"{key}:", *(indent + line for line in (first, *others))]
+    return found
 
 
 def _scalar(value: str | bool | int | float) -> str:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
-from privacygauge.report.blocks import pairs, table, text
+from privacygauge.report.blocks import Rows, pairs, table, text
 from privacygauge.report.document import DataFrame, frame, picked
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Content,
     Grade,
     Heading,
     Items,
@@ -182,7 +181,7 @@ def _advice(r: RiskRegister) -> Iterator[str]:
 
 
 def _table(r: RiskRegister) -> Table:
-    rows: list[dict[str, Content]] = []
+    rows: Rows = []
     for line in r.lines:
         number, found = line.number, line.number.estimate
         level = () if found is None else (f"{rate(found.level)} interval",)
@@ -201,7 +200,7 @@ def _table(r: RiskRegister) -> Table:
 
 
 def _overview(r: RiskRegister) -> Table:
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Audit": x.name,
             "Severity": x.severity.value,

@@ -85,10 +85,11 @@ def frame(found: Mapping[str, object] | Sequence[Mapping[str, object]]) -> DataF
     return pd.DataFrame(found)
 
 
-def ends(name: str, found: Estimate | None) -> dict[str, object]:
+def ends(name: str, found: Estimate | None, between: str = "_") -> dict[str, object]:
     """Return a number and the ends of its interval as columns; missing where there is none."""
     three = (None,) * 3 if found is None else (found.value, found.low, found.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+    heads = (name, f"{name}{between}low", f"{name}{between}high")
+    return dict(zip(heads, three, strict=True))
 
 
 def finite(value: float | None) -> float | None:

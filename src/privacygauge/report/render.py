@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import numbers, svg
 from privacygauge.report.blocks import columns
-from privacygauge.report.document import (
-    DataFrame,
-    as_text,
-    estimate_dict,
-    finite,
-    picked,
-    values_of,
-)
+from privacygauge.report.document import DataFrame, as_text, finite, picked, values_of
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
 from privacygauge.report.values import (
@@ -238,7 +231,7 @@ def _number(measure: Measure, level: float) -> Json:
         "value": finite(measure.numbers[measure.name]),
         "shown": picked(measure.shown, "value", "interval"),
         "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
-        "estimate": None if isinstance(found, float) else estimate_dict(found),
+        "estimate": None if isinstance(found, float) else values_of(found),
     }
 
 

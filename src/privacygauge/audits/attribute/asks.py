@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, Role, asks, with_low
-from privacygauge.audits.training import LabelledRecords, data_option
+from privacygauge.audits.training import LabelledRecords, data_option, loaded
 
 if TYPE_CHECKING:
     from privacygauge.audits.attribute.found import AttributeAudit
@@ -51,19 +51,10 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     from privacygauge.audits.named_models import fitted_model
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
-    from privacygauge.classifier.tables import load_records
 
     model = fitted_model(asked.fitted)
     form = form_of_fitted(model)
-    records = load_records(
-        asked.data,
-        asked.label,
-        member=asked.member,
-        ids=asked.ids,
-        unit=asked.unit,
-        drop=asked.drop,
-        form=form,
-    )
+    records = loaded(asked, form, member=asked.member, unit=asked.unit)
     assert records.member is not None  # the column was asked for
     numbers = form == NUMBERS
     places, values = records.places(asked.sensitive) if numbers else (asked.sensitive, ())

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits import caveats
-from privacygauge.audits.attacks import (
-    audit,
-    headline,
-    in_file_order,
-    played_of,
-    risk_of,
-    telling,
-)
+from privacygauge.audits.attacks import audit, headline, in_file_order, played_of, risk_of, telling
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.predictions import Predictions
@@ -96,17 +89,16 @@ def assemble(
 
 def _right_predictions(
     rounds: Sequence[Round], has_shadow: bool
-) -> tuple[caveats.SidesOfAModel, caveats.SidesOfAModel | None]:
+) -> tuple[caveats.Rows, caveats.Rows | None]:
     """Return what target and shadow model predict rightly, from the signals of the rounds."""
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
-    ours = caveats.SidesOfAModel.of(right, secret, np.concatenate([r.unit for r in rounds]))
+    ours = right, secret, np.concatenate([r.unit for r in rounds])
     # Without a shadow file the shadow records are the target's own other half.
     shadow = rounds[0].observation.shadow if has_shadow else None
     if shadow is None:
         return ours, None
-    known = shadow.signals["correctness"] == 1.0
-    return ours, caveats.SidesOfAModel.of(known, shadow.member, shadow.unit)
+    return ours, (shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit)
 
 
 def _slices(

@@ -17,7 +17,7 @@ from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
-from privacygauge.report.blocks import columns, note, table, text
+from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import frame, picked
 from privacygauge.report.grades import (
     BY_ONE_NUMBER,
@@ -40,18 +40,7 @@ from privacygauge.report.numbers import (
     rate,
     several,
 )
-from privacygauge.report.values import (
-    About,
-    Block,
-    Column,
-    Content,
-    Measure,
-    Report,
-    Section,
-    Table,
-    Verdict,
-    Worst,
-)
+from privacygauge.report.values import About, Block, Measure, Report, Section, Table, Verdict, Worst
 
 if TYPE_CHECKING:
     pass
@@ -72,7 +61,7 @@ def report(f: CandidateAudit) -> Report:
     n_in, n_out = count(f.game.n_in), count(f.game.n_out)
     guesses = ("Guesses", f"{n_in} about members, {n_out} about non-members")
     best = [e.title == f.best.title for e in f.evaluations]
-    attacks: list[dict[str, Content]] = [
+    attacks: Rows = [
         {
             "Attack": e.title,
             "Right guesses": percent_estimate(e.accuracy, 1),
@@ -208,7 +197,7 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
         "it. Each interval holds individually: among many records some look exposed by luck. "
         "Records are named by their row."
     )
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Row": str(f.targets[i]),
             "Right guesses": percent_estimate(estimates[i], 1),
@@ -230,14 +219,12 @@ def _correlations(f: CandidateAudit) -> Table:
             return DASH, found.reason
         return str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
 
-    rows = ((title, *told(found)) for title, found in f.correlations.items())
-    return Table(
-        "correlations",
-        "Does PDTP tell which records attacks are right about?",
-        columns("Attack", "Correlation with PDTP", Column("p", prose=True)),
-        tuple(rows),
-        "Pearson's correlation over records.",
-    )
+    heads = ("Attack", "Correlation with PDTP", "p")
+    found = ((title, *told(x)) for title, x in f.correlations.items())
+    rows = [dict(zip(heads, row, strict=True)) for row in found]
+    title = "Does PDTP tell which records attacks are right about?"
+    note = "Pearson's correlation over records."
+    return table("correlations", title, rows, note, prose=heads[2:])
 
 
 _PDTP = {

@@ -12,7 +12,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.risk import ClassRow, Risk
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.curves import POINTS
 from privacygauge.report.document import estimate_dict, picked, values_of
 from privacygauge.report.numbers import (
@@ -26,7 +26,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import Block, Content, Folded, Json, Measure, Plot, Section, Table
+from privacygauge.report.values import Block, Folded, Json, Measure, Plot, Section, Table
 
 TERMS = {
     "Privacy risk score": "The probability that a record is a member, given what the adversary "
@@ -85,7 +85,7 @@ def _blocks(risk: Risk) -> Iterator[Block]:
     if risk.notes:
         yield note(*risk.notes)
     yield from _plots(risk)
-    cuts: list[dict[str, Content]] = [
+    cuts: Rows = [
         {
             "Risk at least": fixed(row.cut, 1),
             "Precision": percent_estimate(row.precision, 1),
@@ -94,7 +94,7 @@ def _blocks(risk: Risk) -> Iterator[Block]:
         for row in risk.cuts
     ]
     yield table("cuts", "Calling every record from a risk on a member", cuts)
-    added: list[dict[str, Content]] = [
+    added: Rows = [
         {"Belief before": rate(prior), "Added by the release": percent_estimate(excess, 1)}
         for prior, excess in risk.excess
     ]

@@ -14,7 +14,7 @@ from privacygauge.evaluate.slices import SliceTable
 from privacygauge.report.attacks import data, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import picked, values_of
 from privacygauge.report.numbers import (
     Shown,
@@ -27,17 +27,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import (
-    About,
-    Block,
-    Cell,
-    Content,
-    Json,
-    Pairs,
-    Report,
-    Section,
-    Worst,
-)
+from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section, Worst
 
 _SLICES = 60
 """Number of slices that are shown, those that stand out first."""
@@ -89,7 +79,7 @@ def report(f: Audit) -> Report:
             if isinstance(slices, Skipped)
             else picked(slices, "attack", "level", "slices")
             | {"skipped": [{"name": s.name, "reason": s.reason} for s in slices.skipped]},
-            "facts": data.facts(f.facts),
+            "facts": values_of(f.facts),
         },
         frames={
             "records.parquet": lambda: records.records_frame(f.records),
@@ -123,7 +113,7 @@ def _groups(found: SliceTable | Skipped) -> Iterator[Block]:
     )
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
     tags = {True: ("stands out",), False: ()}
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Group": Cell(f"{s.column} = {s.group}", tags=tags[s.announced]),
             "Right guesses": percent_estimate(s.accuracy, 1),
@@ -212,7 +202,7 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         "for other records and for other targets. Targets were added until no interval was wider "
         f"than {fixed(found.asked, 3)} on either side; only widths were looked at."
     )
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Attack": x.title,
             "AUC": decimal_estimate(x.auc),
@@ -235,7 +225,7 @@ def _more(found: Sequence[Foretold]) -> Iterator[Block]:
         f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
         f"target and the same records, foretold from random halves of the {count(k)}."
     )
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Attack": x.title,
             f"With {count(k // 2)}": fixed(x.half, 3),

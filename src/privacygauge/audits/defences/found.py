@@ -12,7 +12,7 @@ from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report.axes import Axes
-from privacygauge.report.document import DataFrame, frame
+from privacygauge.report.document import DataFrame, ends, frame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
@@ -177,8 +177,10 @@ class DefenceAudit(Reported):
                 "adversary": adversary,
                 "n": evaluation.accuracy.n,
                 "level": self.level,
-                **_plain("accuracy", evaluation.accuracy),
-                **_plain("auc", evaluation.auc),
+                **ends("accuracy", evaluation.accuracy, between=" "),
+                "accuracy method": evaluation.accuracy.method,
+                **ends("auc", evaluation.auc, between=" "),
+                "auc method": evaluation.auc.method,
             }
             for judged in self.defences
             for attacked in judged.attacks
@@ -194,12 +196,3 @@ class DefenceAudit(Reported):
         from privacygauge.audits.defences.plots import plot_trade_off
 
         return plot_trade_off(self, ax)
-
-
-def _plain(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {
-        name: estimate.value,
-        f"{name} low": estimate.low,
-        f"{name} high": estimate.high,
-        f"{name} method": estimate.method,
-    }

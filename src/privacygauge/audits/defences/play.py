@@ -215,13 +215,10 @@ def _asked(
 
 def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[str]:
     missing = caveats.missing_classes(target, shadow, True)
-    _, differ = caveats.accuracies(_sides(target), _sides(shadow), level)
-    return [*missing, *differ]
-
-
-def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
-    right = predictions.values.argmax(axis=1) == predictions.labels
-    return caveats.SidesOfAModel.of(right, predictions.member, predictions.units)
+    ours, theirs = (
+        (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
+    )
+    return [*missing, *caveats.accuracies(ours, theirs, level)[1]]
 
 
 def audit_of(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, pairs, table, text
+from privacygauge.report.blocks import Rows, columns, note, pairs, table, text
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
@@ -20,17 +20,7 @@ from privacygauge.report.numbers import (
     several,
     shortened,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Row,
-    Section,
-    Table,
-    Tone,
-)
+from privacygauge.report.values import Block, Cell, Column, Folded, Row, Section, Table, Tone
 
 _TRAINED = (
     "on records that fair coins put into each model's training set; the target has the same "
@@ -180,7 +170,7 @@ def _notes(f: DefenceAudit) -> Iterator[str]:
 
 
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Id": shortened(record.id),
             "Member": "yes" if record.member else "no",
@@ -196,7 +186,7 @@ def _each(f: DefenceAudit) -> Iterator[Block]:
     yield one_by_one(f.level)
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
         best, title = c is f.best, shortened(c.title)
-        rows: list[dict[str, Content]] = [
+        rows: Rows = [
             {
                 "Attack": a.title,
                 "Undefended": right(a.undefended.accuracy),
@@ -218,7 +208,7 @@ def _each(f: DefenceAudit) -> Iterator[Block]:
             best=[a.title == c.adaptive.attack for a in c.judged.attacks],
         )
         interval = f"{rate(f.level)} interval"
-        changed: list[dict[str, Content]] = [
+        changed: Rows = [
             {"Measure": x.label.capitalize(), interval: right(x.estimate)} for x in c.judged.costs
         ]
         costs = table(f"costs-{number}", f"What it changes: {title}", changed)

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from privacygauge.audits.dtp.found import DtpAudit
     from privacygauge.audits.work import Work
 
-NAME = "dtp"
-"""The name of the command."""
-
 METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
 """What a release can be held to."""
 
@@ -159,5 +156,5 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 
 COMMAND = Command(
-    NAME, Group.CLASSIFIER, DtpRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
+    "dtp", Group.CLASSIFIER, DtpRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
 )

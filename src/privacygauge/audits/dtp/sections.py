@@ -27,20 +27,9 @@ from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, pairs, table, text
+from privacygauge.report.blocks import Rows, note, pairs, table, text
 from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate, several
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Heading,
-    Items,
-    Plot,
-    Section,
-    Table,
-)
+from privacygauge.report.values import Block, Cell, Folded, Heading, Items, Plot, Section, Table
 
 CLASSES = 20
 """Number of classes that are shown, those with the most records above 1 first."""
@@ -122,7 +111,7 @@ def overview(f: DtpAudit) -> tuple[Table, ...]:
 
 def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") -> Table:
     spare = ("DTP, all queries", "Factor", "Mean over training sets")
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             head: _who(f, i),
             "PDTP": Shown(nats(float(f.pdtp[i]))),
@@ -236,7 +225,7 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
         lambda: plots.plot_removal(f),
     )
     tags, best = {path.best: ("stop here",)}, [i == path.best for i in shown]
-    steps: list[dict[str, Content]] = [
+    steps: Rows = [
         {
             "Removed": Cell(record_of(f, int(path.removed[i - 1])), tags=tags.get(i, ())),
             "Removal": str(i),
@@ -279,7 +268,7 @@ def _averages(f: DtpAudit) -> Iterator[Block]:
         f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
         "are smaller than the whole, so a record weighs more in them."
     )
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Id": _who(f, i),
             "Mean over training sets": decimal_estimate(f.averages[i]),
@@ -350,12 +339,9 @@ def _measured(f: DtpAudit) -> Iterator[Block]:
             "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
         }
     )
-    yield Table(
-        "methods",
-        "Methods, number by number",
-        columns("Number", Column("Method, level of its interval", prose=True), "n"),
-        tuple(_methods(f)),
-    )
+    heads = ("Number", "Method, level of its interval", "n")
+    rows = [dict(zip(heads, row, strict=True)) for row in _methods(f)]
+    yield table("methods", "Methods, number by number", rows, prose=heads[1:2])
 
 
 def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.defended import claim_dict
 from privacygauge.report.document import DataFrame, frame, names_of, picked
 from privacygauge.report.numbers import (
@@ -21,17 +21,7 @@ from privacygauge.report.numbers import (
     rate,
     rounded_down,
 )
-from privacygauge.report.values import (
-    About,
-    Block,
-    Content,
-    Json,
-    Measure,
-    Plot,
-    Report,
-    Section,
-    Worst,
-)
+from privacygauge.report.values import About, Block, Json, Measure, Plot, Report, Section, Worst
 
 _NAMES = {
     "one-run": "one run, no assumption",
@@ -134,7 +124,7 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
 
 def _bounds(f: ClaimAudit) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
             "Epsilon": Shown(at_least(e)),
@@ -171,9 +161,7 @@ def _guesses(f: ClaimAudit) -> Iterator[Block]:
         yield text(
             "A threshold was chosen on a fifth of the runs; the rates are those of the rest."
         )
-        judged: list[dict[str, Content]] = [
-            {"Rate": x.label, interval: percent_estimate(x.estimate)} for x in f.rates
-        ]
+        judged: Rows = [{"Rate": x.label, interval: percent_estimate(x.estimate)} for x in f.rates]
         yield table("rates", "Rates of the judged runs", judged)
     else:
         numbers = (

@@ -93,11 +93,10 @@ class WorstCaseComparison(Reported):
 
         The undefended one where there is no other.
         """
-
-        def left(training: AttackedTraining) -> tuple[float, float]:
-            return training.canaries(self.fpr).estimate.value, -training.accuracy.value
-
-        return min(self.defended or self.trainings, key=left)
+        return min(
+            self.defended or self.trainings,
+            key=lambda t: (t.canaries(self.fpr).estimate.value, -t.accuracy.value),
+        )
 
     @property
     def n_attacks(self) -> int:

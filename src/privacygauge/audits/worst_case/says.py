@@ -10,7 +10,7 @@ from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report.blocks import table
+from privacygauge.report.blocks import Rows, table
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
 from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked
 from privacygauge.report.grades import UNTOLD
@@ -25,7 +25,7 @@ from privacygauge.report.numbers import (
     several,
     tpr_estimate,
 )
-from privacygauge.report.values import About, Content, Json, Measure, Report, Table, Worst
+from privacygauge.report.values import About, Json, Measure, Report, Table, Worst
 
 _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
@@ -116,7 +116,7 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
 def _overview(f: WorstCaseComparison) -> Table:
     title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
     dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Training": t.title,
             "Canaries found": cell(t.canaries(f.fpr)),

@@ -8,7 +8,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
-from privacygauge.report.blocks import columns, pairs, table, text
+from privacygauge.report.blocks import Rows, columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
 from privacygauge.report.numbers import (
     DASH,
@@ -19,18 +19,7 @@ from privacygauge.report.numbers import (
     rate,
     tpr_estimate,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Pairs,
-    Section,
-    Table,
-    Text,
-    Whisker,
-)
+from privacygauge.report.values import Block, Cell, Column, Folded, Pairs, Section, Table, Whisker
 
 TOO_FEW = (
     "\N{DAGGER} Fewer than 10 false positives are expected at this rate, so there are too few "
@@ -97,7 +86,7 @@ def main(
 
     `best` is the title of the strongest, `fprs` are the rates whose TPR is shown.
     """
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Attack": attack(e),
             "Right guesses": percent_estimate(e.accuracy, 1),
@@ -117,7 +106,7 @@ def overview(a: Attacks) -> Table:
     heads = {fpr: f"TPR at\n{rate(fpr)} FPR" for fpr in shown}
     found = {e.title: [r for r in e.tpr_at_fpr if r.fpr in shown] for e in a.evaluations}
     few = any(not r.resolved for rates in found.values() for r in rates)
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "\nAttack": e.title,
             f"Accuracy\n({rate(a.level)})": percent_estimate(e.accuracy, 1),
@@ -134,7 +123,7 @@ def overview(a: Attacks) -> Table:
     return table("overview", "How well each attack did", rows, note, spare=spare, best=best)
 
 
-def notes(evaluations: Sequence[Evaluation]) -> Iterator[Text]:
+def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     """Yield what to know beside the main table."""
     n = len(evaluations)
     told = []
@@ -152,7 +141,7 @@ def notes(evaluations: Sequence[Evaluation]) -> Iterator[Text]:
 
 def guesses(evaluations: Sequence[Evaluation]) -> Table:
     """Return every number about the guesses."""
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Attack": attack(e),
             "Accuracy": percent_estimate(e.accuracy, 1),
@@ -171,7 +160,7 @@ def guesses(evaluations: Sequence[Evaluation]) -> Table:
 
 def priors(evaluations: Sequence[Evaluation]) -> Table:
     """Return how often "member" is right at other shares of members, and epsilon."""
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Attack": attack(e),
             **{
@@ -190,7 +179,7 @@ def priors(evaluations: Sequence[Evaluation]) -> Table:
 
 def scores(evaluations: Sequence[Evaluation]) -> Table:
     """Return every number about the scores."""
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Attack": attack(e),
             "AUC": decimal_estimate(e.auc),
@@ -281,7 +270,7 @@ def attack(e: Evaluation) -> Cell:
     return Cell(e.name, below=tuple(x for x in (e.variant, thresholds) if x))
 
 
-def tpr(r: RateAtFpr) -> Content:
+def tpr(r: RateAtFpr) -> Cell:
     """Return a true-positive rate, with a dagger where non-members are too few to resolve it."""
     return Cell(tpr_estimate(r.estimate, r.fpr), doubtful=not r.resolved)
 
