@@ -133,15 +133,12 @@ def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
 
 def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
     """Return warnings about what so many records cannot tell."""
-    warnings = []
-    unresolved = [r.fpr for r in evaluation.tpr_at_fpr if not r.resolved]
-    if unresolved:
-        rates = ", ".join(f"{100 * fpr:g}%" for fpr in unresolved)
-        warnings.append(
-            f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
-            "than 10 false positives are expected there, and the intervals are wide"
-        )
-    return warnings
+    rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
+    told = (
+        f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer than "
+        "10 false positives are expected there, and the intervals are wide"
+    )
+    return [told] if rates else []
 
 
 def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:

@@ -59,13 +59,7 @@ class Running:
         about : mapping of str to str, optional
             Lines that come before `provenance`.
         """
-        return Origin(
-            self.command,
-            own_version(),
-            seed=self.seed,
-            level=self.level,
-            made=today(),
-            skipped=tuple(skipped),
-            warnings=(*warnings, *unchecked_code(self.run)),
-            provenance={**versions(*packages), **(about or {}), **(self.provenance or {})},
-        )
+        known = {**versions(*packages), **(about or {}), **(self.provenance or {})}
+        told, left_out = (*warnings, *unchecked_code(self.run)), tuple(skipped)
+        made = (own_version(), self.seed, self.level, today())
+        return Origin(self.command, *made, left_out, told, known)

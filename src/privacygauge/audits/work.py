@@ -81,16 +81,9 @@ class Work:
         InputError
             If the run was made with other code.
         """
-        return Running(
-            command,
-            request.seed,
-            request.level,
-            file_hashes(request.files()),
-            run=self.run,
-            invocation=self.invocation(command, request),
-            n_jobs=self.jobs,
-            progress=progress,
-        )
+        files, again = file_hashes(request.files()), self.invocation(command, request)
+        seed, level = request.seed, request.level
+        return Running(command, seed, level, files, self.run, again, self.jobs, progress)
 
     @property
     def made(self) -> str:

@@ -17,9 +17,16 @@ WORKERS = "Workers"
 """The heading of options that say who does the work."""
 
 
-def text(flag: str, metavar: str, told: str, panel: str | None = None) -> Any:
-    """Return an option whose help says what its default is."""
-    return typer.Option(flag, metavar=metavar, help=told, show_default=False, rich_help_panel=panel)
+def text(
+    flag: str,
+    metavar: str,
+    told: str,
+    panel: str | None = None,
+    offers: Callable[[str], list[str]] | None = None,
+) -> Any:
+    """Return an option whose help says what its default is, and what a shell offers for it."""
+    shared: dict[str, Any] = {"metavar": metavar, "help": told, "autocompletion": offers}
+    return typer.Option(flag, show_default=False, rich_help_panel=panel, **shared)
 
 
 def argument(metavar: str, told: str, offers: Callable[[str], list[str]]) -> Any:
@@ -39,16 +46,11 @@ def out(folder: str | None, files: str = "report.html, report.json and tables") 
     return text("--out", "DIR", told, RESULTS)
 
 
-def limits(text: str, metrics: tuple[str, ...]) -> Any:
+def limits(told: str, metrics: tuple[str, ...]) -> Any:
     """Return the option of ``--fail-above`` for these metrics."""
-    return typer.Option(
-        "--fail-above",
-        metavar="METRIC=VALUE",
-        help=f"{text} May be given several times.",
-        show_default=False,
-        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
-        rich_help_panel=RESULTS,
-    )
+    offers = completion.names(*(f"{metric}=" for metric in metrics))
+    many = f"{told} May be given several times."
+    return text("--fail-above", "METRIC=VALUE", many, RESULTS, offers)
 
 
 _JSON = "Write the result as JSON to this file, or to the standard output."

@@ -73,20 +73,14 @@ def risk_register(
 
 
 def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
-    nobody = [line for line in lines if line.worst.reason]
-    return Origin(
-        "register",
-        own_version(),
-        seed=0,
-        level=level,
-        made=today(),
-        skipped=tuple(
-            Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
-            for line in nobody
-        ),
-        warnings=tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings),
-        provenance={line.name: f"report.json sha256:{line.sha256}" for line in lines},
+    nobody = tuple(
+        Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
+        for line in lines
+        if line.worst.reason
     )
+    warnings = tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings)
+    files = {line.name: f"report.json sha256:{line.sha256}" for line in lines}
+    return Origin("register", own_version(), 0, level, today(), nobody, warnings, files)
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:

@@ -222,13 +222,10 @@ def _rates(f: AttributeAudit) -> Table:
         for a in f.attacks
     )
     without = Row((*_row("imputation", f.imputation), dash), Tone.FAINT)
-    return Table(
-        "rates",
-        "Right guesses, with the model and without it",
-        (*_HEADS, Column("Members, beyond imputation")),
-        (*rows, without),
-        "Differences of all attacks hold together; the imputation does not see the model.",
-    )
+    heads = (*_HEADS, Column("Members, beyond imputation"))
+    note = "Differences of all attacks hold together; the imputation does not see the model."
+    title = "Right guesses, with the model and without it"
+    return Table("rates", title, heads, (*rows, without), note)
 
 
 def _controls(f: AttributeAudit) -> Table:

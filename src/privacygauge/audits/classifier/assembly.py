@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,12 +133,7 @@ def groups_of(
             for name, values in slices.items()
         }
     else:
-        names = target.columns if slices is None else slices
-        missing = [name for name in names if name not in target.columns]
-        if missing:
-            have = ", ".join(target.columns) or "none"
-            raise InputError(f"no column {missing[0]!r} to slice by; the columns are: {have}")
-        chosen = {name: target.columns[name] for name in names}
+        chosen = contents_of(target, target.columns if slices is None else slices, " to slice by")
     groups: dict[str, NDArray[Any]] = {}
     reason = f"more than {MOST_GROUPS} different texts: merge some"
     for name, values in chosen.items():
@@ -152,13 +147,16 @@ def groups_of(
     return groups, too_many
 
 
-def contents_of(target: Predictions, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the columns that the report may show."""
-    missing = [name for name in names if name not in target.columns]
+def contents_of(
+    target: Predictions, names: Iterable[str], use: str = ""
+) -> dict[str, NDArray[Any]]:
+    """Return columns of the user's by their names; `use` is what they are for, in the message."""
+    chosen = list(names)
+    missing = [name for name in chosen if name not in target.columns]
     if missing:
         have = ", ".join(target.columns) or "none"
-        raise InputError(f"no column {missing[0]!r}; the columns are: {have}")
-    return {name: target.columns[name] for name in names}
+        raise InputError(f"no column {missing[0]!r}{use}; the columns are: {have}")
+    return {name: target.columns[name] for name in chosen}
 
 
 def _records(

@@ -12,22 +12,13 @@ from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.per_target import Correlation
-from privacygauge.report import direction
+from privacygauge.report import direction, grades
 from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
 from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import frame, picked
-from privacygauge.report.grades import (
-    BY_ONE_NUMBER,
-    NONE,
-    accuracy_gauge,
-    grade_of,
-    ranked_pairs,
-    right_of,
-    scale_of,
-)
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -128,23 +119,25 @@ def verdict(f: CandidateAudit) -> Verdict:
     ranking, whichever is graver, as in an audit of a classifier. It cannot be told where no leak
     was found but an attack takes members for non-members.
     """
-    grade = grade_of(f.reached.accuracy.low)
-    if grade == NONE and f.inverted:
+    grade = grades.grade_of(f.reached.accuracy.low)
+    if grade == grades.NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
-    if grade == NONE:
+    if grade == grades.NONE:
         headline = "No leak found: no attack guesses clearly better than chance"
     elif f.reached.by_ranking:
-        headline = f"{grade.word.capitalize()} leak: {ranked_pairs(f.auc)}, which guesses hide"
+        headline = (
+            f"{grade.word.capitalize()} leak: {grades.ranked_pairs(f.auc)}, which guesses hide"
+        )
     else:
         right = f"are right {percent(f.accuracy.value)} of the time"
         headline = f"{grade.word.capitalize()} leak: guesses about single records {right}"
     advice = (
-        *(() if grade == NONE else mending(grade)),
+        *(() if grade == grades.NONE else mending(grade)),
         "Play more iterations, or attack more records: intervals get narrower.",
         REPEAT,
     )
-    scale, said = scale_of(grade), tuple(_sentences(f))
-    gauge = accuracy_gauge("the strongest attack", f.reached, BY_ONE_NUMBER)
+    scale, said = grades.scale_of(grade), tuple(_sentences(f))
+    gauge = grades.accuracy_gauge("the strongest attack", f.reached, grades.BY_ONE_NUMBER)
     return Verdict(grade, scale, headline, said, unsaid(grade), advice, gauge)
 
 
@@ -152,8 +145,8 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
     n = len(f.evaluations)
     if f.reached.by_ranking:
         yield (
-            f"{ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right at "
-            f"least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
+            f"{grades.ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right "
+            f"at least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
         )
     yield (
         f"{plain(f.best.title)} told models with a record from models without it correctly "
@@ -176,7 +169,7 @@ def _measures(f: CandidateAudit) -> Iterator[Measure]:
     right, auc = f.reached.accuracy, f.best.auc
     told = "Models with the record and models without it equally often. Guessing gives 50%. "
     told, shown = f"{told}Balanced accuracy.", percent_estimate(right)
-    yield Measure("accuracy", right_of(f.reached), right, shown, "", told, GUESSING)
+    yield Measure("accuracy", grades.right_of(f.reached), right, shown, "", told, GUESSING)
     label, told = "Pairs put in the right order", "Guessing gives 0.5. Area under the ROC (AUC)."
     yield Measure("auc", label, auc, decimal_estimate(auc), "", told, "0.5")
     sides = {"train": ("their", f.train_accuracy), "test": ("other", f.test_accuracy)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -107,36 +108,31 @@ def _blocks(risk: Risk) -> Iterator[Block]:
 def _plots(risk: Risk) -> Iterator[Plot]:
     scores = risk.member_scores
     low, middle, high = (fixed(scores[int(q * (len(scores) - 1))], 2) for q in (0.1, 0.5, 0.9))
-    yield Plot(
-        "risk-cdf",
-        "Risk of the members",
-        "A curve that hugs the right edge means that most members are at high risk.",
+    caption = "A curve that hugs the right edge means that most members are at high risk."
+    told = (
         f"A tenth of the members has a risk of at most {low}, half of at most {middle}, nine "
-        f"tenths of at most {high}.",
-        lambda: plot_risk_cdf(risk),
-        wide=False,
+        f"tenths of at most {high}."
     )
+    draw = partial(plot_risk_cdf, risk)
+    yield Plot("risk-cdf", "Risk of the members", caption, told, draw, wide=False)
     bins = "; ".join(
         f"score {fixed(b.mean_score, 2)}: {percent_estimate(b.fraction)} members"
         for b in risk.reliability.bins
     )
-    yield Plot(
-        "reliability",
-        "Is the risk score right?",
-        "Of the records with a risk near 0.8, about 80% should be members. Bars are intervals.",
-        f"{bins}. Root-mean-square error {percent(risk.reliability.rmse.value)}.",
-        lambda: plot_reliability(risk),
-        wide=False,
+    told = f"{bins}. Root-mean-square error {percent(risk.reliability.rmse.value)}."
+    caption = (
+        "Of the records with a risk near 0.8, about 80% should be members. Bars are intervals."
     )
+    title, draw = "Is the risk score right?", partial(plot_reliability, risk)
+    yield Plot("reliability", title, caption, told, draw, wide=False)
     if risk.classes:
-        yield Plot(
-            "classes",
-            "Risk and overfitting, class by class",
-            "A point is a class. Right: the model does worse on new records of the class.",
+        told = (
             f"{len(risk.classes)} classes; Pearson's correlation of mean risk and generalisation "
-            f"error is {decimal_estimate(risk.correlation, 2)}.",
-            lambda: plot_classes(risk),
+            f"error is {decimal_estimate(risk.correlation, 2)}."
         )
+        caption = "A point is a class. Right: the model does worse on new records of the class."
+        title = "Risk and overfitting, class by class"
+        yield Plot("classes", title, caption, told, lambda: plot_classes(risk))
 
 
 def _classes(risk: Risk) -> Table:

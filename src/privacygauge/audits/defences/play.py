@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
+from privacygauge.audits.defences import judging
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.judging import (
-    Asked,
-    Found,
-    can_be_undone,
-    compared,
-    evaluations,
-    judged,
-    warnings_of,
-)
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import require_different
@@ -137,11 +129,13 @@ def audit_defences(
         games = defence_games(
             defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
         )
-        results.append(judged(defence.name, defence.variant, games, undefended, asked))
+        results.append(judging.judged(defence.name, defence.variant, games, undefended, asked))
         told(done, len(defences) + 1)
     fitted = _CROSSFITTED if target_owner is None else _OWNED
     setting = Setting(target, fitted, warnings, running)
-    return audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
+    return audit_of(
+        undefended, results, [judging.can_be_undone(x) for x in defences], asked, setting
+    )
 
 
 def audit_defended(
@@ -193,7 +187,7 @@ def audit_defended(
         PredictionGame(answers, own),
     )
     undefended = asked.of(games.undefended)
-    result = judged(name, "", games, undefended, asked)
+    result = judging.judged(name, "", games, undefended, asked)
     setting = Setting(target, _AT_HAND, warnings, running)
     return audit_of(undefended, [result], [False], asked, setting)
 
@@ -205,12 +199,12 @@ def _asked(
     estimator: Estimator | None,
     seed: int,
     level: float,
-) -> Asked:
+) -> judging.Asked:
     """Return what every game is asked, all of it checked."""
     caveats.require_other_rows(target, shadow)
     caveats.require_different(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
-    return Asked(tuple(suite), estimator, seed, level)
+    return judging.Asked(tuple(suite), estimator, seed, level)
 
 
 def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[str]:
@@ -222,10 +216,10 @@ def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[st
 
 
 def audit_of(
-    undefended: Found,
+    undefended: judging.Found,
     results: Sequence[JudgedDefence],
     undone: Sequence[bool],
-    asked: Asked,
+    asked: judging.Asked,
     setting: Setting,
     *,
     beside: int = 0,
@@ -234,15 +228,15 @@ def audit_of(
 
     `undone` is for each whether it can be undone; `beside` is as in `compared`.
     """
-    none, others = compared(
-        evaluations(undefended.results), results, undone, asked.level, beside=beside
+    none, others = judging.compared(
+        judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
     )
     member = setting.target.member
     skipped = (result for result in undefended.results if isinstance(result, Skipped))
     origin = setting.running.origin(
         setting.package,
         skipped=(*setting.failed, *skipped),
-        warnings=(*setting.warnings, *warnings_of(none, others)),
+        warnings=(*setting.warnings, *judging.warnings_of(none, others)),
         about=setting.about,
     )
     return DefenceAudit(

@@ -90,14 +90,13 @@ def risk(f: DefenceAudit) -> Plot:
     rows += [
         f"{plain(c.title)} {fixed(c.judged.quantiles[0].defended.value, 2)}" for c in f.compared
     ]
-    return Plot(
-        "risk-cdf",
-        "How the members' risk is distributed",
+    caption = (
         "The further left a curve rises, the fewer members are at risk. The dotted line, 0.5, is "
-        "no risk. By attackers who know the defence.",
-        f"Half of the members have at most a risk of: {'; '.join(rows)}.",
-        lambda: plot_risk(f),
+        "no risk. By attackers who know the defence."
     )
+    told = f"Half of the members have at most a risk of: {'; '.join(rows)}."
+    title = "How the members' risk is distributed"
+    return Plot("risk-cdf", title, caption, told, lambda: plot_risk(f))
 
 
 def _advantage(b: BestAttack) -> str:

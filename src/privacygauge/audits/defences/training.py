@@ -10,16 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.defences import judging
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
-from privacygauge.audits.defences.judging import (
-    Asked,
-    Found,
-    accuracies,
-    can_be_undone,
-    evaluations,
-    judged,
-    n_together,
-)
 from privacygauge.audits.defences.play import Setting, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence
@@ -151,16 +143,18 @@ def audit_training_defences(
         before=before,
     )
     suite = training_attacks(logits=trainer.logits) if attacks is None else attacks
-    asked = Asked(tuple(suite), estimator, seed, level)
+    asked = judging.Asked(tuple(suite), estimator, seed, level)
     defended, failed = models_behind(asked_for, places, trainings, of, without, ways, seed)
     undefended = asked.of(PoolGame(without.last.target, without.last.pool))
     results = [
-        judged(one.defence.name, one.defence.variant, games, undefended, asked)
+        judging.judged(one.defence.name, one.defence.variant, games, undefended, asked)
         for one in defended
         for games in [training_games(without.last, one.models)]
     ]
     beside = len(without.epochs) - 1
-    together = n_together(len(evaluations(undefended.results)), len(results), beside)
+    together = judging.n_together(
+        len(judging.evaluations(undefended.results)), len(results), beside
+    )
     curve = _curve(without, undefended, asked, together)
     about = {"model": trainer.name, "shadow models": str(n_shadows)}
     if of.references:
@@ -174,7 +168,7 @@ def audit_training_defences(
         about,
         "torch" if without.last.pool.logits else None,
     )
-    undone = [can_be_undone(one.defence) for one in defended]
+    undone = [judging.can_be_undone(one.defence) for one in defended]
     audit = audit_of(undefended, results, undone, asked, setting, beside=beside)
     full = [_beside(*pair, without, curve) for pair in zip(audit.compared, defended, strict=True)]
     recorded = curve if len(curve) > 1 else ()
@@ -202,7 +196,7 @@ def _warnings(without: TrainedAlike, defended: Sequence[Defended], n_shadows: in
 
 
 def _curve(
-    without: TrainedWithout, undefended: Found, asked: Asked, together: int
+    without: TrainedWithout, undefended: judging.Found, asked: judging.Asked, together: int
 ) -> tuple[AfterEpoch, ...]:
     """Return the best attack after every epoch; every interval holds together with all others."""
     found = []
@@ -211,8 +205,8 @@ def _curve(
             continue
         last, target = models is without.last, models.target
         here = undefended.results if last else asked.results(PoolGame(target, models.pool))
-        best = best_attack(evaluations(here), together, asked.level)
-        found.append(AfterEpoch(epoch, *accuracies(target, asked.level), best))
+        best = best_attack(judging.evaluations(here), together, asked.level)
+        found.append(AfterEpoch(epoch, *judging.accuracies(target, asked.level), best))
     return tuple(found)
 
 

@@ -134,14 +134,13 @@ def _who(f: DtpAudit, i: int) -> Cell:
 def _ranks(f: DtpAudit) -> Plot:
     infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
     above = f"{count(f.n_above)} of {several(len(f.rows), 'record')} above 1.{infinite}"
-    return Plot(
-        "ranks",
-        "All measured records, the riskiest first",
+    told = f"The largest PDTP is {nats(f.highest)}; {above}"
+    title = "All measured records, the riskiest first"
+    caption = (
         "How far each record moves the model's answer about itself (PDTP), and at least, or at "
-        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish.",
-        f"The largest PDTP is {nats(f.highest)}; {above}",
-        lambda: plots.plot_pdtp(f),
+        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish."
     )
+    return Plot("ranks", title, caption, told, lambda: plots.plot_pdtp(f))
 
 
 def _classes(f: DtpAudit) -> Table:

@@ -8,16 +8,9 @@ from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComp
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.report import defended
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.blocks import note, pairs, text
-from privacygauge.report.defended import (
-    Point,
-    claim_shown,
-    methods,
-    one_by_one,
-    over_accuracy,
-    plot_points,
-)
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -64,7 +57,7 @@ def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
         Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
         for number, t in enumerate(ordered, 1)
     )
-    blocks: tuple[Block, ...] = (one_by_one(f.level), *each)
+    blocks: tuple[Block, ...] = (defended.one_by_one(f.level), *each)
     return (
         Section("compared", title, tuple(_compared(f)), "Compared"),
         Section("each", "Each training in full", blocks, "Each in full"),
@@ -108,7 +101,7 @@ def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
 
 def _line(f: WorstCaseComparison, t: AttackedTraining) -> Row:
     best = t is f.best and bool(f.defended)
-    claim = () if t.claim is None else (claim_shown(t.claim),)
+    claim = () if t.claim is None else (defended.claim_shown(t.claim),)
     tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
     grade = grade_of_group(t.found.canaries).word
     name = Cell(shortened(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
@@ -166,7 +159,7 @@ def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
         "many records resolve, or the highest if they resolve none. The intervals allow for this "
         "choice.",
         "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
-        **methods(
+        **defended.methods(
             {
                 "Canaries found, in the comparison": none.canaries(f.fpr).estimate,
                 "Ordinary records found, in the comparison": none.ordinary(f.fpr).estimate,
@@ -224,8 +217,8 @@ def plot_accuracy(f: WorstCaseComparison) -> Axes:
     for t in f.trainings:
         worst, usual = _both(f, t)
         left = (100 * worst.value, 100 * worst.low, 100 * worst.high)
-        points.append(Point(t.title, t.accuracy, left, 100 * usual.value))
-    ax = over_accuracy(plot_points(points, None, 100 * f.fpr))
+        points.append(defended.Point(t.title, t.accuracy, left, 100 * usual.value))
+    ax = defended.over_accuracy(defended.plot_points(points, None, 100 * f.fpr))
     ax.set(ylabel=f"Found at {rate(f.fpr)} false alarms, %", ylim=(-2, 102))
     return ax
 
