@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privacygauge.cli import completion, options
+from privacygauge.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
     from privacygauge.register.found import RiskRegister
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
-METRICS = (SEVERITY, *completion.metrics_of_all())
+METRICS = (SEVERITY, *completion.metrics_of(COMMANDS))
 """What a register may be held to, whatever its lines are."""
 
 CARD = "model-card.md"

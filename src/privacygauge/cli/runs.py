@@ -11,6 +11,7 @@ import typer
 
 from privacygauge.cli import completion, options
 from privacygauge.cli.command import asked_limits
+from privacygauge.cli.commands import RESUMABLE
 
 if TYPE_CHECKING:
     from privacygauge.audits.asking import Command, Request
@@ -44,7 +45,8 @@ _LIMITS = (
     "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started the "
     "run."
 )
-LimitsOption = Annotated[list[str] | None, options.limits(_LIMITS, completion.metrics_of_runs())]
+_LIMITED = options.limits(_LIMITS, completion.metrics_of(RESUMABLE.values()))
+LimitsOption = Annotated[list[str] | None, _LIMITED]
 OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
 _RUN = "Folder of the run, or of the report that it belongs to."
 RunArgument = Annotated[Path, options.argument("RUN", _RUN, completion.runs)]
@@ -252,7 +254,6 @@ def _written(
 
 def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it."""
-    from privacygauge.cli.commands import RESUMABLE
     from privacygauge.errors import InputError
     from privacygauge.runs.folder import shown
     from privacygauge.runs.store import read_run

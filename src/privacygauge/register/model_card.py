@@ -44,25 +44,12 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     -----
     Keys as the Hugging Face Hub documents them for model cards.
     """
-    task = {"type": line.task, "name": f"Privacy audit: {line.kind}"}
-    return {
-        "model-index": [
-            {
-                "name": line.name,
-                "results": [
-                    {
-                        "task": task,
-                        "dataset": {"type": "private", "name": dataset},
-                        "metrics": [
-                            metric
-                            for number in (line.number, *line.further)
-                            for metric in _metrics(line, number)
-                        ],
-                    }
-                ],
-            }
-        ]
+    result: dict[str, Plain] = {
+        "task": {"type": line.task, "name": f"Privacy audit: {line.kind}"},
+        "dataset": {"type": "private", "name": dataset},
+        "metrics": [x for number in (line.number, *line.further) for x in _metrics(line, number)],
     }
+    return {"model-index": [{"name": line.name, "results": [result]}]}
 
 
 def _metrics(line: RegisterLine, number: Number) -> list[Plain]:

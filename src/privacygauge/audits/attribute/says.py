@@ -176,12 +176,10 @@ def _beside(f: AttributeAudit) -> str:
     if isinstance(found, Skipped):
         return f"What imputation guesses without the model is not known: it {found.reason}."
     name, gain = max(f.beyond.items(), key=lambda known: known[1].low)
-    better = (
-        "No attack is significantly better for members than imputation: the best of them, "
-        f"{name}, gains {percent_estimate(gain)}"
-        if gain.low <= 0
-        else f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
-    )
+    better = f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
+    if gain.low <= 0:
+        better = "No attack is significantly better for members than imputation: the best of them, "
+        better += f"{name}, gains {percent_estimate(gain)}"
     return (
         f"Without the model, imputation from the other columns is right for "
         f"{percent(found.members.value)} of the members and {percent(found.others.value)} of the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import (
@@ -194,27 +195,18 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.core.attacks.posterior import ESTIMATORS
 
-    slices = asked.slices or None
-    if asked.pool is not None:
-        return audit_pool(
-            target,
-            asked.pool,
-            estimator=ESTIMATORS[asked.risk],
-            slices=slices,
-            show_columns=asked.show,
-            unit=asked.unit,
-            seed=asked.seed,
-            level=asked.level,
-            command=NAME,
-            provenance=file_hashes(asked.files()),
-        )
-    return audit_classifier(
+    audit = partial(
+        audit_classifier,
         target,
         asked.shadow,
         features=asked.features,
-        estimator=ESTIMATORS[asked.risk],
-        slices=slices,
         allow_missing_classes=asked.allow_missing_classes,
+    )
+    if asked.pool is not None:
+        audit = partial(audit_pool, target, asked.pool)
+    return audit(
+        estimator=ESTIMATORS[asked.risk],
+        slices=asked.slices or None,
         show_columns=asked.show,
         unit=asked.unit,
         seed=asked.seed,

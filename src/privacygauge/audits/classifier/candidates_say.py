@@ -85,15 +85,7 @@ def report(f: CandidateAudit) -> Report:
             Section("records", "Record by record", tuple(_record_by_record(f, order))),
             plots.curves(f.evaluations, f.best),
         ),
-        terms={
-            "Candidate set": "The records that the adversary knows. Half of them, at random, are "
-            "the training set.",
-            **terms("Attack", "Shadow model"),
-            "Interval": interval(f.level),
-            **terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR"),
-            **terms("\N{DAGGER} dagger", "ROC, AUC"),
-            **({} if f.measured is None else _PDTP),
-        },
+        terms=_terms(f),
         worst=Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
         data={
             "game": data.game(f.game),
@@ -220,10 +212,20 @@ def _correlations(f: CandidateAudit) -> Table:
     return table("correlations", title, rows, note, prose=heads[2:])
 
 
-_PDTP = {
-    "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
-    "between the model with and without a record, asked about that record."
-}
+def _terms(f: CandidateAudit) -> dict[str, str]:
+    pdtp = {
+        "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
+        "between the model with and without a record, asked about that record."
+    }
+    return {
+        "Candidate set": "The records that the adversary knows. Half of them, at random, are the "
+        "training set.",
+        **terms("Attack", "Shadow model"),
+        "Interval": interval(f.level),
+        **terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR"),
+        **terms("\N{DAGGER} dagger", "ROC, AUC"),
+        **({} if f.measured is None else pdtp),
+    }
 
 
 def _columns(f: CandidateAudit) -> dict[str, object]:

@@ -193,9 +193,8 @@ def audit_model(
         trained, several = train(n_shadows=n_shadows, run=run), None
     end_of_sharing()
     of_units = twice(features, labels) if owner is None and existing is None else []
-    target = existing or trained.target
+    target, pool, further, seen = existing or trained.target, trained.pool, None, {}
     assert target is not None  # one was given, or trained
-    pool, further, seen = trained.pool, None, {}
     if label_only is not None:
         target, pool, further = merged(target, pool, label_only)
         seen = {"queries per record": str(label_only.n_queries), "seen": "classes only"}

@@ -239,16 +239,9 @@ def audit_of(
         warnings=(*setting.warnings, *judging.warnings_of(none, others)),
         about=setting.about,
     )
-    return DefenceAudit(
-        origin,
-        asked.headline(undefended),
-        undefended.risk,
-        none,
-        others,
-        n_in=int(np.count_nonzero(member)),
-        n_out=int(np.count_nonzero(~member)),
-        fitted=setting.fitted,
-    )
+    headline, risk, fitted = asked.headline(undefended), undefended.risk, setting.fitted
+    n_in, n_out = (int(np.count_nonzero(side)) for side in (member, ~member))
+    return DefenceAudit(origin, headline, risk, none, others, n_in, n_out, fitted)
 
 
 def _require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:

@@ -159,15 +159,15 @@ def audit_training_defences(
     about = {"model": trainer.name, "shadow models": str(n_shadows)}
     if of.references:
         about["reference records"] = f"{len(of.references):,}"
-    setting = Setting(
-        without.last.target,
-        _FITTED,
-        [*_warnings(without.last, defended, n_shadows), *of_units],
-        running,
-        failed,
-        about,
-        "torch" if without.last.pool.logits else None,
-    )
+    told = [
+        f"{one.defence.name} ({one.defence.variant}): {line}"
+        for one in defended
+        if isinstance(one.defence, TrainingDefence)
+        for line in failures(one.models.failed, n_shadows)
+    ]
+    warnings = [*failures(without.last.failed, n_shadows), *told, *of_units]
+    package, target = "torch" if without.last.pool.logits else None, without.last.target
+    setting = Setting(target, _FITTED, warnings, running, failed, about, package)
     undone = [judging.can_be_undone(one.defence) for one in defended]
     audit = audit_of(undefended, results, undone, asked, setting, beside=beside)
     full = [_beside(*pair, without, curve) for pair in zip(audit.compared, defended, strict=True)]
@@ -184,15 +184,6 @@ def _beside(
     stops = isinstance(one.defence, StopAfter) or len(curve) < 2
     stopped = None if stops else _stopped(one.models, without, curve)
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
-
-
-def _warnings(without: TrainedAlike, defended: Sequence[Defended], n_shadows: int) -> list[str]:
-    found = failures(without.failed, n_shadows)
-    for one in defended:
-        if isinstance(one.defence, TrainingDefence):
-            lines = failures(one.models.failed, n_shadows)
-            found += [f"{one.defence.name} ({one.defence.variant}): {line}" for line in lines]
-    return found
 
 
 def _curve(

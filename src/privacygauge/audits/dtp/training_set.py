@@ -147,13 +147,12 @@ def _many(table: CategoricalTable) -> tuple[str, ...]:
         for name, size in zip(table.columns, table.categories, strict=True)
         if size is not None and size > max(MANY, len(table) // 4)
     ]
-    if not many:
-        return ()
-    return (
+    told = (
         f"{checks.listed(many)}: nearly every one of the {len(table):,} records has a category of "
         "its own, which gives it away; if these are numbers, name them with --continuous, if they "
-        "are names, --drop them",
+        "are names, --drop them"
     )
+    return (told,) if many else ()
 
 
 def _chosen(asked: DtpRequest, n: int) -> Ints | None:
