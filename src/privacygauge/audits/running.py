@@ -61,5 +61,6 @@ class Running:
         """
         known = {**versions(*packages), **(about or {}), **(self.provenance or {})}
         told, left_out = (*warnings, *unchecked_code(self.run)), tuple(skipped)
-        made = (own_version(), self.seed, self.level, today())
-        return Origin(self.command, *made, left_out, told, known)
+        return Origin(
+            self.command, own_version(), self.seed, self.level, today(), left_out, told, known
+        )

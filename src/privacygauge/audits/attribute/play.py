@@ -98,9 +98,9 @@ def audit_attribute(
     at = sensitive if isinstance(sensitive, str) else np.atleast_1d(sensitive).tolist()
     owner = owners(unit, ids, len(table))
     people = np.arange(len(table)) if owner is None else owner
-    asked = (model, table, checks.classes(coded, "y", length=len(table)), side, people, at)
-    rng, named = seeds.stream(seed, "attribute"), tuple(classes) or names
-    found = guesses(*asked, rng, classes=named, knows_label=knows_label)
+    y, rng = checks.classes(coded, "y", length=len(table)), seeds.stream(seed, "attribute")
+    named = tuple(classes) or names
+    found = guesses(model, table, y, side, people, at, rng, classes=named, knows_label=knows_label)
     if len(values) == len(found.secret):
         # One of several columns is 1: the value is named by the place of that column.
         called = tuple(values[int(place)] for place in found.secret.names)

@@ -80,7 +80,7 @@ def report(f: CandidateAudit) -> Report:
             Section(
                 "attacks",
                 "Attacks",
-                tables.blocks(f.evaluations, f.best.title, f.level, _GUESSED),
+                tables.blocks(f.evaluations, f.best.title, f.level, _GUESSED, epsilon=False),
             ),
             Section("records", "Record by record", tuple(_record_by_record(f, order))),
             plots.curves(f.evaluations, f.best),

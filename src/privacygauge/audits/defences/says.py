@@ -113,12 +113,12 @@ def _price(best: ComparedDefence) -> Measure:
         label, shown = "Mean change of an answer", decimal_estimate(moved, 2)
         return Measure("mean-change", label, moved, shown, "", text, gate=False)
     name, label = "accuracy-stopped-early", "Right guesses after stopping early"
-    note, as_accurate = "no epoch is as accurate", "the undefended training, as accurate"
     found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
+    told = "no epoch is as accurate"
     if not isinstance(early, Skipped):
-        note = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
-    note, shown = f"{as_accurate}: {note}", stopped(best)
-    return Measure(name, label, found, shown, note, guessing=GUESSING, gate=False)
+        told = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
+    note = f"the undefended training, as accurate: {told}"
+    return Measure(name, label, found, stopped(best), note, guessing=GUESSING, gate=False)
 
 
 def _overview(f: DefenceAudit) -> Table:

@@ -92,8 +92,8 @@ def _found(
     name: str, label: str, found: RateAtFpr, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
     shown, few = tpr_estimate(found.estimate, found.fpr), not found.resolved
-    words = (note, text, _guessing(found.fpr))
-    return Measure(name, label, found.estimate, shown, *words, gate=gate, doubtful=few)
+    known, guessing = found.estimate, _guessing(found.fpr)
+    return Measure(name, label, known, shown, note, text, guessing, gate=gate, doubtful=few)
 
 
 def _guessing(fpr: float) -> str:

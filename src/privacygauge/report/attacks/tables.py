@@ -43,9 +43,7 @@ _LOWEST, _HIGHEST = 0.4, 1.0
 def section(a: Attacks) -> Section:
     """Return the section about all attacks: the main table, and every number behind a fold."""
     told = "Each attack guesses for every record whether it was in the data."
-    every = priors(a.evaluations), scores(a.evaluations)
-    found = blocks(a.evaluations, a.best.title, a.level, told, every)
-    return Section("attacks", "Attacks", found)
+    return Section("attacks", "Attacks", blocks(a.evaluations, a.best.title, a.level, told))
 
 
 def blocks(
@@ -53,18 +51,20 @@ def blocks(
     best: str,
     level: float,
     told: str,
-    every: tuple[Table, Table] | None = None,
+    *,
+    epsilon: bool = True,
 ) -> tuple[Block, ...]:
     """Return what a section about all attacks holds, below what is told of them.
 
-    `best` is the title of the strongest; `every` are `priors` and `scores`, where epsilon and other
-    shares of members mean something.
+    `best` is the title of the strongest; without `epsilon` nothing is said of it, nor of other
+    shares of members.
     """
     note = f"Small figures: {rate(level)} intervals."
-    chances, ranked = ((), ()) if every is None else ((every[0],), (every[1],))
+    chances = (priors(evaluations),) if epsilon else ()
+    ranked = (scores(evaluations),) if epsilon else ()
     return (
         text(f"{told} {_LINE}"),
-        main(evaluations, best, note=note, epsilon=every is not None),
+        main(evaluations, best, note=note, epsilon=epsilon),
         *notes(evaluations),
         Folded("Every number about the guesses", (guesses(evaluations), *chances)),
         Folded("Every number about the scores", (*ranked, rates(evaluations))),
