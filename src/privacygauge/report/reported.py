@@ -6,8 +6,6 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privacygauge.report import render
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -49,10 +47,14 @@ class Reported:
 
     def summary(self) -> str:
         """Return the verdict and the main numbers as plain text."""
+        from privacygauge.report import render
+
         return render.summary(self.report())
 
     def terminal_summary(self) -> RenderableType:
         """Return the same for a terminal, as a renderable of rich."""
+        from privacygauge.report import render
+
         return render.terminal(self.report())
 
     def to_frame(self) -> pd.DataFrame:
@@ -61,12 +63,18 @@ class Reported:
 
     def to_json(self) -> str:
         """Return the text of ``report.json``."""
+        from privacygauge.report import render
+
         return render.as_json(self.report())
 
     def to_html(self) -> str:
         """Return the text of ``report.html``."""
+        from privacygauge.report import render
+
         return render.page(self.report())
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write the report, its numbers and a row for every record; return the files' paths."""
+        from privacygauge.report import render
+
         return render.write(self.report(), directory)

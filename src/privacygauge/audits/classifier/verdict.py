@@ -15,12 +15,6 @@ MATTERS = (
 )
 """To whom a leak matters."""
 
-MORE = (
-    "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
-    "handful of records is badly exposed."
-)
-"""What to do where too few records tell about a handful of them."""
-
 REPEAT = (
     "Repeat the audit whenever the data, the training or the release changes, and keep this report "
     "with the release."
@@ -35,13 +29,17 @@ def verdict(a: Attacks) -> Verdict:
         return direction.verdict(found.sentences)
     leak = found.grade != NONE
     resolved = any(r.fpr == 0.001 and r.resolved for e in a.evaluations for r in e.tpr_at_fpr)
+    more = (
+        "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
+        "handful of records is badly exposed."
+    )
     return Verdict(
         found.grade,
         scale_of(found.grade),
         found.headline,
         (*found.sentences, *((MATTERS,) if leak else ())),
         unsaid(found.grade),
-        (*(mending(found.grade) if leak else ()), *(() if resolved else (MORE,)), REPEAT),
+        (*(mending(found.grade) if leak else ()), *(() if resolved else (more,)), REPEAT),
         accuracy_gauge("the strongest attack", a.headline.reached),
     )
 
