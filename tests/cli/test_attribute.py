@@ -79,6 +79,15 @@ def test_a_column_is_audited_by_its_name(folder, column):
         assert len(found["values"]) == 5
 
 
+def test_the_separator_of_the_file_may_be_named(folder):
+    text = (folder / "people.csv").read_text()
+    (folder / "other.csv").write_text(text.replace(",", "^"))
+    asked = ("--sensitive", "illness", "--quiet", "--json", "-")
+    named = run("--data", "other.csv", "--separator", "^", *asked)
+    assert named.exit_code == 0, named.output
+    assert json.loads(named.stdout)["measures"] == json.loads(run(*asked).stdout)["measures"]
+
+
 def test_a_pipeline_on_named_columns_gets_them(folder):
     asked = [word.replace(":model", ":pipeline") for word in ASKED.split()]
     for column in ("illness", "c"):

@@ -25,6 +25,25 @@ each = pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMAND
 OF_TYPES = {"str": "x", "int": 3, "float": 0.5, "bool": True, "tuple": ("a", "b")}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Typed(Request):
+    """One field of each kind, and one whose default is named."""
+
+    name: str = asks("TEXT", "A name.")
+    unit: str | None = asks("COLUMN", "A column.")
+    columns: tuple[str, ...] = asks("A,B", "Columns.")
+    whole: bool = asks("", "All of it.")
+    number: int | None = asks("N", "A number.", default=3)
+
+
+def test_what_nothing_is_follows_from_the_type():
+    asked = Typed(name="x")
+    assert (asked.unit, asked.columns, asked.whole, asked.number) == (None, (), False, 3)
+    assert [f.name for f, _ in Typed.asked() if f.default is MISSING] == ["name"]
+    with pytest.raises(TypeError, match="name"):
+        Typed()
+
+
 def filled(command: Command):
     """Return a request whose required fields have some value of their type."""
     values = {}

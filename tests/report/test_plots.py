@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from privacygauge.audits.classifier import plots as risk_plots
+from privacygauge.audits.classifier import risk as risk_plots
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import InputError
 from privacygauge.report import curves, plots

@@ -57,6 +57,8 @@ class Asked:
 
 _KEY = "asked"
 _OWN = "--"
+_NOTHING = {"| None": None, "...]": (), "bool": False}
+"""What is given where nothing is, by what the type of a field ends in."""
 
 
 def option(
@@ -81,7 +83,8 @@ def option(
     text : str
         What it is. Metavars, ranges and defaults that are not a plain value belong here.
     default : object
-        Its value where it is not given; required without one.
+        Its value where it is not given. Without one an option is required, unless its type says
+        what nothing is: None where it may be None, no values of a tuple, a switch that is off.
     panel, offers, role, split
         As in `Asked`; ``FILE`` stands for a file of the user's by itself.
     """
@@ -117,6 +120,13 @@ class Request:
 
     urls: tuple[tuple[str, str], ...] = ()
     """Fields whose files are copies of what lies at URLs, and the URLs; see `inputs`."""
+
+    def __init_subclass__(cls) -> None:
+        for name, kind in cls.__annotations__.items():
+            found = cls.__dict__.get(name)
+            if isinstance(found, Field) and found.default is MISSING:
+                known = (x for end, x in _NOTHING.items() if str(kind).endswith(end))
+                found.default = next(known, MISSING)
 
     @classmethod
     def asked(cls) -> tuple[tuple[Field[Any], Asked], ...]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
+from numpy.typing import NDArray
 
-from privacygauge.core import seeds
-from privacygauge.core.checks import Ints
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator, RiskScore
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.transcript import TIED, tied
@@ -19,6 +22,7 @@ from privacygauge.evaluate.direction import inverted, inverted_at_one_end
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
 from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
 from privacygauge.evaluate.headline import Headline, reached
+from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc
 
 Result = tuple[Play, Evaluation] | Skipped
@@ -137,6 +141,28 @@ def played_of(
         reasons = [f" ({r.name} {r.reason})" for r in results if isinstance(r, Skipped)]
         raise InputError(f"no attack could be played{''.join(reasons[:1])}: {way_out}")
     return found
+
+
+def risk_of(
+    rounds: Sequence[Round], estimator: Estimator | None, labels: Ints, seed: int, level: float
+) -> tuple[Risk, Floats]:
+    """Return the privacy risk score of targets of these classes, assessed, and that of each."""
+    attack = RiskScore(estimator=estimator)
+    rngs = [seeds.stream(seed, "risk", number) for number in range(len(rounds))]
+    played = play(attack, rounds, rngs)
+    assert isinstance(played, Play)  # predictions always have the signal and a shadow
+    order = played.transcript.target
+    correct = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    bootstrap = seeds.stream(seed, "risk", "bootstrap")
+    found = assess_risk(played.transcript, attack.variant, labels[order], correct, bootstrap, level)
+    return found, in_file_order(played.transcript.score, order)
+
+
+def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
+    """Return values of targets that stand in an order as they stand in the file."""
+    result = np.empty_like(values)
+    result[order] = values
+    return checks.frozen(result)
 
 
 def furthest(

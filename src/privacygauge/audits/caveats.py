@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,26 +21,12 @@ from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report.attacks.played import GameDescription
 
-
-@dataclass(frozen=True, eq=False)
-class SidesOfAModel:
-    """Which members, and which non-members, a model predicts rightly."""
-
-    right: tuple[Bools, Bools]
-    """Of the members and of the non-members."""
-    units: tuple[Ints, Ints]
-    """Whose they are."""
-
-    @classmethod
-    def of(cls, right: Bools, member: Bools, unit: Ints) -> SidesOfAModel:
-        """Return the sides of a model that predicts some rows rightly."""
-        return cls((right[member], right[~member]), (unit[member], unit[~member]))
-
+Rows: TypeAlias = tuple[Bools, Bools, Ints]
+"""Of a model: where its prediction is right, where the record was a member, and whose it is."""
 
 UNRESOLVED = 0.001
 """Smaller shares of saturated predictions are not worth a warning."""
 
-_SIDES = ("members", "non-members")
 _DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
 _GIVEN = (
     "came with the data: no coins were drawn, so members and non-members may also differ in "
@@ -115,22 +101,20 @@ def require_different(target: Predictions) -> None:
 
 
 def accuracies(
-    target: SidesOfAModel, shadow: SidesOfAModel | None, level: float
+    target: Rows, shadow: Rows | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:
-    """Return the models' accuracies, and warnings where target and shadow differ.
-
-    For each model: whether it predicts its members rightly, and its non-members.
-    """
+    """Return the models' accuracies, and warnings where target and shadow differ."""
     facts, warnings = [], []
-    for name, model in (("target", target), ("shadow", shadow)):
-        given = () if model is None else zip(_SIDES, model.right, model.units, strict=True)
-        for side, hits, units in given:
+    ours = _sides(target)
+    theirs = None if shadow is None else _sides(shadow)
+    for name, model in (("target", ours), ("shadow", theirs)):
+        for side, (hits, units) in ({} if model is None else model).items():
             estimate = proportion(hits, units, level)
             facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
-    if shadow is not None:
-        for i, side in enumerate(_SIDES):
-            owners = target.units[i], shadow.units[i]
-            gap = difference(target.right[i], shadow.right[i], level, owners=owners)
+    if theirs is not None:
+        for side, (hits, units) in ours.items():
+            others, owners = theirs[side]
+            gap = difference(hits, others, level, owners=(units, owners))
             if gap.excludes(0.0) and abs(gap.value) > 0.02:
                 warnings.append(
                     f"the target's accuracy on {side} differs from the shadow model's by "
@@ -141,17 +125,20 @@ def accuracies(
     return tuple(facts), warnings
 
 
+def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
+    right, member, unit = rows
+    sides = {"members": member, "non-members": ~member}
+    return {name: (right[side], unit[side]) for name, side in sides.items()}
+
+
 def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
     """Return warnings about what so many records cannot tell."""
-    warnings = []
-    unresolved = [r.fpr for r in evaluation.tpr_at_fpr if not r.resolved]
-    if unresolved:
-        rates = ", ".join(f"{100 * fpr:g}%" for fpr in unresolved)
-        warnings.append(
-            f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
-            "than 10 false positives are expected there, and the intervals are wide"
-        )
-    return warnings
+    rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
+    told = (
+        f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer than "
+        "10 false positives are expected there, and the intervals are wide"
+    )
+    return [told] if rates else []
 
 
 def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:

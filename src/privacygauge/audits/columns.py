@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Request, argument, asks
 
@@ -17,15 +17,13 @@ COLUMNS = "Columns"
 _column_option = partial(asks, panel=COLUMNS)
 
 
-def separator_option(panel: str) -> Any:
-    """Return the field for what separates the fields of CSV files."""
-    return asks(
-        "CHARACTER",
-        "What separates the fields of CSV files, such as ; or tab. Default: the one of , ; tab "
-        "and | that their lines show.",
-        default=None,
-        panel=panel,
-    )
+separator_option = partial(
+    asks,
+    "CHARACTER",
+    "What separates the fields of CSV files, such as ; or tab. Default: the one of , ; tab and | "
+    "that their lines show.",
+)
+"""Returns the field for what separates the fields of CSV files, by its panel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,27 +34,23 @@ class TableRequest(Request):
     continuous: tuple[str, ...] = _column_option(
         "A,B",
         "Columns to take as numbers. Default: every column that holds numbers only.",
-        default=(),
     )
     categorical: tuple[str, ...] = _column_option(
         "A,B",
         "Columns to take as categories, such as codes and classes. Default: every column that "
         "does not hold numbers only.",
-        default=(),
     )
     schema: str | None = _column_option(
         "FILE",
         "Schema of the columns: JSON as privacygauge vulnerable --write-schema writes it, edited "
         "or not.",
-        default=None,
     )
     drop: tuple[str, ...] = _column_option(
         "COLUMN",
         "Column to leave out, such as names. May be given several times.",
-        default=(),
         split=False,
     )
-    separator: str | None = separator_option(COLUMNS)
+    separator: str | None = separator_option(panel=COLUMNS)
 
     @property
     def given_schema(self) -> Schema | None:

@@ -59,13 +59,8 @@ class Running:
         about : mapping of str to str, optional
             Lines that come before `provenance`.
         """
+        known = {**versions(*packages), **(about or {}), **(self.provenance or {})}
+        told, left_out = (*warnings, *unchecked_code(self.run)), tuple(skipped)
         return Origin(
-            self.command,
-            own_version(),
-            seed=self.seed,
-            level=self.level,
-            made=today(),
-            skipped=tuple(skipped),
-            warnings=(*warnings, *unchecked_code(self.run)),
-            provenance={**versions(*packages), **(about or {}), **(self.provenance or {})},
+            self.command, own_version(), self.seed, self.level, today(), left_out, told, known
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,58 +53,48 @@ TRAINING_DEFENCES_HELP = (
 """What the numbers of `TRAINING_DEFENCES` are."""
 
 
-def data_option(default: Any = MISSING) -> Any:
-    """Return the field of a file of records to train on; required unless there is a default."""
-    return training_option(
-        "FILE",
-        "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
-        "images in a folder for each class.",
-        default=default,
-    )
+data_option = partial(
+    training_option,
+    "FILE",
+    "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
+    "images in a folder for each class.",
+)
+"""Returns the field of a file of records to train on."""
 
-
-def model_option(text: str, *, default: str | None, offers: tuple[str, ...] = MODELS) -> Any:
-    """Return the field of a model: a name that is built in, or code of the user's."""
-    return training_option(
-        "NAME|FILE.py:NAME", text, default=default, offers=offers, role=Role.CODE
-    )
+model_option = partial(training_option, "NAME|FILE.py:NAME", offers=MODELS, role=Role.CODE)
+"""Returns the field of a model: a name that is built in, or code of the user's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledRecords(Request):
     """What is asked about a file of labelled records."""
 
-    data: str | None = data_option(default=None)
-    model: str | None = model_option("The model to train.", default=None)
+    data: str | None = data_option()
+    model: str | None = model_option("The model to train.")
     label: str = training_option("COLUMN", "Column of the classes.", default="label")
     ids: str | None = option(
         "--id",
         "COLUMN",
         "Column of the records' names, which is not a feature.",
-        default=None,
         panel=TRAINING,
     )
     drop: tuple[str, ...] = training_option(
         "COLUMN",
         "Column to leave out, such as names. May be given several times.",
-        default=(),
         split=False,
     )
-    separator: str | None = separator_option(TRAINING)
+    separator: str | None = separator_option(panel=TRAINING)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training(LabelledRecords):
     """What is asked of an audit that trains models on records."""
 
-    records: int | None = training_option(
-        "N", "Number of records to sample. Default: all.", default=None
-    )
+    records: int | None = training_option("N", "Number of records to sample. Default: all.")
     unit: str | None = asks(
         "COLUMN",
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "unit where predictions have it, or equal ids.",
-        default=None,
     )
 
 
@@ -119,7 +109,7 @@ class DefendedTraining(Training):
         default="network",
     )
     delta: float | None = training_option(
-        "D", "Delta of DP-SGD. Default: one over the number of records.", default=None
+        "D", "Delta of DP-SGD. Default: one over the number of records."
     )
 
 
@@ -143,7 +133,6 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     """
     from privacygauge.audits.named_models import NETWORKS
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
-    from privacygauge.classifier.tables import load_records
     from privacygauge.classifier.trial import tried, with_names
 
     name = str(asked.model)
@@ -152,19 +141,27 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     form = described_form(about)
     if form == NUMBERS and "trained by" in about:  # a function
         form = IMAGES
-    found = load_records(
+    records = _sampled(loaded(asked, form, member=member, unit=asked.unit), asked)
+    x = standardised(records.x) if name in NETWORKS else records.x
+    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
+
+
+def loaded(
+    asked: LabelledRecords, form: str, *, member: str | None = None, unit: str | None = None
+) -> Records:
+    """Return the records in the file that was asked for, in the form that a model takes."""
+    from privacygauge.classifier.tables import load_records
+
+    return load_records(
         str(asked.data),
         asked.label,
         member=member,
         ids=asked.ids,
-        unit=asked.unit,
+        unit=unit,
         drop=asked.drop,
         form=form,
         separator=asked.separator,
     )
-    records = _sampled(found, asked)
-    x = standardised(records.x) if name in NETWORKS else records.x
-    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
 
 
 def _sampled(records: Records, asked: Training) -> Records:

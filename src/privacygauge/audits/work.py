@@ -22,14 +22,6 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Takes what is done and all there is to do."""
 
 
-def _silent(title: str) -> AbstractContextManager[Progress]:
-    return nullcontext(lambda done, total: None)
-
-
-def _unheard(line: str) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Work:
     """Where and how an audit is played."""
@@ -44,9 +36,11 @@ class Work:
     """Whether nothing is said."""
     recorded: bool = False
     """Whether the run is finished, so that no code of the user's is run."""
-    bar: Callable[[str], AbstractContextManager[Progress]] = _silent
+    bar: Callable[[str], AbstractContextManager[Progress]] = lambda title: nullcontext(
+        lambda done, total: None
+    )
     """From a title to what shows progress."""
-    tell: Callable[[str], None] = _unheard
+    tell: Callable[[str], None] = lambda line: None
     """Prints a line for people."""
 
     @property
@@ -87,16 +81,9 @@ class Work:
         InputError
             If the run was made with other code.
         """
-        return Running(
-            command,
-            request.seed,
-            request.level,
-            file_hashes(request.files()),
-            run=self.run,
-            invocation=self.invocation(command, request),
-            n_jobs=self.jobs,
-            progress=progress,
-        )
+        files, again = file_hashes(request.files()), self.invocation(command, request)
+        seed, level = request.seed, request.level
+        return Running(command, seed, level, files, self.run, again, self.jobs, progress)
 
     @property
     def made(self) -> str:

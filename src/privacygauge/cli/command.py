@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass
+from dataclasses import MISSING, Field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -25,29 +25,13 @@ RUN = "run"
 """Folder inside the report's that keeps what was trained."""
 
 
-@dataclass(frozen=True)
-class _Parameter:
-    """A parameter of a command: its name, its type for typer, and its default."""
-
-    name: str
-    annotation: Any
-    default: Any
-    info: Any
-
-    @property
-    def of_signature(self) -> inspect.Parameter:
-        """Return it as a parameter of a function that typer reads."""
-        from typing import Annotated
-
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=self.default,
-            annotation=Annotated[self.annotation, self.info],
-        )
+def _given(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
+    """Return a parameter of a function that typer reads: its type, default and option."""
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, by_name, default=default, annotation=Annotated[kind, info])
 
 
-_QUIET = _Parameter("quiet", bool, False, options.QUIET)
+_QUIET = _given("quiet", bool, False, options.QUIET)
 
 
 def add(app: typer.Typer, command: Command[Any]) -> None:
@@ -104,17 +88,16 @@ def add_other(
 def _typed(
     run: Callable[..., None],
     text: str,
-    parameters: list[_Parameter],
+    parameters: list[inspect.Parameter],
     *first: inspect.Parameter,
 ) -> Callable[..., None]:
     """Return a function with the signature that typer makes options of."""
-    found = inspect.Signature([*first, *(p.of_signature for p in parameters)])
-    run.__signature__ = found  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*first, *parameters])  # type: ignore[attr-defined]
     run.__doc__ = text
     return run
 
 
-def _parameters(request: type[Request]) -> list[_Parameter]:
+def _parameters(request: type[Request]) -> list[inspect.Parameter]:
     """Return the parameters that ask for the fields of a request."""
     hints = get_type_hints(request)
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
@@ -135,13 +118,6 @@ def asked_limits(
         return limits
     require_local(policy, "limits are read from a file")
     return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
-
-
-def _check_numbers(request: Request) -> None:
-    from privacygauge.core import checks, seeds
-
-    checks.level(request.level)
-    seeds.non_negative(request.seed)
 
 
 def _require_local(request: Request) -> None:
@@ -165,7 +141,10 @@ def _require_files(request: Request) -> None:
     for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
         if path.suffix and not path.exists():
             if (request.seed, request.level) != (Request.seed, Request.level):
-                _check_numbers(request)
+                from privacygauge.core import checks, seeds
+
+                checks.level(request.level)
+                seeds.non_negative(request.seed)
             raise InputError(f"{path} does not exist")
 
 
@@ -216,24 +195,19 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     for f, asked in request.asked():
         value = given[f.name]
         if _is_list(f):
-            texts = value or ()
-            parts = (part for text in texts for part in _parts(text, asked.split))
-            value = tuple(parts) or (() if f.default is MISSING else f.default)
+            parts = (text.split(",") if asked.split else [text] for text in value or ())
+            value = tuple(x for part in parts for x in part if x or not asked.split) or f.default
         elif isinstance(value, Path):
             value = shown(value)
         found[f.name] = value
     return found
 
 
-def _parts(text: str, split: bool) -> list[str]:
-    return [part for part in text.split(",") if part] if split else [text]
-
-
 def _is_list(f: Field[Any]) -> bool:
     return str(f.type).startswith("tuple")
 
 
-def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
+def _parameter(f: Field[Any], asked: Asked, hint: Any) -> inspect.Parameter:
     """Return the parameter that asks for a field."""
     required = f.default is MISSING
     default = inspect.Parameter.empty if required else f.default
@@ -253,24 +227,22 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
     if asked.offers:
         shared["autocompletion"] = completion.names(*asked.offers)
     info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
-    return _Parameter(f.name, annotation, default, info)
+    return _given(f.name, annotation, default, info)
 
 
-def _common(command: Command[Any]) -> list[_Parameter]:
+def _common(command: Command[Any]) -> list[inspect.Parameter]:
     """Return the parameters that no request holds: where results go, and by whom work is done."""
     limits = options.limits(command.limits, command.metrics)
     found = [
-        _Parameter("out", Path | None, None, options.out(command.folder)),
-        _Parameter("json", str | None, None, options.JSON),
+        _given("out", Path | None, None, options.out(command.folder)),
+        _given("json", str | None, None, options.JSON),
         _QUIET,
-        _Parameter("fail_above", list[str] | None, None, limits),
-        _Parameter("policy", Path | None, None, options.POLICY),
+        _given("fail_above", list[str] | None, None, limits),
+        _given("policy", Path | None, None, options.POLICY),
     ]
     if command.trains:
-        found += [
-            _Parameter("jobs", int, command.jobs, options.JOBS),
-            _Parameter("backend", str, "loky", options.BACKEND),
-        ]
+        found.append(_given("jobs", int, command.jobs, options.JOBS))
+        found.append(_given("backend", str, "loky", options.BACKEND))
     if command.keeps:
-        found.append(_Parameter("plan_only", bool, False, options.PLAN_ONLY))
+        found.append(_given("plan_only", bool, False, options.PLAN_ONLY))
     return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from privacygauge.cli.commands import COMMANDS, RESUMABLE
+from privacygauge.audits.asking import Command
 
 BACKENDS = ("loky", "threading", "dask", "ray")
 """Of ``--backend``."""
@@ -22,18 +23,9 @@ def names(*known: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def metrics_of_all() -> tuple[str, ...]:
-    """Return what any audit can be held to."""
-    return _once(*(command.metrics for command in COMMANDS))
-
-
-def metrics_of_runs() -> tuple[str, ...]:
-    """Return what audits can be held to whose commands keep a run."""
-    return _once(*(command.metrics for command in RESUMABLE.values()))
-
-
-def _once(*lists: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for names in lists for name in names))
+def metrics_of(commands: Iterable[Command[Any]]) -> tuple[str, ...]:
+    """Return what audits can be held to, each name once."""
+    return tuple(dict.fromkeys(name for command in commands for name in command.metrics))
 
 
 def reproductions(incomplete: str) -> list[str]:

@@ -42,15 +42,15 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option(
+    "--version", callback=_print_version, is_eager=True, help="Print the version."
+)
+
+
 @app.callback(invoke_without_command=True)
 def _privacygauge(
     context: typer.Context,
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
+    _version: Annotated[bool, _VERSION] = False,
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())

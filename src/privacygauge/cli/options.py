@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,48 +17,52 @@ WORKERS = "Workers"
 """The heading of options that say who does the work."""
 
 
+def text(
+    flag: str,
+    metavar: str,
+    told: str,
+    panel: str | None = None,
+    offers: Callable[[str], list[str]] | None = None,
+) -> Any:
+    """Return an option whose help says what its default is, and what a shell offers for it."""
+    shared: dict[str, Any] = {"metavar": metavar, "help": told, "autocompletion": offers}
+    return typer.Option(flag, show_default=False, rich_help_panel=panel, **shared)
+
+
+def argument(metavar: str, told: str, offers: Callable[[str], list[str]]) -> Any:
+    """Return an argument, and what a shell offers for it."""
+    return typer.Argument(metavar=metavar, help=told, show_default=False, autocompletion=offers)
+
+
+def switch(flag: str, told: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(flag, help=told)
+
+
 def out(folder: str | None, files: str = "report.html, report.json and tables") -> Any:
     """Return the option of ``--out``, whose default is `folder`."""
     usual = f"{folder}, or none with --json" if folder else "none"
-    return typer.Option(
-        "--out",
-        metavar="DIR",
-        help=f"Folder for {files}; what is there is replaced. Default: {usual}.",
-        show_default=False,
-        rich_help_panel=RESULTS,
-    )
+    told = f"Folder for {files}; what is there is replaced. Default: {usual}."
+    return text("--out", "DIR", told, RESULTS)
 
 
-def limits(text: str, metrics: tuple[str, ...]) -> Any:
+def limits(told: str, metrics: tuple[str, ...]) -> Any:
     """Return the option of ``--fail-above`` for these metrics."""
-    return typer.Option(
-        "--fail-above",
-        metavar="METRIC=VALUE",
-        help=f"{text} May be given several times.",
-        show_default=False,
-        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
-        rich_help_panel=RESULTS,
-    )
+    offers = completion.names(*(f"{metric}=" for metric in metrics))
+    many = f"{told} May be given several times."
+    return text("--fail-above", "METRIC=VALUE", many, RESULTS, offers)
 
 
-JSON = typer.Option(
-    "--json",
-    metavar="FILE|-",
-    help="Write the result as JSON to this file, or to the standard output.",
-    show_default=False,
-    rich_help_panel=RESULTS,
-)
+_JSON = "Write the result as JSON to this file, or to the standard output."
+JSON = text("--json", "FILE|-", _JSON, RESULTS)
 QUIET = typer.Option(
     "--quiet", "-q", help="Print neither table nor progress.", rich_help_panel=RESULTS
 )
-POLICY = typer.Option(
-    "--policy",
-    metavar="FILE",
-    help="Limits in a TOML file, as --fail-above: a table for each command, such as [classifier], "
-    'of lines such as accuracy = 0.6 or "tpr@0.01" = 0.02.',
-    show_default=False,
-    rich_help_panel=RESULTS,
+_POLICY = (
+    "Limits in a TOML file, as --fail-above: a table for each command, such as [classifier], of "
+    'lines such as accuracy = 0.6 or "tpr@0.01" = 0.02.'
 )
+POLICY = text("--policy", "FILE", _POLICY, RESULTS)
 PLAN_ONLY = typer.Option(
     "--plan-only",
     help="Plan the run and stop: privacygauge worker computes it, in several processes at once.",

@@ -118,16 +118,12 @@ def bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield _silent if quiet else _lines(title, console.print)
+        yield (lambda done, total: None) if quiet else _lines(title, console.print)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _silent(done: int, total: int) -> None:
-    return None
 
 
 def _lines(title: str, tell: Callable[[str], None]) -> Callable[[int, int], None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privacygauge.cli import completion, options
+from privacygauge.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
     from privacygauge.register.found import RiskRegister
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
-METRICS = (SEVERITY, *completion.metrics_of_all())
+METRICS = (SEVERITY, *completion.metrics_of(COMMANDS))
 """What a register may be held to, whatever its lines are."""
 
 CARD = "model-card.md"
 """What is written with --out."""
 _FOLDER = "privacygauge-register"
 _FILES = "register.html, register.json and register.csv"
+_REPORTS = (
+    "Folders of finished audits of any kind, or their report.json; NAME=FOLDER gives a line a name."
+)
 _LEVEL = "Level wanted for all lines together; it changes no interval."
 _LIMITS = (
     "Exit with code 3 if METRIC of any line is above VALUE: severity (0 nothing found, 1 small, "
@@ -34,16 +38,7 @@ _LIMITS = (
 
 
 def register(
-    reports: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="REPORT",
-            help="Folders of finished audits of any kind, or their report.json; NAME=FOLDER gives "
-            "a line a name.",
-            show_default=False,
-            autocompletion=completion.reports,
-        ),
-    ],
+    reports: Annotated[list[str], options.argument("REPORT", _REPORTS, completion.reports)],
     out: Annotated[Path | None, options.out(_FOLDER, _FILES)] = None,
     title: Annotated[
         str, typer.Option("--title", metavar="TEXT", help="Name of what is to be released.")
@@ -82,7 +77,11 @@ def named(texts: list[str]) -> dict[str, str | Path]:
 
     for text in texts:
         require_local(text.rpartition("=")[2], "reports are read from folders")
-    pairs = [(None, text) if Path(text).exists() else _pair(text) for text in texts]
+    pairs: list[tuple[str | None, str]] = []
+    for text in texts:
+        name, _, path = text.partition("=")
+        is_named = name and path and not Path(text).exists()
+        pairs.append((name, path) if is_named else (None, text))
     given = [name for name, _ in pairs if name is not None]
     for name in given:
         if given.count(name) > 1:
@@ -93,11 +92,6 @@ def named(texts: list[str]) -> dict[str, str | Path]:
 def exceeded(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that a line of the register exceeds, or that none can tell."""
     return [text for limit in limits for text in _exceeded(found, limit)]
-
-
-def _pair(text: str) -> tuple[str | None, str]:
-    name, equals, path = text.partition("=")
-    return (name, path) if equals and name and path else (None, text)
 
 
 def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:

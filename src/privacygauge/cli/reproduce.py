@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,56 +16,31 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """In place of a name: every reproduction, one after the other."""
+_NAME = "Which table or figure; all for one after the other."
+_LIST = "List every table and figure of the papers, and what it is."
+_QUICK = "A small form of it, with wide intervals."
+_SHARE = (
+    "The part of the full form's repetitions that are made, where the whole takes hours: "
+    "long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9 and meeus-*."
+)
+_OUT = (
+    "Folder for NAME.json, NAME.svg and for what was trained: after an interruption the same "
+    "command goes on there."
+)
+_PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing is made again."
 
 
 def reproduce(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME|all]",
-            autocompletion=completion.reproductions,
-            help="Which table or figure; all for one after the other.",
-            show_default=False,
-        ),
+        str | None, options.argument("[NAME|all]", _NAME, completion.reproductions)
     ] = None,
-    listed: Annotated[
-        bool,
-        typer.Option("--list", help="List every table and figure of the papers, and what it is."),
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small form of it, with wide intervals.")
-    ] = False,
-    share: Annotated[
-        float,
-        typer.Option(
-            "--share",
-            metavar="P",
-            help="The part of the full form's repetitions that are made, where the whole takes "
-            "hours: long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9 and meeus-*.",
-        ),
-    ] = 1.0,
+    listed: Annotated[bool, options.switch("--list", _LIST)] = False,
+    quick: Annotated[bool, options.switch("--quick", _QUICK)] = False,
+    share: Annotated[float, typer.Option("--share", metavar="P", help=_SHARE)] = 1.0,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for NAME.json, NAME.svg and for what was trained: after an interruption "
-            "the same command goes on there.",
-            show_default=False,
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            "--page",
-            metavar="FILE",
-            help="Write the tables of the results in DIR as a page of Markdown; nothing is made "
-            "again.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Annotated[Path | None, options.text("--out", "DIR", _OUT)] = None,
+    page: Annotated[Path | None, options.text("--page", "FILE", _PAGE)] = None,
     seed: options.Seed = 0,
     json: options.Json = None,
     quiet: options.Quiet = False,
@@ -76,18 +50,24 @@ def reproduce(
     Example: privacygauge reproduce long-table2 --quick
     """
     from privacygauge.cli import backends
-    from privacygauge.cli.output import check_json, emit_rows
-    from privacygauge.reproduce import Effort, reproduction
+    from privacygauge.cli.output import check_json, emit_rows, emit_text
+    from privacygauge.errors import InputError
+    from privacygauge.reproduce import ITEMS, Effort, reproduction
+    from privacygauge.reproduce.page import page as written
     from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.folder import require_local
 
     for place in (out, page):
         require_local(place or "", "reproductions are kept in folders")
     if page is not None:
-        _write_page(page, out)
+        if out is None:
+            raise InputError("--page needs --out DIR, the folder of the results that it shows")
+        emit_text(written(out), page)
         return
     if listed or name is None:
-        emit_rows(_items(), json)
+        items = ((x.name, x.status.value, x.title, x.told) for x in ITEMS)
+        heads = ("name", "status", "what", "why")
+        emit_rows([dict(zip(heads, item, strict=True)) for item in items], json)
         return
     effort = Effort(quick, seed, None, jobs, share=share)
     chosen = None if name == ALL else reproduction(name)
@@ -125,9 +105,12 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce import REPRODUCTIONS
     from privacygauge.reproduce.make import make_all
+    from privacygauge.runs.folder import kept_or_scratch
 
     outcomes = []
-    with _kept_or_scratch(out) as folder:
+    with kept_or_scratch(out) as kept:
+        folder = Path(kept)
+        folder.mkdir(parents=True, exist_ok=True)
         for outcome in make_all(REPRODUCTIONS, effort, folder):
             outcomes.append(outcome)
             if not quiet and json != "-":
@@ -138,34 +121,6 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
         done = [outcome for outcome in outcomes if outcome.result is not None]
         seconds = sum(outcome.seconds for outcome in outcomes)
         print(f"{len(done)} of {len(outcomes)} made, {seconds:.0f} s")
-
-
-@contextmanager
-def _kept_or_scratch(out: Path | None) -> Iterator[Path]:
-    from privacygauge.runs.folder import kept_or_scratch
-
-    with kept_or_scratch(out) as folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        yield Path(folder)
-
-
-def _write_page(page: Path, out: Path | None) -> None:
-    from privacygauge.cli.output import emit_text
-    from privacygauge.errors import InputError
-    from privacygauge.reproduce.page import page as written
-
-    if out is None:
-        raise InputError("--page needs --out DIR, the folder of the results that it shows")
-    emit_text(written(out), page)
-
-
-def _items() -> list[dict[str, object]]:
-    from privacygauge.reproduce import ITEMS
-
-    return [
-        {"name": item.name, "status": item.status.value, "what": item.title, "why": item.told}
-        for item in ITEMS
-    ]
 
 
 def _print(result: Result) -> None:

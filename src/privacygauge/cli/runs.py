@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from privacygauge.cli import completion, options
 from privacygauge.cli.command import asked_limits
+from privacygauge.cli.commands import RESUMABLE
 
 if TYPE_CHECKING:
     from privacygauge.audits.asking import Command, Request
@@ -26,35 +28,28 @@ SCORES = "scores"
 """Folder inside of a run of synthetic tables that keeps what attacks said of them."""
 
 
+_CARD = (
+    "Print a snippet for a model card instead, with the metadata that model hubs read; with --out "
+    "it is written to model-card.md there. A report without a run will do."
+)
+_MODEL = "What the model card calls the model. Default: the folder's name."
+_DATA = "What the model card calls the data. Default: the names of the audited files."
+
+
 def _again(option: str, metavar: str, what: str) -> Any:
-    return typer.Option(
-        option,
-        metavar=metavar,
-        help=f"{what}, if it is code of yours: no code is run because a run folder names it. Code "
-        "that has changed since is refused.",
-        show_default=False,
-        rich_help_panel=CODE,
-    )
+    told = "no code is run because a run folder names it. Code that has changed since is refused."
+    return options.text(option, metavar, f"{what}, if it is code of yours: {told}", CODE)
 
 
-LimitsOption = Annotated[
-    list[str] | None,
-    options.limits(
-        "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started "
-        "the run.",
-        completion.metrics_of_runs(),
-    ),
-]
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started the "
+    "run."
+)
+_LIMITED = options.limits(_LIMITS, completion.metrics_of(RESUMABLE.values()))
+LimitsOption = Annotated[list[str] | None, _LIMITED]
 OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
-RunArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN",
-        help="Folder of the run, or of the report that it belongs to.",
-        show_default=False,
-        autocompletion=completion.runs,
-    ),
-]
+_RUN = "Folder of the run, or of the report that it belongs to."
+RunArgument = Annotated[Path, options.argument("RUN", _RUN, completion.runs)]
 
 
 ModelOption = Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")]
@@ -83,19 +78,9 @@ def resume(
 
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    command, request, work = _named_again(run, model, fitted, generator, jobs, quiet)
-    raise typer.Exit(
-        _written(
-            command,
-            request,
-            work=work,
-            backend=backend,
-            out=out,
-            json=json,
-            fail_above=fail_above,
-            policy=policy,
-        )
-    )
+    code = {"model": model, "fitted": fitted, "generator": generator}
+    found = _named_again(run, code, jobs, quiet)
+    raise typer.Exit(_written(*found, backend, out, json, fail_above, policy))
 
 
 def worker(
@@ -117,7 +102,8 @@ def worker(
     from privacygauge.runs.folder import shown
     from privacygauge.runs.sharing import sharing
 
-    command, request, work = _named_again(run, model, fitted, generator, jobs, quiet)
+    code = {"model": model, "fitted": fitted, "generator": generator}
+    command, request, work = _named_again(run, code, jobs, quiet)
     request.check(jobs)
     with sharing(), with_copies(request) as here:
         command.play(here, work)
@@ -125,64 +111,25 @@ def worker(
 
 
 def _named_again(
-    run: Path,
-    model: str | None,
-    fitted: str | None,
-    generator: str | None,
-    jobs: int,
-    quiet: bool,
+    run: Path, code: Mapping[str, str | None], jobs: int, quiet: bool
 ) -> tuple[Command[Any], Request, Work]:
     """Return the command of a run, what was asked with its code named again, and work on it."""
     from privacygauge.audits.user_code import named_again
 
     place, command, asked = _started(run)
-    given = {"model": model, "fitted": fitted, "generator": generator}
-    request = command.request.kept(named_again(asked, given, place))
-    return command, request, _work(place, jobs, quiet)
+    return command, command.request.kept(named_again(asked, code, place)), _work(place, jobs, quiet)
 
 
 def report(
-    run: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN",
-            help="Folder of the run, or of the report that it belongs to.",
-            show_default=False,
-            autocompletion=completion.reports_and_runs,
-        ),
-    ],
+    run: Annotated[Path, options.argument("RUN", _RUN, completion.reports_and_runs)],
     out: OutOption = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
     fail_above: LimitsOption = None,
     policy: options.Policy = None,
-    card: Annotated[
-        bool,
-        typer.Option(
-            "--model-card",
-            help="Print a snippet for a model card instead, with the metadata that model hubs "
-            "read; with --out it is written to model-card.md there. A report without a run will "
-            "do.",
-        ),
-    ] = False,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            metavar="TEXT",
-            help="What the model card calls the model. Default: the folder's name.",
-            show_default=False,
-        ),
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            "--dataset",
-            metavar="TEXT",
-            help="What the model card calls the data. Default: the names of the audited files.",
-            show_default=False,
-        ),
-    ] = None,
+    card: Annotated[bool, options.switch("--model-card", _CARD)] = False,
+    name: Annotated[str | None, options.text("--name", "TEXT", _MODEL)] = None,
+    dataset: Annotated[str | None, options.text("--dataset", "TEXT", _DATA)] = None,
 ) -> None:
     """Write the report of a finished run again; nothing is trained.
 
@@ -203,19 +150,8 @@ def report(
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    command, request, work = _finished(run, quiet)
-    raise typer.Exit(
-        _written(
-            command,
-            request,
-            work=work,
-            backend="loky",
-            out=out,
-            json=json,
-            fail_above=fail_above,
-            policy=policy,
-        )
-    )
+    found = _finished(run, quiet)
+    raise typer.Exit(_written(*found, "loky", out, json, fail_above, policy))
 
 
 def _finished_json(run: Path) -> str:
@@ -280,20 +216,18 @@ def runs(
     from privacygauge.cli.output import emit_rows
     from privacygauge.runs.store import runs_in
 
-    emit_rows(
-        [
-            {
-                "run": found.path,
-                "kind": found.name,
-                "done": found.n_done,
-                "of": found.n_units,
-                "unit": found.unit,
-                "seed": found.seed,
-            }
-            for found in runs_in(folder)
-        ],
-        json,
-    )
+    rows = [
+        {
+            "run": found.path,
+            "kind": found.name,
+            "done": found.n_done,
+            "of": found.n_units,
+            "unit": found.unit,
+            "seed": found.seed,
+        }
+        for found in runs_in(folder)
+    ]
+    emit_rows(rows, json)
 
 
 def _written(
@@ -320,7 +254,6 @@ def _written(
 
 def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it."""
-    from privacygauge.cli.commands import RESUMABLE
     from privacygauge.errors import InputError
     from privacygauge.runs.folder import shown
     from privacygauge.runs.store import read_run

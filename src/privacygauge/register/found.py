@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privacygauge.register.line import SEVERITIES, RegisterLine
+from privacygauge.report import render
+from privacygauge.report.document import DataFrame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report, Severity
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STEM = "register"
 """What its files are called."""
@@ -62,7 +60,7 @@ class RiskRegister(Reported):
 
         return report(self)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one row for every audit, by falling severity."""
         from privacygauge.register.says import lines_frame
 
@@ -70,6 +68,4 @@ class RiskRegister(Reported):
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write register.html, register.json and register.csv; return the files' paths."""
-        from privacygauge.report import render
-
         return render.write(self.report(), directory, STEM)

@@ -119,6 +119,12 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
     gated = [number for number in report.parts("numbers") if number.flag("gate")]
     if not gated:
         raise InputError(f"{where}: no number to hold a release to: write that report again")
+    severity, exposed = verdict.text("severity"), report.part("worst")
+    if severity not in set(Severity):
+        known = ", ".join(Severity)
+        raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")
+    ids = tuple(map(plain, exposed.texts("ids")[:WORST]))
+    made_of = [x for x in report.part("provenance").value.values() if isinstance(x, str)]
     return RegisterLine(
         plain(name),
         report.text("kind").replace("-", " "),
@@ -129,13 +135,13 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         number=_number(gated[0]),
         further=tuple(_number(number) for number in gated[1:] if _computed(number)),
         measures=_measures(report, gated),
-        severity=_severity(verdict),
+        severity=Severity(severity),
         grade=verdict.text("grade"),
         headline=verdict.text("headline"),
         unsaid=verdict.text("unsaid"),
         advice=verdict.texts("advice"),
-        worst=_worst(report.part("worst")),
-        files=_files(report),
+        worst=Worst(exposed.text("what"), ids, "" if ids else exposed.text("reason")),
+        files=tuple(plain(x.rpartition(" sha256:")[0]) for x in made_of if " sha256:" in x),
         made=report.text("made"),
         version=report.text("version"),
         seed=report.whole("seed"),
@@ -176,29 +182,12 @@ def _measures(report: Part, gated: list[Part]) -> dict[str, float]:
     return found
 
 
-def _severity(verdict: Part) -> Severity:
-    severity = verdict.text("severity")
-    if severity not in set(Severity):
-        known = ", ".join(Severity)
-        raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")
-    return Severity(severity)
-
-
-def _worst(worst: Part) -> Worst:
-    ids = tuple(map(plain, worst.texts("ids")[:WORST]))
-    return Worst(worst.text("what"), ids, "" if ids else worst.text("reason"))
-
-
-def _files(report: Part) -> tuple[str, ...]:
-    """Return the names of the files that were audited, as its provenance has them."""
-    values = report.part("provenance").value.values()
-    texts = [value for value in values if isinstance(value, str)]
-    return tuple(plain(x.rpartition(" sha256:")[0]) for x in texts if " sha256:" in x)
-
-
 def _document(text: str, where: str) -> Mapping[str, Any]:
+    def no_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
     try:
-        found = json.loads(text, parse_constant=_no_constant)
+        found = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{where} is damaged or not JSON ({error}): give a folder that an audit wrote with "
@@ -220,7 +209,3 @@ def _document(text: str, where: str) -> Mapping[str, Any]:
         f"{where} is not a report of PrivacyGauge (its schema must be {SCHEMA}, got "
         f"{plain(schema)}): give a folder that an audit wrote with --out"
     )
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

@@ -44,25 +44,12 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     -----
     Keys as the Hugging Face Hub documents them for model cards.
     """
-    task = {"type": line.task, "name": f"Privacy audit: {line.kind}"}
-    return {
-        "model-index": [
-            {
-                "name": line.name,
-                "results": [
-                    {
-                        "task": task,
-                        "dataset": {"type": "private", "name": dataset},
-                        "metrics": [
-                            metric
-                            for number in (line.number, *line.further)
-                            for metric in _metrics(line, number)
-                        ],
-                    }
-                ],
-            }
-        ]
+    result: dict[str, Plain] = {
+        "task": {"type": line.task, "name": f"Privacy audit: {line.kind}"},
+        "dataset": {"type": "private", "name": dataset},
+        "metrics": [x for number in (line.number, *line.further) for x in _metrics(line, number)],
     }
+    return {"model-index": [{"name": line.name, "results": [result]}]}
 
 
 def _metrics(line: RegisterLine, number: Number) -> list[Plain]:
@@ -86,12 +73,13 @@ def _metric(kind: str, name: str, value: float, args: dict[str, Plain]) -> dict[
 
 def section(line: RegisterLine) -> str:
     """Return the section "Privacy audit" of a model card, in Markdown."""
-    number = line.number
+    number, interval = line.number, line.number.shown.interval
+    shown = f"{number.shown.value}, {interval}" if interval else number.shown.value
     rows = (
         ("Audited", line.audited),
         ("Game", line.game),
         ("Attacker's knowledge", line.knowledge),
-        (number.label, f"{_shown(number)} ({sure(number)})"),
+        (number.label, f"{shown} ({sure(number)})"),
         ("Guessing gives", number.guessing),
         ("Grade", line.grade),
         ("It cannot say", line.unsaid),
@@ -122,11 +110,6 @@ def _cells(number: Number) -> tuple[str, ...]:
         count(found.n),
     )  # fmt: skip
     return number.label, f"{shown.value}{doubt}", *sure, number.guessing
-
-
-def _shown(number: Number) -> str:
-    shown = number.shown
-    return f"{shown.value}, {shown.interval}" if shown.interval else shown.value
 
 
 def escaped(text: str) -> str:
@@ -161,38 +144,31 @@ def block(value: Mapping[str, Plain]) -> str:
 
 
 def _lines(value: Plain) -> list[str]:
-    if isinstance(value, Mapping):
-        return [line for key, x in value.items() for line in _entry(f"{key}:", x)]
-    assert isinstance(value, Sequence)
-    return [line for x in value for line in _item(x)]
-
-
-def _entry(key: str, value: Plain) -> list[str]:
     if isinstance(value, str | bool | int | float):
-        return [f"{key} {_scalar(value)}"]
+        return [_scalar(value)]
     if not value:
-        return [f"{key} {'{}' if isinstance(value, Mapping) else '[]'}"]
-    indent = "  " if isinstance(value, Mapping) else ""
-    return [key, *(indent + line for line in _lines(value))]
-
-
-def _item(value: Plain) -> list[str]:
-    if isinstance(value, str | bool | int | float):
-        return [f"- {_scalar(value)}"]
-    first, *others = _lines(value) or ["{}" if isinstance(value, Mapping) else "[]"]
-    return [f"- {first}", *(f"  {line}" for line in others)]
+        return ["{}" if isinstance(value, Mapping) else "[]"]
+    found: list[str] = []
+    for key, x in value.items() if isinstance(value, Mapping) else (("", x) for x in value):
+        first, *others = _lines(x)
+        if not key:
+            found += [f"- {first}", *(f"  {line}" for line in others)]
+        elif isinstance(x, str | bool | int | float) or not x:
+            found.append(f"{key}: {first}")
+        else:
+            indent = "  " if isinstance(x, Mapping) else ""
+            found += [f"{key}:", *(indent + line for line in (first, *others))]
+    return found
 
 
 def _scalar(value: str | bool | int | float) -> str:
     if isinstance(value, float):
+        if not math.isfinite(value):
+            return '"infinite"'
         # YAML 1.1 takes 1e-05 for a text: it wants a point.
-        return _decimal(value) if math.isfinite(value) else '"infinite"'
+        text = f"{Decimal(repr(value)):f}"
+        return text if "." in text else f"{text}.0"
     if isinstance(value, str):
         # What YAML may not hold even escaped is not printable, and was replaced.
         return json.dumps(plain(value), ensure_ascii=False)
     return json.dumps(value)
-
-
-def _decimal(value: float) -> str:
-    text = f"{Decimal(repr(value)):f}"
-    return text if "." in text else f"{text}.0"

@@ -55,7 +55,12 @@ def risk_register(
     Files are read as JSON; nothing is unpickled.
     """
     checks.level(level)
-    lines = [read_line(path, name) for name, path in _named(reports).items()]
+    if isinstance(reports, str | Path):
+        raise InputError(f"reports must be a list of folders, got the single path {reports}")
+    if not reports:
+        raise InputError("reports must name at least one finished audit, got none")
+    named = reports if isinstance(reports, Mapping) else names_of((None, x) for x in reports)
+    lines = [read_line(path, name) for name, path in named.items()]
     seen: dict[str, str] = {}
     for line in lines:
         if line.sha256 in seen:
@@ -68,20 +73,14 @@ def risk_register(
 
 
 def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
-    nobody = [line for line in lines if line.worst.reason]
-    return Origin(
-        "register",
-        own_version(),
-        seed=0,
-        level=level,
-        made=today(),
-        skipped=tuple(
-            Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
-            for line in nobody
-        ),
-        warnings=tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings),
-        provenance={line.name: f"report.json sha256:{line.sha256}" for line in lines},
+    nobody = tuple(
+        Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
+        for line in lines
+        if line.worst.reason
     )
+    warnings = tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings)
+    files = {line.name: f"report.json sha256:{line.sha256}" for line in lines}
+    return Origin("register", own_version(), 0, level, today(), nobody, warnings, files)
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
@@ -138,14 +137,6 @@ def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str 
             name = f"{base} ({number})"
         found[name] = path
     return found
-
-
-def _named(reports: Sequence[str | Path] | Mapping[str, str | Path]) -> Mapping[str, str | Path]:
-    if isinstance(reports, str | Path):
-        raise InputError(f"reports must be a list of folders, got the single path {reports}")
-    if not reports:
-        raise InputError("reports must name at least one finished audit, got none")
-    return reports if isinstance(reports, Mapping) else names_of((None, x) for x in reports)
 
 
 def _folder_name(file: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
@@ -15,7 +16,7 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Part:
-    """An object of a JSON document."""
+    """An object of a JSON document; what it holds is had by its key."""
 
     where: str
     """What messages call it: the file, and the keys on the way."""
@@ -25,89 +26,71 @@ class Part:
     def __contains__(self, key: str) -> bool:
         return self.value.get(key) is not None
 
-    def text(self, *path: str) -> str:
-        """Return the text at a path of keys."""
-        found = self._at(path)
-        return found if isinstance(found, str) else self._refuse(path, "a text", found)
+    def text(self, key: str) -> str:
+        """Return a text."""
+        return str(self._found(key, str, "a text"))
 
-    def texts(self, *path: str) -> tuple[str, ...]:
-        """Return the texts in the list at a path of keys."""
-        found = self._at(path)
-        if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
-            self._refuse(path, "a list of texts", found)
-        return tuple(found)
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return the texts in a list."""
+        return tuple(self._all(key, str, "a list of texts"))
 
-    def number(self, *path: str) -> float:
-        """Return the number at a path of keys."""
-        found = self._at(path)
-        if isinstance(found, bool) or not isinstance(found, int | float):
-            self._refuse(path, "a number", found)
+    def number(self, key: str) -> float:
+        """Return a number."""
+        found = float(self._found(key, int | float, "a number"))
         # So large a number is in no report, and cannot be rounded for people.
-        return float(found) if abs(found) < _LARGEST else self._refuse(path, "a number", found)
+        return found if abs(found) < _LARGEST else self._refuse(key, "a number")
 
-    def whole(self, *path: str) -> int:
-        """Return the whole number at a path of keys."""
-        found = self._at(path)
-        if isinstance(found, bool) or not isinstance(found, int):
-            self._refuse(path, "a whole number", found)
-        return int(found)
+    def whole(self, key: str) -> int:
+        """Return a whole number."""
+        return int(self._found(key, int, "a whole number"))
 
-    def or_infinite(self, *path: str) -> float:
-        """Return the number at a path of keys; reports write infinity as null."""
-        return math.inf if self._at(path) is None else self.number(*path)
+    def or_infinite(self, key: str) -> float:
+        """Return a number; reports write infinity as null."""
+        return math.inf if self._at(key) is None else self.number(key)
 
-    def flag(self, *path: str) -> bool:
-        """Return whether the value at a path of keys is true."""
-        found = self._at(path)
-        return found if isinstance(found, bool) else self._refuse(path, "true or false", found)
+    def flag(self, key: str) -> bool:
+        """Return whether something is true."""
+        return bool(self._found(key, bool, "true or false"))
 
-    def part(self, *path: str) -> Part:
-        """Return the object at a path of keys."""
-        found = self._at(path)
-        if not isinstance(found, dict):
-            self._refuse(path, "an object", found)
-        return Part(self._named(path), found)
+    def part(self, key: str) -> Part:
+        """Return an object."""
+        return Part(self._named(key), self._found(key, dict, "an object"))
 
-    def parts(self, *path: str) -> tuple[Part, ...]:
-        """Return the objects in the list at a path of keys."""
-        found = self._at(path)
-        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
-            self._refuse(path, "a list of objects", found)
-        return tuple(Part(self._named(path), x) for x in found)
+    def parts(self, key: str) -> tuple[Part, ...]:
+        """Return the objects in a list."""
+        return tuple(Part(self._named(key), x) for x in self._all(key, dict, "a list of objects"))
 
-    def estimate(self, *path: str) -> Estimate:
-        """Return the estimate at a path of keys; null ends of it are infinite."""
-        part = self.part(*path)
-        low = part.value.get("low")
+    def estimate(self, key: str) -> Estimate:
+        """Return an estimate; null ends of it are infinite."""
+        part = self.part(key)
+        low = -math.inf if part.value.get("low") is None else part.number("low")
         try:
-            return Estimate(
-                part.or_infinite("value"),
-                -math.inf if low is None else part.number("low"),
-                part.or_infinite("high"),
-                part.number("level"),
-                part.whole("n"),
-                part.text("method"),
-            )
+            value, high = part.or_infinite("value"), part.or_infinite("high")
+            level, n, method = part.number("level"), part.whole("n"), part.text("method")
+            return Estimate(value, low, high, level, n, method)
         except InputError as error:
             raise InputError(f"{part.where} is not an estimate: {error}") from error
 
-    def _at(self, path: tuple[str, ...]) -> Any:
-        found: Any = self.value
-        for key in path:
-            if not isinstance(found, dict) or key not in found:
-                raise InputError(f"{self._named(path)} is missing: write that report again")
-            found = found[key]
-        return found
+    def _at(self, key: str) -> Any:
+        if key not in self.value:
+            raise InputError(f"{self._named(key)} is missing: write that report again")
+        return self.value[key]
 
-    def _named(self, path: tuple[str, ...]) -> str:
-        return f"{self.where}: {'.'.join(path)}"
+    def _found(self, key: str, kind: type | UnionType, what: str) -> Any:
+        found = self._at(key)
+        # To Python, true and false are numbers.
+        if isinstance(found, kind) and (kind is bool or not isinstance(found, bool)):
+            return found
+        return self._refuse(key, what)
 
-    def _refuse(self, path: tuple[str, ...], what: str, found: Any) -> NoReturn:
-        raise InputError(
-            f"{self._named(path)} must be {what}, got {_shown(found)}: write that report again"
-        )
+    def _all(self, key: str, kind: type, what: str) -> list[Any]:
+        found: list[Any] = self._found(key, list, what)
+        return found if all(isinstance(x, kind) for x in found) else self._refuse(key, what)
 
+    def _named(self, key: str) -> str:
+        return f"{self.where}: {key}"
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    def _refuse(self, key: str, what: str) -> NoReturn:
+        text = repr(self.value[key])
+        shown = text if len(text) <= 40 else f"{text[:37]}..."
+        raise InputError(f"{self._named(key)} must be {what}, got {shown}: write that report again")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
-from privacygauge.report.blocks import pairs, table, text
-from privacygauge.report.document import picked
+from privacygauge.report.blocks import Rows, pairs, table, text
+from privacygauge.report.document import DataFrame, frame, picked
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Content,
     Grade,
     Heading,
     Items,
@@ -24,13 +22,9 @@ from privacygauge.report.values import (
     Section,
     Severity,
     Table,
-    Text,
     Verdict,
     Worst,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RULE = (
     "Lines are sorted by severity: grave, cannot be told, moderate, small, nothing found, not "
@@ -55,6 +49,19 @@ _NAMED = 3
 
 def report(r: RiskRegister) -> Report:
     """Return everything that the register says, as plain values."""
+    at_once = text(
+        together(r),
+        "An interval of one line says how sure that line is. The more lines there are, the "
+        "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
+        "most, whatever the audits have in common.",
+    )
+    told = f"Of {count(len(r.lines))} audits."
+    measures = (
+        Measure(
+            x.replace(" ", "-"), x.capitalize(), float(n), Shown(count(n)), "", told, gate=False
+        )
+        for x, n in r.counts.items()
+    )
     return Report(
         "register",
         "Risk register",
@@ -64,11 +71,11 @@ def report(r: RiskRegister) -> Report:
         intro=f"How many audits came out how. {RULE}",
         origin=r.origin,
         verdict=verdict(r),
-        measures=tuple(_counted(r, severity, n) for severity, n in r.counts.items()),
+        measures=tuple(measures),
         sections=(
             Section("register", "Register", (_table(r),)),
             Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
-            Section("together", "All lines at once", (_together(r),), "All at once"),
+            Section("together", "All lines at once", (at_once,), "All at once"),
         ),
         terms=_TERMS,
         worst=Worst(),
@@ -87,7 +94,13 @@ def verdict(r: RiskRegister) -> Verdict:
     """
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
-    sentences = (_how_many(r), *_gravest(r), together(r))
+    parts = ", ".join(f"{count(n)} {severity}" for severity, n in r.counts.items())
+    audits = "One audit" if len(r.lines) == 1 else f"{count(len(r.lines))} audits"
+    gravest = (f"{plain(line.name)}: {line.headline}." for line in _open(r)[:_NAMED])
+    sentences = (
+        f"{audits} of what is to be released: {parts}.",
+        *(*gravest, *_further(r, "needs a decision too"), together(r)),
+    )
     held = scale if grade in scale else (grade,)
     return Verdict(grade, held, _headline(r), sentences, UNSAID, tuple(_advice(r)))
 
@@ -123,7 +136,7 @@ def sure(number: Number) -> str:
     return f"{rate(number.estimate.level)} interval, {n}, {plain(number.method)}"
 
 
-def lines_frame(r: RiskRegister) -> pd.DataFrame:
+def lines_frame(r: RiskRegister) -> DataFrame:
     """Return one row for every audit, by falling severity.
 
     Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
@@ -131,20 +144,7 @@ def lines_frame(r: RiskRegister) -> pd.DataFrame:
     ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
     ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
     """
-    import pandas as pd
-
-    return pd.DataFrame([_row(line) for line in r.lines])
-
-
-def _counted(r: RiskRegister, severity: Severity, n: int) -> Measure:
-    return Measure(
-        severity.value.replace(" ", "-"),
-        severity.value.capitalize(),
-        float(n),
-        Shown(count(n)),
-        text=f"Of {count(len(r.lines))} audits.",
-        gate=False,
-    )
+    return frame([_row(line) for line in r.lines])
 
 
 def _headline(r: RiskRegister) -> str:
@@ -159,18 +159,6 @@ def _headline(r: RiskRegister) -> str:
     if worst is Severity.UNTOLD:
         return f"Not settled: it cannot be told in {of}{name}"
     return f"{worst.capitalize()} findings in {of}{name}"
-
-
-def _how_many(r: RiskRegister) -> str:
-    parts = ", ".join(f"{count(n)} {severity}" for severity, n in r.counts.items())
-    audits = "One audit" if len(r.lines) == 1 else f"{count(len(r.lines))} audits"
-    return f"{audits} of what is to be released: {parts}."
-
-
-def _gravest(r: RiskRegister) -> Iterator[str]:
-    for line in _open(r)[:_NAMED]:
-        yield f"{plain(line.name)}: {line.headline}."
-    yield from _further(r, "needs a decision too")
 
 
 def _open(r: RiskRegister) -> list[RegisterLine]:
@@ -193,31 +181,26 @@ def _advice(r: RiskRegister) -> Iterator[str]:
 
 
 def _table(r: RiskRegister) -> Table:
-    return table(
-        "register",
-        "Audit by audit",
-        [
+    rows: Rows = []
+    for line in r.lines:
+        number, found = line.number, line.number.estimate
+        level = () if found is None else (f"{rate(found.level)} interval",)
+        rows.append(
             {
                 "Audit": Cell(line.name, (line.kind,)),
                 "Severity": line.severity.value,
                 "Verdict": line.headline,
-                "Number": Cell(line.number.shown, (*_level(line.number), line.number.label)),
-                "Guessing gives": line.number.guessing,
+                "Number": Cell(number.shown, (*level, number.label)),
+                "Guessing gives": number.guessing,
             }
-            for line in r.lines
-        ],
-        "Each number is that of its own game: compare it with what guessing gives, not with other "
-        "lines.",
-        prose=("Severity", "Verdict", "Number", "Guessing gives"),
-    )
-
-
-def _level(number: Number) -> tuple[str, ...]:
-    return () if number.estimate is None else (f"{rate(number.estimate.level)} interval",)
+        )
+    note = "Each number is that of its own game: compare it with what guessing gives, not with "
+    prose = ("Severity", "Verdict", "Number", "Guessing gives")
+    return table("register", "Audit by audit", rows, f"{note}other lines.", prose=prose)
 
 
 def _overview(r: RiskRegister) -> Table:
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Audit": x.name,
             "Severity": x.severity.value,
@@ -254,15 +237,6 @@ def _line(line: RegisterLine) -> Iterator[Block]:
     if line.warnings:
         yield text("Warnings:")
         yield Items(line.warnings)
-
-
-def _together(r: RiskRegister) -> Text:
-    return text(
-        together(r),
-        "An interval of one line says how sure that line is. The more lines there are, the "
-        "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
-        "most, whatever the audits have in common.",
-    )
 
 
 _TERMS = {

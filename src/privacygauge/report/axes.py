@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from privacygauge.report.numbers import plain
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import matplotlib.axes
+
+Axes: TypeAlias = "matplotlib.axes.Axes"
+"""Named here, so that nothing imports matplotlib before something is drawn."""
 
 SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
 """Colours of curves, apart for colour-blind readers and at least 4.5 : 1 against white."""

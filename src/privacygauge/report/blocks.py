@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 from privacygauge.report.numbers import Shown
 from privacygauge.report.values import Cell, Column, Content, Pairs, Row, Table, Text, Tone
+
+Rows: TypeAlias = list[dict[str, Content]]
+"""Rows that say the heads of their columns."""
 
 
 def text(*paragraphs: str) -> Text:

@@ -63,7 +63,12 @@ def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
     Each has at most `POINTS` points, all of them points of the full curve, and gives the same
     TPR at every reported FPR.
     """
-    return tuple(_curve(attack) for attack in evaluations)
+    found = []
+    for attack in evaluations:
+        curve, kept = attack.roc, kept_points(attack.roc)
+        counts = curve.true_positives[kept], curve.false_positives[kept]
+        found.append(Curve(attack, curve.thresholds[kept], *counts))
+    return tuple(found)
 
 
 def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
@@ -101,14 +106,6 @@ def score_shares(attack: Evaluation) -> ScoreShares:
     edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
     shares = (_shares(x, edges) for x in (inside, outside))
     return ScoreShares(attack, edges, *shares)
-
-
-def _curve(attack: Evaluation) -> Curve:
-    curve = attack.roc
-    kept = kept_points(curve)
-    return Curve(
-        attack, curve.thresholds[kept], curve.true_positives[kept], curve.false_positives[kept]
-    )
 
 
 def _shares(ascending: Floats, edges: Floats) -> Floats:

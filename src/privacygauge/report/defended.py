@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.attacks.measures import highest_of
+from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.blocks import text
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
 from privacygauge.report.values import Json, Measure, Text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MEMBER = (
     "A record that the model was trained on. A non-member is a record of the same kind that it was "
@@ -50,21 +47,11 @@ def limited(
     There is one for each defence, none where it was not computed. No limit can be checked where
     the attacks on some defences, `reversed_by`, take members for non-members.
     """
-    highest = _highest(name, found, reversed_by)
-    shown = Shown(DASH) if isinstance(highest, Skipped) else show(highest)
-    return Measure(name, label, highest, shown, guessing=guessing, card=False)
-
-
-def _highest(
-    name: str, found: Sequence[Estimate], reversed_by: Sequence[str]
-) -> Estimate | Skipped:
     if reversed_by:
         titles = ", ".join(map(plain, reversed_by))
-        return Skipped(name, f"attacks take members for non-members with {titles}")
-    if not found:
-        return Skipped(name, "it was not asked for")
-    first = max(found, key=lambda estimate: estimate.value)
-    return replace(first, low=max(x.low for x in found), high=max(x.high for x in found))
+        left_out = Skipped(name, f"attacks take members for non-members with {titles}")
+        return Measure(name, label, left_out, Shown(DASH), guessing=guessing, card=False)
+    return highest_of(name, label, found, show, guessing, "it was not asked for")
 
 
 def claim_shown(claim: PrivacyClaim) -> str:

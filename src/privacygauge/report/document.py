@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.values import Json
+
+if TYPE_CHECKING:
+    import pandas
+
+DataFrame: TypeAlias = "pandas.DataFrame"
+"""Named here, so that nothing imports pandas before a table is made."""
 
 
 def as_text(document: Mapping[str, Json]) -> str:
@@ -72,10 +78,18 @@ def picked(found: object, *names: str, **called: str) -> dict[str, Json]:
     return {key: values_of(getattr(found, name)) for key, name in named.items()}
 
 
-def ends(name: str, found: Estimate | None) -> dict[str, object]:
+def frame(found: Mapping[str, object] | Sequence[Mapping[str, object]]) -> DataFrame:
+    """Return columns by their names, or rows by the names of columns, as a table for files."""
+    import pandas as pd
+
+    return pd.DataFrame(found)
+
+
+def ends(name: str, found: Estimate | None, between: str = "_") -> dict[str, object]:
     """Return a number and the ends of its interval as columns; missing where there is none."""
     three = (None,) * 3 if found is None else (found.value, found.low, found.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+    heads = (name, f"{name}{between}low", f"{name}{between}high")
+    return dict(zip(heads, three, strict=True))
 
 
 def finite(value: float | None) -> float | None:

@@ -70,17 +70,8 @@ def gauge(
     rule: str = RULE,
 ) -> Gauge:
     """Return an estimate on the scale of grades; see `Gauge`."""
-    shown = percent_estimate(found) if shown is None else shown
-    return Gauge(
-        label,
-        shown,
-        low=found.low,
-        value=found.value,
-        high=found.high,
-        limits=limits,
-        ticks=ticks,
-        rule=rule,
-    )
+    shown, ends = shown or percent_estimate(found), (found.low, found.value, found.high)
+    return Gauge(label, shown, *ends, limits, ticks, rule)
 
 
 def accuracy_gauge(of: str, found: Reached, rule: str = RULE) -> Gauge:
@@ -88,13 +79,9 @@ def accuracy_gauge(of: str, found: Reached, rule: str = RULE) -> Gauge:
 
     `of` is which attack, such as ``the strongest attack``; `rule` says where the limits come from.
     """
-    return gauge(
-        f"{right_of(found)} of {of}",
-        found.accuracy,
-        (0.4, 0.5, 0.55, 0.65, 1.0),
-        ("50%", "55%", "65%"),
-        rule=f"{DECIDED[found.by_ranking]} {rule}",
-    )
+    limits, ticks = (0.4, 0.5, 0.55, 0.65, 1.0), ("50%", "55%", "65%")
+    told = f"{DECIDED[found.by_ranking]} {rule}"
+    return gauge(f"{right_of(found)} of {of}", found.accuracy, limits, ticks, rule=told)
 
 
 def ranked_pairs(auc: Estimate) -> str:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, short
+from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, Axes, axes, legend, short
 from privacygauge.report.curves import Curve, roc_curves, score_shares
 from privacygauge.report.numbers import fixed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_roc(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import numbers, svg
 from privacygauge.report.blocks import columns
-from privacygauge.report.document import as_text, estimate_dict, finite, picked, values_of
+from privacygauge.report.document import DataFrame, as_text, finite, picked, values_of
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
 from privacygauge.report.values import (
@@ -28,7 +28,6 @@ from privacygauge.report.values import (
 from privacygauge.runs import atomic
 
 if TYPE_CHECKING:
-    import pandas as pd
     from jinja2 import Environment
 
     from privacygauge.report.terminal import RenderableType
@@ -45,7 +44,6 @@ COLOURS = {
     Severity.GRAVE: "red",
 }
 """Of severities, in a terminal."""
-
 
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
@@ -103,13 +101,8 @@ def _limits(report: Report) -> Table:
         )
         for x in report.held
     )
-    return Table(
-        "limits",
-        "Limits",
-        columns("Metric", "At most", "Found"),
-        rows,
-        "As --fail-above or a policy set them.",
-    )
+    heads, note = columns("Metric", "At most", "Found"), "As --fail-above or a policy set them."
+    return Table("limits", "Limits", heads, rows, note)
 
 
 def summary(report: Report) -> str:
@@ -238,7 +231,7 @@ def _number(measure: Measure, level: float) -> Json:
         "value": finite(measure.numbers[measure.name]),
         "shown": picked(measure.shown, "value", "interval"),
         "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
-        "estimate": None if isinstance(found, float) else estimate_dict(found),
+        "estimate": None if isinstance(found, float) else values_of(found),
     }
 
 
@@ -256,13 +249,13 @@ def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
     }
 
 
-def _frame(name: str, frame: pd.DataFrame) -> bytes:
+def _frame(name: str, frame: DataFrame) -> bytes:
     if name.endswith(".parquet"):
         return parquet(frame)
     return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
 
 
-def parquet(frame: pd.DataFrame) -> bytes:
+def parquet(frame: DataFrame) -> bytes:
     """Return a frame as a Parquet file."""
     file = io.BytesIO()
     frame.to_parquet(file, engine="pyarrow", index=False)

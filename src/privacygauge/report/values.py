@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.report.axes import Axes
 from privacygauge.report.numbers import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | None"
 """What stands in a JSON document; a float must be finite."""

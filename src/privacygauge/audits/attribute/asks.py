@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, Role, asks, with_low
-from privacygauge.audits.training import LabelledRecords, data_option
+from privacygauge.audits.training import LabelledRecords, data_option, loaded
 
 if TYPE_CHECKING:
     from privacygauge.audits.attribute.found import AttributeAudit
@@ -24,6 +24,11 @@ Example: privacygauge attribute --fitted model.py:model --data people.csv --labe
 trained --sensitive illness
 """
 
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE: attribute-advantage (right guesses for members "
+    "beyond those for others) or attribute-rate. Add .low for the lower end of the interval."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeRequest(LabelledRecords):
@@ -36,10 +41,8 @@ class AttributeRequest(LabelledRecords):
     )
     member: str = asks("COLUMN", "Column that says which records it was trained on.")
     sensitive: str = asks("COLUMN", "Column that is guessed.")
-    without_label: bool = asks("", "The adversary does not know the class.", default=False)
-    unit: str | None = asks(
-        "COLUMN", "Column of the people behind the rows. Default: equal ids.", default=None
-    )
+    without_label: bool = asks("", "The adversary does not know the class.")
+    unit: str | None = asks("COLUMN", "Column of the people behind the rows. Default: equal ids.")
 
 
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
@@ -48,19 +51,10 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     from privacygauge.audits.named_models import fitted_model
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
-    from privacygauge.classifier.tables import load_records
 
     model = fitted_model(asked.fitted)
     form = form_of_fitted(model)
-    records = load_records(
-        asked.data,
-        asked.label,
-        member=asked.member,
-        ids=asked.ids,
-        unit=asked.unit,
-        drop=asked.drop,
-        form=form,
-    )
+    records = loaded(asked, form, member=asked.member, unit=asked.unit)
     assert records.member is not None  # the column was asked for
     numbers = form == NUMBERS
     places, values = records.places(asked.sensitive) if numbers else (asked.sensitive, ())
@@ -83,13 +77,4 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     )
 
 
-COMMAND = Command(
-    "attribute",
-    Group.CLASSIFIER,
-    AttributeRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: attribute-advantage (right guesses for members "
-    "beyond those for others) or attribute-rate. Add .low for the lower end of the interval.",
-)
+COMMAND = Command("attribute", Group.CLASSIFIER, AttributeRequest, play, _HELP, METRICS, _LIMITS)

@@ -98,17 +98,9 @@ def audit_attribute(
     at = sensitive if isinstance(sensitive, str) else np.atleast_1d(sensitive).tolist()
     owner = owners(unit, ids, len(table))
     people = np.arange(len(table)) if owner is None else owner
-    found = guesses(
-        model,
-        table,
-        checks.classes(coded, "y", length=len(table)),
-        side,
-        people,
-        at,
-        seeds.stream(seed, "attribute"),
-        classes=tuple(classes) or names,
-        knows_label=knows_label,
-    )
+    y, rng = checks.classes(coded, "y", length=len(table)), seeds.stream(seed, "attribute")
+    named = tuple(classes) or names
+    found = guesses(model, table, y, side, people, at, rng, classes=named, knows_label=knows_label)
     if len(values) == len(found.secret):
         # One of several columns is 1: the value is named by the place of that column.
         called = tuple(values[int(place)] for place in found.secret.names)
@@ -117,14 +109,8 @@ def audit_attribute(
     said = said_of_units(people, side)
     origin = running.origin(skipped=found.skipped, warnings=said, about=about)
     shown = name if name is not None else at if isinstance(at, str) else f"column {at}"
-    audit = AttributeAudit(
-        origin,
-        shown,
-        found,
-        side,
-        people,
-        np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table)),
-    )
+    rows = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+    audit = AttributeAudit(origin, shown, found, side, people, rows)
     told = tuple(
         f"The success of {plain(attack.name)} is higher for non-members than for members "
         f"(difference {percent_estimate(attack.difference)}): were the sides swapped?"

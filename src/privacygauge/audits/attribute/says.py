@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.attribute.found import AttributeAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.report import direction, grades
 from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import names_of, picked, values_of
+from privacygauge.report.document import frame, names_of, values_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -28,20 +27,15 @@ from privacygauge.report.values import (
     Column,
     Content,
     Grade,
-    Json,
     Measure,
     Report,
     Row,
     Section,
     Table,
-    Text,
     Tone,
     Verdict,
     Worst,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LISTED = 50
 """Number of people that are listed."""
@@ -55,13 +49,14 @@ _DIFFER = (
     "Draw members and people outside of the training set at random from the same records, and "
     "audit again."
 )
-_TITLES = {"confidence-and-data": "confidence and data"}
 
 
 def report(f: AttributeAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    attacks, people = _rates(f), tuple(_people(f))
-    n_in = int(f.member.sum())
+    attacks, n_in = _rates(f), int(f.member.sum())
+    names = ", ".join(plain(name) for name in f.guesses.secret.names)
+    told_apart = note(f"The values that were told apart: {names}.")
+    first = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
     return Report(
         kind="attribute",
         title="Audit of attribute inference",
@@ -79,14 +74,26 @@ def report(f: AttributeAudit) -> Report:
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
-            Section("attacks", "How often a guess is right", (attacks, _told(f)), "Attacks"),
+            Section("attacks", "How often a guess is right", (attacks, told_apart), "Attacks"),
             Section("controls", "Whether both sides are alike", (_controls(f),), "Controls"),
-            Section("people", "Whose value is guessed with the model only", people, "People"),
+            Section(
+                "people", "Whose value is guessed with the model only", tuple(_people(f)), "People"
+            ),
         ),
         terms=_TERMS,
-        worst=_worst(f),
-        data=_data(f),
-        frames={"records.parquet": lambda: _frame(f)},
+        worst=Worst(
+            "records", first, "" if first else "nobody's value is guessed with the model only"
+        ),
+        data={
+            "column": f.column,
+            "values": list(f.guesses.secret.names),
+            "attacks": values_of(f.attacks),
+            "beyond_imputation": values_of(f.beyond),
+            "controls": values_of(f.controls),
+            "n_members": n_in,
+            "n_others": len(f.member) - n_in,
+        },
+        frames={"records.parquet": lambda: frame(_columns(f))},
         overview=(attacks,),
         sources="Fredrikson et al. (2014, 2015); Yeom et al. (2018); Mehnaz et al. (2022); "
         "Jayaraman and Evans (2022).",
@@ -157,7 +164,7 @@ def _untold(f: AttributeAudit) -> Verdict:
 
 
 def _name(attack: BothSides) -> str:
-    return _TITLES.get(attack.name, attack.name)
+    return attack.name.replace("-and-", " and ")
 
 
 def _points(value: float) -> str:
@@ -169,12 +176,10 @@ def _beside(f: AttributeAudit) -> str:
     if isinstance(found, Skipped):
         return f"What imputation guesses without the model is not known: it {found.reason}."
     name, gain = max(f.beyond.items(), key=lambda known: known[1].low)
-    better = (
-        "No attack is significantly better for members than imputation: the best of them, "
-        f"{name}, gains {percent_estimate(gain)}"
-        if gain.low <= 0
-        else f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
-    )
+    better = f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
+    if gain.low <= 0:
+        better = "No attack is significantly better for members than imputation: the best of them, "
+        better += f"{name}, gains {percent_estimate(gain)}"
     return (
         f"Without the model, imputation from the other columns is right for "
         f"{percent(found.members.value)} of the members and {percent(found.others.value)} of the "
@@ -184,29 +189,18 @@ def _beside(f: AttributeAudit) -> str:
 
 def _measures(f: AttributeAudit) -> Iterator[Measure]:
     best, imputed = f.best, f.imputation
-    yield Measure(
-        "attribute-advantage",
-        "Right guesses beyond those for others",
-        best.difference,
-        percent_estimate(best.difference),
-        f"{_name(best)}, best of {len(f.attacks)}",
-        "What the model gives away about the people that it was trained on.",
-        "no leak: 0%",
-        looks=len(f.attacks),
-    )
+    told = "What the model gives away about the people that it was trained on."
+    label, shown = "Right guesses beyond those for others", percent_estimate(best.difference)
+    name, n = "attribute-advantage", len(f.attacks)
+    note, guessing = f"{_name(best)}, best of {n}", "no leak: 0%"
+    yield Measure(name, label, best.difference, shown, note, told, guessing, looks=n)
     told = "With the model and all other columns."
     label, shown = "Right guesses for members", percent_estimate(best.members)
     yield Measure("attribute-rate", label, best.members, shown, _name(best), told)
     known = imputed if isinstance(imputed, Skipped) else imputed.members
-    yield Measure(
-        "imputed-rate",
-        "Right guesses by imputation",
-        known,
-        percent_estimate(known),
-        "imputation",
-        "What can be guessed about anyone in the population.",
-        gate=False,
-    )
+    label, shown = "Right guesses by imputation", percent_estimate(known)
+    told = "What can be guessed about anyone in the population."
+    yield Measure("imputed-rate", label, known, shown, "imputation", told, gate=False)
 
 
 _HEADS = tuple(Column(head) for head in ("", "Members", "Others", "Difference"))
@@ -219,36 +213,24 @@ def _row(name: str, found: BothSides | Skipped) -> tuple[Content, ...]:
 
 
 def _rates(f: AttributeAudit) -> Table:
-    tones = {f.best.name: Tone.BEST}
+    dash = Shown(DASH)
     gains = {name: percent_estimate(gain) for name, gain in f.beyond.items()}
     rows = (
-        Row((*_row(_name(a), a), gains.get(a.name, Shown(DASH))), tones.get(a.name, Tone.PLAIN))
+        Row((*_row(_name(a), a), gains.get(a.name, dash)), Tone.BEST if a is f.best else Tone.PLAIN)
         for a in f.attacks
     )
-    without = Row((*_row("imputation", f.imputation), Shown(DASH)), Tone.FAINT)
-    return Table(
-        "rates",
-        "Right guesses, with the model and without it",
-        (*_HEADS, Column("Members, beyond imputation")),
-        (*rows, without),
-        "Differences of all attacks hold together; the imputation does not see the model.",
-    )
-
-
-def _told(f: AttributeAudit) -> Text:
-    names = ", ".join(plain(name) for name in f.guesses.secret.names)
-    return note(f"The values that were told apart: {names}.")
+    without = Row((*_row("imputation", f.imputation), dash), Tone.FAINT)
+    heads = (*_HEADS, Column("Members, beyond imputation"))
+    note = "Differences of all attacks hold together; the imputation does not see the model."
+    title = "Right guesses, with the model and without it"
+    return Table("rates", title, heads, (*rows, without), note)
 
 
 def _controls(f: AttributeAudit) -> Table:
-    return Table(
-        "controls",
-        "What the model has no part in",
-        _HEADS,
-        tuple(_row(plain(control.name), control) for control in f.controls),
-        "All differences must hold 0, together: else the sides are not of one population.",
-        at_once=_AT_ONCE,
-    )
+    rows = tuple(_row(plain(control.name), control) for control in f.controls)
+    note = "All differences must hold 0, together: else the sides are not of one population."
+    title = "What the model has no part in"
+    return Table("controls", title, _HEADS, rows, note, at_once=_AT_ONCE)
 
 
 def _people(f: AttributeAudit) -> Iterator[Block]:
@@ -261,55 +243,30 @@ def _people(f: AttributeAudit) -> Iterator[Block]:
         "With the model (attack: weighted) and not without it, the value is guessed for "
         f"{inside} of the members' records, and, by chance, for {outside} of the others'."
     )
-    if len(rows := f.exposed[:_LISTED].tolist()):
-        yield table(
-            "people",
-            "The most exposed members, one record each",
-            [
-                {
-                    "Id": plain(shortened(str(f.ids[i]))),
-                    "Probability with the model": percent(float(f.guesses.with_model[i])),
-                    "Without it": percent(float(f.guesses.without[i])),
-                }
-                for i in rows
-            ],
-            "Probabilities of the true value that an adversary would state, by how much they rise.",
-            at_once=_AT_ONCE,
-        )
+    rows = [
+        {
+            "Id": plain(shortened(str(f.ids[i]))),
+            "Probability with the model": percent(float(f.guesses.with_model[i])),
+            "Without it": percent(float(f.guesses.without[i])),
+        }
+        for i in f.exposed[:_LISTED].tolist()
+    ]
+    title = "The most exposed members, one record each"
+    told = "Probabilities of the true value that an adversary would state, by how much they rise."
+    if rows:
+        yield table("people", title, rows, told, at_once=_AT_ONCE)
 
 
-def _worst(f: AttributeAudit) -> Worst:
-    ids = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
-    return Worst("records", ids, "" if ids else "nobody's value is guessed with the model only")
-
-
-def _data(f: AttributeAudit) -> dict[str, Json]:
-    keys = ("name", "members", "others", "difference")
-    return {
-        "column": f.column,
-        "values": list(f.guesses.secret.names),
-        "attacks": [picked(attack, *keys) for attack in f.attacks],
-        "beyond_imputation": values_of(f.beyond),
-        "controls": [picked(control, *keys) for control in f.controls],
-        "n_members": int(f.member.sum()),
-        "n_others": int((~f.member).sum()),
-    }
-
-
-def _frame(f: AttributeAudit) -> pd.DataFrame:
-    import pandas as pd
-
+def _columns(f: AttributeAudit) -> dict[str, object]:
     imputed = f.guesses.imputed
     right = dict(f.guesses.right) | ({} if isinstance(imputed, Skipped) else {"imputed": imputed})
-    return pd.DataFrame(
-        {
-            "id": names_of(f.ids),
-            "member": f.member,
-            **{f"right_{name.replace('-', '_')}": hit for name, hit in right.items()},
-            "with_model": f.guesses.with_model,
-            "without": f.guesses.without,
-        }
-    )
+    return {
+        "id": names_of(f.ids),
+        "member": f.member,
+        **{f"right_{name.replace('-', '_')}": hit for name, hit in right.items()},
+        "with_model": f.guesses.with_model,
+        "without": f.guesses.without,
+    }
 
 
 _RULE = (

@@ -1,11 +1,21 @@
-"""What `privacygauge classifier` asks, and how it is played."""
+"""What `privacygauge classifier` and `privacygauge demo` ask, and how they are played."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
+from privacygauge.audits.asking import (
+    Command,
+    Group,
+    Request,
+    Role,
+    argument,
+    asks,
+    option,
+    with_low,
+)
 from privacygauge.audits.training import Training, model_option, training_option
 from privacygauge.errors import InputError
 
@@ -47,40 +57,34 @@ class ClassifierRequest(Training):
         "The model to train: random-forest, gradient-boosting, logistic, naive-bayes, nearest, "
         "network (64 tanh), network-large (1024-512-256-128 ReLU), or a callable of your own that "
         "takes a random state and returns an untrained model.",
-        default=None,
     )
     target: str | None = argument(
         "TARGET",
         "Predictions of the audited model: .npz with probs (or logits), labels, member; .csv, "
         ".parquet or .jsonl with p_0 ... (or z_0 ...), label, member.",
-        default=None,
     )
     shadow: str | None = asks(
         "SHADOW",
         "Predictions of a model of your own, trained in the same way on other records. Default: "
         "thresholds are cross-fitted on the target.",
-        default=None,
         role=Role.FILE,
     )
     pool: str | None = asks(
         "POOL",
         "Predictions of many shadow models on TARGET's records, for attacks on single records: "
         ".npz with probs (or logits) (k, n, c), labels (n,), member (k, n).",
-        default=None,
         role=Role.FILE,
     )
     slices: tuple[str, ...] = option(
         "--slice",
         "COLUMN",
         "Column of TARGET whose groups are compared. Default: all. May be given several times.",
-        default=(),
         split=False,
     )
     show: tuple[str, ...] = asks(
         "COLUMN",
         "Column of TARGET to print beside the riskiest records. Default: ids only. May be given "
         "several times.",
-        default=(),
         split=False,
     )
     features: tuple[str, ...] = option(
@@ -88,7 +92,6 @@ class ClassifierRequest(Training):
         "COLUMN",
         "Column of TARGET, and of SHADOW, with a number that describes the records, for quantile "
         "regression. May be given several times.",
-        default=(),
         split=False,
     )
     risk: str = asks(
@@ -98,36 +101,32 @@ class ClassifierRequest(Training):
         offers=RISKS,
     )
     allow_missing_classes: bool = asks(
-        "", "Use the global threshold for classes without shadow records.", default=False
+        "", "Use the global threshold for classes without shadow records."
     )
     fitted: str | None = training_option(
         "FILE.py:NAME",
         "A trained model to audit, or a function that returns it; requires --member. Default: a "
         "target is trained.",
-        default=None,
         role=Role.CODE,
     )
     member: str | None = training_option(
-        "COLUMN", "Column that says which records the --fitted model was trained on.", default=None
+        "COLUMN", "Column that says which records the --fitted model was trained on."
     )
     label_only: bool = training_option(
         "",
         "The adversary sees predicted classes only, and asks about each record many times.",
-        default=False,
     )
     shadows: int | None = training_option(
         "N",
         "Number of shadow models to train. Default: 16, or what --budget pays for.",
-        default=None,
     )
     half_width: float | None = training_option(
         "H",
         "Train further targets until the interval of every attack's mean AUC over all targets has "
         "this half-width, such as 0.01. Up to 64 targets are trained.",
-        default=None,
     )
     budget: str | None = training_option(
-        "TIME", "Train as many shadow models as fit in this time, such as 10m.", default=None
+        "TIME", "Train as many shadow models as fit in this time, such as 10m."
     )
 
     @property
@@ -196,27 +195,18 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.core.attacks.posterior import ESTIMATORS
 
-    slices = asked.slices or None
-    if asked.pool is not None:
-        return audit_pool(
-            target,
-            asked.pool,
-            estimator=ESTIMATORS[asked.risk],
-            slices=slices,
-            show_columns=asked.show,
-            unit=asked.unit,
-            seed=asked.seed,
-            level=asked.level,
-            command=NAME,
-            provenance=file_hashes(asked.files()),
-        )
-    return audit_classifier(
+    audit = partial(
+        audit_classifier,
         target,
         asked.shadow,
         features=asked.features,
-        estimator=ESTIMATORS[asked.risk],
-        slices=slices,
         allow_missing_classes=asked.allow_missing_classes,
+    )
+    if asked.pool is not None:
+        audit = partial(audit_pool, target, asked.pool)
+    return audit(
+        estimator=ESTIMATORS[asked.risk],
+        slices=asked.slices or None,
         show_columns=asked.show,
         unit=asked.unit,
         seed=asked.seed,
@@ -227,13 +217,47 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
 
 
 COMMAND = Command(
-    NAME,
-    Group.CLASSIFIER,
-    ClassifierRequest,
-    play,
-    _HELP,
-    METRICS,
-    LIMITS,
-    trains=True,
-    keeps=True,
+    NAME, Group.CLASSIFIER, ClassifierRequest, play, _HELP, METRICS, LIMITS, trains=True, keeps=True
 )
+
+_DEMO = """Audit a real model on real data that needs no download.
+
+Trains a random forest on half of 1,797 handwritten digits, and shadow models on other halves;
+plays the suite; writes the report and both prediction files, so that "privacygauge classifier" can
+be tried on them.
+
+Example: privacygauge demo --out privacygauge-demo
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoRequest(Request):
+    """What was asked."""
+
+
+def play_demo(asked: DemoRequest, work: Work) -> Audit:
+    """Return the audit, and write the predictions that it is of beside the report."""
+    from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.audits.named_models import forest
+    from privacygauge.classifier.files import save_predictions
+    from privacygauge.classifier.training import train_predictions
+    from privacygauge.datasets.digits import digits
+
+    with work.bar("Training models") as progress:
+        target, shadow = train_predictions(forest, *digits(), seed=asked.seed, progress=progress)
+    if work.folder is not None:
+        save_predictions(target, work.folder / "target.npz")
+        save_predictions(shadow, work.folder / "shadow.npz")
+    return audit_classifier(
+        target,
+        shadow,
+        drawn=True,
+        seed=asked.seed,
+        level=asked.level,
+        command="demo",
+        provenance={"data": "digits (scikit-learn)", "model": "random forest, 8 shadow models"},
+    )
+
+
+_FOLDER = "privacygauge-demo"
+DEMO = Command("demo", Group.START, DemoRequest, play_demo, _DEMO, METRICS, LIMITS, folder=_FOLDER)

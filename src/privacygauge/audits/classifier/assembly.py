@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,20 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits import caveats
-from privacygauge.audits.attacks import audit, headline, played_of, telling
+from privacygauge.audits.attacks import audit, headline, in_file_order, played_of, risk_of, telling
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import top_probability
 from privacygauge.core import checks, seeds
-from privacygauge.core.attacks.posterior import Estimator, RiskScore
+from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription, Records
@@ -65,7 +64,7 @@ def assemble(
     caveats.require_different(target)
     results = telling(audit(rounds, attacks, seed=seed, level=level))
     played = played_of(results)
-    risk, risk_scores = _risk(rounds, asked.estimator, target, seed, level)
+    risk, risk_scores = risk_of(rounds, asked.estimator, target.labels, seed, level)
     table = _slices(rounds, target, asked.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level)
@@ -90,41 +89,16 @@ def assemble(
 
 def _right_predictions(
     rounds: Sequence[Round], has_shadow: bool
-) -> tuple[caveats.SidesOfAModel, caveats.SidesOfAModel | None]:
+) -> tuple[caveats.Rows, caveats.Rows | None]:
     """Return what target and shadow model predict rightly, from the signals of the rounds."""
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
-    ours = caveats.SidesOfAModel.of(right, secret, np.concatenate([r.unit for r in rounds]))
+    ours = right, secret, np.concatenate([r.unit for r in rounds])
     # Without a shadow file the shadow records are the target's own other half.
     shadow = rounds[0].observation.shadow if has_shadow else None
     if shadow is None:
         return ours, None
-    known = shadow.signals["correctness"] == 1.0
-    return ours, caveats.SidesOfAModel.of(known, shadow.member, shadow.unit)
-
-
-def _risk(
-    rounds: Sequence[Round],
-    estimator: Estimator | None,
-    target: Predictions,
-    seed: int,
-    level: float,
-) -> tuple[Risk, Floats]:
-    attack = RiskScore(estimator=estimator)
-    rngs = [seeds.stream(seed, "risk", number) for number in range(len(rounds))]
-    played = play(attack, rounds, rngs)
-    assert isinstance(played, Play)  # predictions always have the signal and a shadow
-    order = played.transcript.target
-    correct = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
-    risk = assess_risk(
-        played.transcript,
-        attack.variant,
-        target.labels[order],
-        correct,
-        seeds.stream(seed, "risk", "bootstrap"),
-        level,
-    )
-    return risk, _in_file_order(played.transcript.score, order)
+    return ours, (shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit)
 
 
 def _slices(
@@ -159,35 +133,30 @@ def groups_of(
             for name, values in slices.items()
         }
     else:
-        names = target.columns if slices is None else slices
-        missing = [name for name in names if name not in target.columns]
-        if missing:
-            have = ", ".join(target.columns) or "none"
-            raise InputError(f"no column {missing[0]!r} to slice by; the columns are: {have}")
-        chosen = {name: target.columns[name] for name in names}
-    groups = {name: _groups(values) for name, values in chosen.items()}
+        chosen = contents_of(target, target.columns if slices is None else slices, " to slice by")
+    groups: dict[str, NDArray[Any]] = {}
     reason = f"more than {MOST_GROUPS} different texts: merge some"
-    too_many = [Skipped(f"slices by {name}", reason) for name in groups if groups[name] is None]
+    for name, values in chosen.items():
+        if len(np.unique(values)) <= MOST_GROUPS and values.dtype.kind != "f":
+            groups[name] = values
+        elif values.dtype.kind in "iuf":
+            groups[name] = deciles(values.astype(np.float64))
+    too_many = [Skipped(f"slices by {name}", reason) for name in chosen if name not in groups]
     if too_many and slices is not None:
         raise InputError(f"{too_many[0].name}: {reason}")
-    return {name: values for name, values in groups.items() if values is not None}, too_many
+    return groups, too_many
 
 
-def _groups(values: NDArray[Any]) -> NDArray[Any] | None:
-    if len(np.unique(values)) <= MOST_GROUPS and values.dtype.kind != "f":
-        return values
-    if values.dtype.kind in "iuf":
-        return deciles(values.astype(np.float64))
-    return None
-
-
-def contents_of(target: Predictions, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the columns that the report may show."""
-    missing = [name for name in names if name not in target.columns]
+def contents_of(
+    target: Predictions, names: Iterable[str], use: str = ""
+) -> dict[str, NDArray[Any]]:
+    """Return columns of the user's by their names; `use` is what they are for, in the message."""
+    chosen = list(names)
+    missing = [name for name in chosen if name not in target.columns]
     if missing:
         have = ", ".join(target.columns) or "none"
-        raise InputError(f"no column {missing[0]!r}; the columns are: {have}")
-    return {name: target.columns[name] for name in names}
+        raise InputError(f"no column {missing[0]!r}{use}; the columns are: {have}")
+    return {name: target.columns[name] for name in chosen}
 
 
 def _records(
@@ -200,12 +169,6 @@ def _records(
     guesses: dict[str, Bools] = {}
     for result, evaluation in played:
         order = result.transcript.target
-        scores[evaluation.title] = _in_file_order(result.transcript.score, order)
-        guesses[evaluation.title] = _in_file_order(result.decisions.guess, order)
+        scores[evaluation.title] = in_file_order(result.transcript.score, order)
+        guesses[evaluation.title] = in_file_order(result.decisions.guess, order)
     return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
-
-
-def _in_file_order(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:
-    result = np.empty_like(values)
-    result[order] = values
-    return checks.frozen(result)

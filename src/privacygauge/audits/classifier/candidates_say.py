@@ -12,22 +12,13 @@ from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.per_target import Correlation
-from privacygauge.report import direction
+from privacygauge.report import direction, grades
 from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
-from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import picked
-from privacygauge.report.grades import (
-    BY_ONE_NUMBER,
-    NONE,
-    accuracy_gauge,
-    grade_of,
-    ranked_pairs,
-    right_of,
-    scale_of,
-)
+from privacygauge.report.blocks import Rows, note, table, text
+from privacygauge.report.document import frame, picked
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -40,34 +31,35 @@ from privacygauge.report.numbers import (
     rate,
     several,
 )
-from privacygauge.report.values import (
-    About,
-    Block,
-    Content,
-    Folded,
-    Json,
-    Measure,
-    Report,
-    Section,
-    Table,
-    Verdict,
-    Worst,
-)
+from privacygauge.report.values import About, Block, Measure, Report, Section, Table, Verdict, Worst
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
+_GUESSED = (
+    "Each attack guesses for every record and every model whether the model was trained on the "
+    "record."
+)
 _NAMED = 10
 """Number of records that are named in a register, and shown before a fold."""
 
 
 def report(f: CandidateAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    accuracy = f.per_target[f.best.title].accuracy
+    accuracy, records = f.per_target[f.best.title].accuracy, several(len(f.targets), "record")
     # Those first that the best attack is most often right on.
     order = np.argsort(-accuracy, kind="stable").astype(np.int64)
     n_in, n_out = count(f.game.n_in), count(f.game.n_out)
     guesses = ("Guesses", f"{n_in} about members, {n_out} about non-members")
+    best = [e.title == f.best.title for e in f.evaluations]
+    attacks: Rows = [
+        {
+            "Attack": e.title,
+            "Right guesses": percent_estimate(e.accuracy, 1),
+            "AUC": decimal_estimate(e.auc),
+        }
+        for e in f.evaluations
+    ]
     allows = f", which allows for the choice among {len(f.evaluations)} attacks"
     return Report(
         "candidates",
@@ -78,30 +70,35 @@ def report(f: CandidateAudit) -> Report:
             f.game.adversary,
             "membership-inference",
         ),
-        intro=f"Of the strongest attack, {f.best.title}, over all guesses about {_records(f)}. "
+        intro=f"Of the strongest attack, {f.best.title}, over all guesses about {records}. "
         f"Small figures are {rate(f.level)} intervals{allows if len(f.evaluations) > 1 else ''}.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
             Section("game", "What was played", (tables.game(f.game, targets=guesses),), "The game"),
-            Section("attacks", "Attacks", tuple(_attacks(f))),
-            Section("records", "Record by record", tuple(_record_by_record(f, order))),
             Section(
-                "curves",
-                "Curves",
-                (plots.roc(f.evaluations), plots.roc_log(f.evaluations), plots.scores(f.best)),
+                "attacks",
+                "Attacks",
+                tables.blocks(f.evaluations, f.best.title, f.level, _GUESSED, epsilon=False),
             ),
+            Section("records", "Record by record", tuple(_record_by_record(f, order))),
+            plots.curves(f.evaluations, f.best),
         ),
-        terms=dict(_terms(f)),
+        terms=_terms(f),
         worst=Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
-        data=_data(f),
+        data={
+            "game": data.game(f.game),
+            "attacks": [data.attack(e) for e in f.evaluations],
+            "best": f.best.title,
+            **picked(f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"),
+        },
         frames={
-            "records.parquet": lambda: targets_frame(f),
+            "records.parquet": lambda: frame(_columns(f)),
             "roc.csv": lambda: roc_frame(f.evaluations),
         },
         nothing_left_out="Nothing: every part of the suite was played.",
-        overview=(_overview(f),),
+        overview=(table("overview", "How well each attack did", attacks, best=best),),
         sources="The game: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy "
         "(2017), section 5.4.",
     )
@@ -114,23 +111,25 @@ def verdict(f: CandidateAudit) -> Verdict:
     ranking, whichever is graver, as in an audit of a classifier. It cannot be told where no leak
     was found but an attack takes members for non-members.
     """
-    grade = grade_of(f.reached.accuracy.low)
-    if grade == NONE and f.inverted:
+    grade = grades.grade_of(f.reached.accuracy.low)
+    if grade == grades.NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
-    if grade == NONE:
+    if grade == grades.NONE:
         headline = "No leak found: no attack guesses clearly better than chance"
     elif f.reached.by_ranking:
-        headline = f"{grade.word.capitalize()} leak: {ranked_pairs(f.auc)}, which guesses hide"
+        headline = (
+            f"{grade.word.capitalize()} leak: {grades.ranked_pairs(f.auc)}, which guesses hide"
+        )
     else:
         right = f"are right {percent(f.accuracy.value)} of the time"
         headline = f"{grade.word.capitalize()} leak: guesses about single records {right}"
     advice = (
-        *(() if grade == NONE else mending(grade)),
+        *(() if grade == grades.NONE else mending(grade)),
         "Play more iterations, or attack more records: intervals get narrower.",
         REPEAT,
     )
-    scale, said = scale_of(grade), tuple(_sentences(f))
-    gauge = accuracy_gauge("the strongest attack", f.reached, BY_ONE_NUMBER)
+    scale, said = grades.scale_of(grade), tuple(_sentences(f))
+    gauge = grades.accuracy_gauge("the strongest attack", f.reached, grades.BY_ONE_NUMBER)
     return Verdict(grade, scale, headline, said, unsaid(grade), advice, gauge)
 
 
@@ -138,8 +137,8 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
     n = len(f.evaluations)
     if f.reached.by_ranking:
         yield (
-            f"{ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right at "
-            f"least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
+            f"{grades.ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right "
+            f"at least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
         )
     yield (
         f"{plain(f.best.title)} told models with a record from models without it correctly "
@@ -150,7 +149,7 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
     yield (
         f"With {rate(f.level)} confidence the share of right guesses lies between "
         f"{percent(f.accuracy.low)} and {percent(f.accuracy.high)}{allowing}. It was measured on "
-        f"{_records(f)}, each guessed about in {count(guesses)} models."
+        f"{several(len(f.targets), 'record')}, each guessed about in {count(guesses)} models."
     )
     yield (
         f"The models predict {percent(f.train_accuracy.value)} of the records rightly that they "
@@ -158,73 +157,21 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
     )
 
 
-def _records(f: CandidateAudit) -> str:
-    return several(len(f.targets), "record")
-
-
 def _measures(f: CandidateAudit) -> Iterator[Measure]:
-    yield Measure(
-        "accuracy",
-        right_of(f.reached),
-        f.reached.accuracy,
-        percent_estimate(f.reached.accuracy),
-        text="Models with the record and models without it equally often. Guessing gives 50%. "
-        "Balanced accuracy.",
-        guessing=GUESSING,
-    )
-    yield Measure(
-        "auc",
-        "Pairs put in the right order",
-        f.best.auc,
-        decimal_estimate(f.best.auc),
-        text="Guessing gives 0.5. Area under the ROC (AUC).",
-        guessing="0.5",
-    )
-    for name, which, found in (
-        ("train-accuracy", "their", f.train_accuracy),
-        ("test-accuracy", "other", f.test_accuracy),
-    ):
+    right, auc = f.reached.accuracy, f.best.auc
+    told = "Models with the record and models without it equally often. Guessing gives 50%. "
+    told, shown = f"{told}Balanced accuracy.", percent_estimate(right)
+    yield Measure("accuracy", grades.right_of(f.reached), right, shown, "", told, GUESSING)
+    label, told = "Pairs put in the right order", "Guessing gives 0.5. Area under the ROC (AUC)."
+    yield Measure("auc", label, auc, decimal_estimate(auc), "", told, "0.5")
+    sides = {"train": ("their", f.train_accuracy), "test": ("other", f.test_accuracy)}
+    for name, (which, found) in sides.items():
         label = f"Accuracy of the models on {which} records"
-        yield Measure(name, label, found, percent_estimate(found), gate=False)
+        yield Measure(f"{name}-accuracy", label, found, percent_estimate(found), gate=False)
     if (pdtp := f.mean_pdtp) is not None:
-        yield Measure(
-            "mean-pdtp",
-            "Mean PDTP",
-            pdtp,
-            decimal_estimate(pdtp),
-            text="How far a model's word on a record moves when it is left out. 0: not at all.",
-            guessing="0",
-            gate=False,
-        )
-
-
-def _overview(f: CandidateAudit) -> Table:
-    return table(
-        "overview",
-        "How well each attack did",
-        [
-            {
-                "Attack": e.title,
-                "Right guesses": percent_estimate(e.accuracy, 1),
-                "AUC": decimal_estimate(e.auc),
-            }
-            for e in f.evaluations
-        ],
-        best=[e.title == f.best.title for e in f.evaluations],
-    )
-
-
-def _attacks(f: CandidateAudit) -> Iterator[Block]:
-    note = f"Small figures: {rate(f.level)} intervals."
-    yield text(
-        "Each attack guesses for every record and every model whether the model was trained "
-        f"on the record. {tables.LINE}"
-    )
-    yield tables.main(f.evaluations, f.best.title, note=note, epsilon=False)
-    yield from tables.notes(f.evaluations)
-    yield Folded("Every number about the guesses", (tables.guesses(f.evaluations),))
-    yield Folded("Every number about the scores", (tables.rates(f.evaluations),))
-    yield Folded("How the intervals were made", (tables.methods(f.evaluations),))
+        told = "How far a model's word on a record moves when it is left out. 0: not at all."
+        shown = decimal_estimate(pdtp)
+        yield Measure("mean-pdtp", "Mean PDTP", pdtp, shown, "", told, "0", gate=False)
 
 
 def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
@@ -235,68 +182,58 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
         "it. Each interval holds individually: among many records some look exposed by luck. "
         "Records are named by their row."
     )
-    yield table(
-        "records",
-        "Records by falling share of right guesses",
-        [
-            {
-                "Row": str(f.targets[i]),
-                "Right guesses": percent_estimate(estimates[i], 1),
-                **({} if pdtp is None else {"PDTP": fixed(float(pdtp[i]), 3)}),
-            }
-            for i in shown
-        ],
-        at_once=_NAMED,
-    )
-    yield note(f"{count(len(shown))} of {_records(f)} are shown; all are in records.parquet.")
+    rows: Rows = [
+        {
+            "Row": str(f.targets[i]),
+            "Right guesses": percent_estimate(estimates[i], 1),
+            **({} if pdtp is None else {"PDTP": fixed(float(pdtp[i]), 3)}),
+        }
+        for i in shown
+    ]
+    title = "Records by falling share of right guesses"
+    yield table("records", title, rows, at_once=_NAMED)
+    n = several(len(f.targets), "record")
+    yield note(f"{count(len(shown))} of {n} are shown; all are in records.parquet.")
     if f.correlations:
         yield _correlations(f)
 
 
 def _correlations(f: CandidateAudit) -> Table:
-    def row(title: str, found: Correlation | Skipped) -> dict[str, Content]:
+    def told(found: Correlation | Skipped) -> tuple[str, str]:
         if isinstance(found, Skipped):
-            told = DASH, found.reason
-        else:
-            told = str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
-        return {"Attack": title, "Correlation with PDTP": told[0], "p": told[1]}
+            return DASH, found.reason
+        return str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
 
-    return table(
-        "correlations",
-        "Does PDTP tell which records attacks are right about?",
-        [row(title, found) for title, found in f.correlations.items()],
-        "Pearson's correlation over records.",
-        prose=("p",),
-    )
+    heads = ("Attack", "Correlation with PDTP", "p")
+    found = ((title, *told(x)) for title, x in f.correlations.items())
+    rows = [dict(zip(heads, row, strict=True)) for row in found]
+    title = "Does PDTP tell which records attacks are right about?"
+    note = "Pearson's correlation over records."
+    return table("correlations", title, rows, note, prose=heads[2:])
 
 
-def _terms(f: CandidateAudit) -> tuple[tuple[str, str], ...]:
-    pdtp = (
-        "PDTP",
-        "Pointwise differential training privacy: the largest log ratio over all classes between "
-        "the model with and without a record, asked about that record.",
-    )
-    return (
-        (
-            "Candidate set",
-            "The records that the adversary knows. Half of them, at random, are the training set.",
-        ),
-        *terms("Attack", "Shadow model").items(),
-        ("Interval", interval(f.level)),
-        *terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR").items(),
-        *terms("\N{DAGGER} dagger", "ROC, AUC").items(),
-        *((pdtp,) if f.measured is not None else ()),
-    )
+def _terms(f: CandidateAudit) -> dict[str, str]:
+    pdtp = {
+        "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
+        "between the model with and without a record, asked about that record."
+    }
+    return {
+        "Candidate set": "The records that the adversary knows. Half of them, at random, are the "
+        "training set.",
+        **terms("Attack", "Shadow model"),
+        "Interval": interval(f.level),
+        **terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR"),
+        **terms("\N{DAGGER} dagger", "ROC, AUC"),
+        **({} if f.measured is None else pdtp),
+    }
 
 
-def targets_frame(f: CandidateAudit) -> pd.DataFrame:
-    """Return one row for every target.
+def _columns(f: CandidateAudit) -> dict[str, object]:
+    """Return the columns of ``records.parquet``, which has one row for every target.
 
-    Columns: ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of
-    its interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
+    ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of its
+    interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
     """
-    import pandas as pd
-
     columns: dict[str, object] = {"row": f.targets}
     if f.pdtp is not None:
         columns["pdtp"] = f.pdtp
@@ -305,13 +242,4 @@ def targets_frame(f: CandidateAudit) -> pd.DataFrame:
         columns[title] = found.accuracy
         columns[f"{title} low"] = [e.low for e in estimates]
         columns[f"{title} high"] = [e.high for e in estimates]
-    return pd.DataFrame(columns)
-
-
-def _data(f: CandidateAudit) -> dict[str, Json]:
-    return {
-        "game": data.game(f.game),
-        "attacks": [data.attack(e) for e in f.evaluations],
-        "best": f.best.title,
-        **picked(f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"),
-    }
+    return columns

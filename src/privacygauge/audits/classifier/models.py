@@ -193,11 +193,11 @@ def audit_model(
         trained, several = train(n_shadows=n_shadows, run=run), None
     end_of_sharing()
     of_units = twice(features, labels) if owner is None and existing is None else []
-    target = existing or trained.target
+    target, pool, further, seen = existing or trained.target, trained.pool, None, {}
     assert target is not None  # one was given, or trained
-    pool, further = trained.pool, None
     if label_only is not None:
         target, pool, further = merged(target, pool, label_only)
+        seen = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     audit = audit_pool(
         _named(replace(target, classes=names), ids, slices, owner),
         pool,
@@ -210,7 +210,7 @@ def audit_model(
         seed=seed,
         level=level,
         command=command,
-        provenance={"model": trainer.name, **_asked(label_only), **(provenance or {})},
+        provenance={"model": trainer.name, **seen, **(provenance or {})},
     )
     return replace(audit, targets=several)
 
@@ -313,12 +313,6 @@ def _require_numbers(x: Held, half_width: float | None) -> None:
         )
 
 
-def _asked(queries: LabelOnlyQueries | None) -> dict[str, str]:
-    if queries is None:
-        return {}
-    return {"queries per record": str(queries.n_queries), "seen": "classes only"}
-
-
 def _grown(
     train: Callable[..., Trained],
     played: Callable[[Callable[[int], Trained]], SeveralTargets],
@@ -327,15 +321,14 @@ def _grown(
 ) -> tuple[Trained, SeveralTargets | None]:
     """Return the first target with its shadow models, and what was played on all targets."""
     with kept_or_scratch(run) as folder:
-        grown = partial(_at_least, train, folder)
-        several = played(grown)
-        return split(grown(n_shadows), n_shadows)[0], several
 
+        def at_least(n: int) -> Trained:
+            # More further models where the folder holds them already.
+            known = plan_in(folder)
+            return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 
-def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
-    """Return a target and so many further models, or more where the folder holds them already."""
-    known = plan_in(folder)
-    return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
+        several = played(at_least)
+        return split(at_least(n_shadows), n_shadows)[0], several
 
 
 def _predicted(

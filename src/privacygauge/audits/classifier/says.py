@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from privacygauge.audits.classifier import risk_says
+from privacygauge.audits.classifier import risk
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -13,8 +13,8 @@ from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.slices import SliceTable
 from privacygauge.report.attacks import data, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
-from privacygauge.report.attacks.terms import MEANINGS, interval
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.attacks.terms import MEANINGS, interval, terms
+from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import picked, values_of
 from privacygauge.report.numbers import (
     Shown,
@@ -35,8 +35,10 @@ _SLICES = 60
 
 def report(f: Audit) -> Report:
     """Return everything that the audit says, as plain values."""
-    a = f.attacks
-    found = riskiest(f)
+    a, slices, found = f.attacks, f.slices, riskiest(f)
+    facts: Block = text("Nothing was measured on the release itself.")
+    if f.facts:
+        facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts))
     return Report(
         "classifier",
         "Audit of a classifier",
@@ -49,27 +51,35 @@ def report(f: Audit) -> Report:
         intro=measures.intro(a),
         origin=f.origin,
         verdict=verdict(a),
-        measures=(*measures.highest(a), *measures.cards(a), risk_says.measure(f.risk)),
+        measures=(*measures.highest(a), *measures.cards(a), risk.measure(f.risk)),
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             tables.section(a),
             *_on_models(f.targets, f.more_models),
-            plots.curves(a),
-            risk_says.section(f.risk),
+            plots.curves(a.evaluations, a.best),
+            risk.section(f.risk),
             Section("slices", "Groups of records", tuple(_groups(f.slices)), "Groups"),
             Section("records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"),
-            Section("facts", "About the release", _facts(f), "The release"),
+            Section("facts", "About the release", (facts,), "The release"),
         ),
-        terms=dict(_terms(f.level)),
+        terms={
+            **terms("Member", "Attack", "Shadow model"),
+            "Interval": interval(f.level),
+            **MEANINGS,
+            **risk.TERMS,
+        },
         worst=Worst(reason="no score was kept for single records")
         if found is None
         else found.worst,
         data={
             **data.of_attacks(a),
             **_models_data(f.targets, f.more_models),
-            "risk": risk_says.as_data(f.risk),
-            "slices": _slices_data(f.slices),
-            "facts": data.facts(f.facts),
+            "risk": risk.as_data(f.risk),
+            "slices": {"skipped": slices.reason}
+            if isinstance(slices, Skipped)
+            else picked(slices, "attack", "level", "slices")
+            | {"skipped": [{"name": s.name, "reason": s.reason} for s in slices.skipped]},
+            "facts": values_of(f.facts),
         },
         frames={
             "records.parquet": lambda: records.records_frame(f.records),
@@ -102,28 +112,24 @@ def _groups(found: SliceTable | Skipped) -> Iterator[Block]:
         "correction for the number of groups."
     )
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
-    if not n:
-        yield text("No group was large enough to judge.")
+    tags = {True: ("stands out",), False: ()}
+    rows: Rows = [
+        {
+            "Group": Cell(f"{s.column} = {s.group}", tags=tags[s.announced]),
+            "Right guesses": percent_estimate(s.accuracy, 1),
+            "Against the others": f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
+            "Corrected p": p_value(s.p_value),
+            "Members": count(s.n_in),
+            "Non-members": count(s.n_out),
+        }
+        for s in shown
+    ]
+    best, first = [s.announced for s in shown], max(10, len(found.announced))
+    title = "Groups, those that stand out first"
+    if n:
+        yield table("slices", title, rows, best=best, at_once=first)
     else:
-        yield table(
-            "slices",
-            "Groups, those that stand out first",
-            [
-                {
-                    "Group": Cell(
-                        f"{s.column} = {s.group}", tags=("stands out",) if s.announced else ()
-                    ),
-                    "Right guesses": percent_estimate(s.accuracy, 1),
-                    "Against the others": f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
-                    "Corrected p": p_value(s.p_value),
-                    "Members": count(s.n_in),
-                    "Non-members": count(s.n_out),
-                }
-                for s in shown
-            ],
-            best=[s.announced for s in shown],
-            at_once=max(10, len(found.announced)),
-        )
+        yield text("No group was large enough to judge.")
     if len(shown) < n:
         yield note(f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json.")
     if found.skipped:
@@ -145,35 +151,10 @@ def _riskiest(found: Riskiest | None) -> Iterator[Block]:
     yield note(f"{n} records are shown; all are in records.parquet.")
 
 
-def _facts(f: Audit) -> tuple[Block, ...]:
-    if not f.facts:
-        return (text("Nothing was measured on the release itself."),)
-    return (Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts)),)
-
-
 def either(estimate: Estimate) -> Shown:
     """Return a number about the release: a share as a percentage, another one as it is."""
     is_share = estimate.low >= 0 and estimate.high <= 1
     return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
-
-
-def _terms(level: float) -> tuple[tuple[str, str], ...]:
-    first = ("Member", "Attack", "Shadow model")
-    return (
-        *((name, MEANINGS[name]) for name in first),
-        ("Interval", interval(level)),
-        *((name, meaning) for name, meaning in MEANINGS.items() if name not in first),
-        *risk_says.TERMS,
-    )
-
-
-def _slices_data(found: SliceTable | Skipped) -> Json:
-    if isinstance(found, Skipped):
-        return {"skipped": found.reason}
-    return {
-        **picked(found, "attack", "level", "slices"),
-        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
-    }
 
 
 def _on_models(
@@ -194,9 +175,9 @@ def _models_data(
     """Return what report.json holds of both; nothing where there is none."""
     found: dict[str, Json] = {}
     if targets is not None:
+        named = {"half_width_asked": "asked", "half_width": "half_width"}
         found["targets"] = {
-            **picked(targets, "n_targets", "n_shadows", half_width_asked="asked"),
-            **picked(targets, "half_width"),
+            **picked(targets, "n_targets", "n_shadows", **named),
             "attacks": [
                 {
                     **picked(x, attack="title", auc="auc"),
@@ -221,19 +202,15 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         "for other records and for other targets. Targets were added until no interval was wider "
         f"than {fixed(found.asked, 3)} on either side; only widths were looked at."
     )
-    yield table(
-        "targets",
-        f"Means over {n} targets",
-        [
-            {
-                "Attack": x.title,
-                "AUC": decimal_estimate(x.auc),
-                **{f"TPR at {rate(fpr)} FPR": percent(y) for fpr, y in x.tpr_at_fpr.items()},
-            }
-            for x in found.attacks
-        ],
-        prose=("Attack",),
-    )
+    rows: Rows = [
+        {
+            "Attack": x.title,
+            "AUC": decimal_estimate(x.auc),
+            **{f"TPR at {rate(fpr)} FPR": percent(y) for fpr, y in x.tpr_at_fpr.items()},
+        }
+        for x in found.attacks
+    ]
+    yield table("targets", f"Means over {n} targets", rows, prose=("Attack",))
     if not found.reached:
         yield note(
             f"The widest interval still reaches {fixed(found.half_width, 3)} to either side: there "
@@ -248,17 +225,13 @@ def _more(found: Sequence[Foretold]) -> Iterator[Block]:
         f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
         f"target and the same records, foretold from random halves of the {count(k)}."
     )
-    yield table(
-        "more-models",
-        f"AUC with {n} shadow models",
-        [
-            {
-                "Attack": x.title,
-                f"With {count(k // 2)}": fixed(x.half, 3),
-                f"With {count(k)}": fixed(x.now, 3),
-                f"With {n}, foretold": decimal_estimate(x.auc),
-            }
-            for x in found
-        ],
-        prose=("Attack",),
-    )
+    rows: Rows = [
+        {
+            "Attack": x.title,
+            f"With {count(k // 2)}": fixed(x.half, 3),
+            f"With {count(k)}": fixed(x.now, 3),
+            f"With {n}, foretold": decimal_estimate(x.auc),
+        }
+        for x in found
+    ]
+    yield table("more-models", f"AUC with {n} shadow models", rows, prose=("Attack",))

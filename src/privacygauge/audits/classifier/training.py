@@ -16,7 +16,6 @@ from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, spa
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
-from privacygauge.classifier.tables import Records
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in
@@ -35,6 +34,9 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     if invocation is not None:
         settled = replace(asked, shadows=shadows, budget=None).settled()
         invocation = {**invocation, "options": settled}
+    names = given.records.names
+    classes = ", ".join(f"{i} = {name}" for i, name in enumerate(names[:20]))
+    classes += ", ..." if len(names) > 20 else ""
     with work.resumable(asked), work.bar("Training models") as progress:
         return audit_model(
             given.trainer,
@@ -54,7 +56,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             seed=asked.seed,
             level=asked.level,
             command=NAME,
-            provenance={**provenance(asked, given.records), "classes": _classes(given.records)},
+            provenance={**provenance(asked, given.records), "classes": classes},
             invocation=invocation,
         )
 
@@ -87,24 +89,14 @@ def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
         raise InputError(f"--shadows must be at least 1, got {wanted}")
     budget = None if asked.budget is None else seconds_of(asked.budget)
     most = wanted if budget is None else max(DESIGNS)
-    cost = measure(
-        given.trainer,
-        given.x,
-        given.records.y,
-        n_models=most + 1,
-        n_jobs=work.jobs,
-        seed=asked.seed,
-    )
-    shadows = wanted if budget is None else _affordable(cost, budget, asked.shadows)
+    x, y = given.x, given.records.y
+    cost = measure(given.trainer, x, y, n_models=most + 1, n_jobs=work.jobs, seed=asked.seed)
+    shadows = wanted
+    if budget is not None and (asked.shadows is None or cost.seconds(wanted + 1) > budget):
+        most = cost.largest(budget)
+        shadows = most if asked.shadows is None else min(most, wanted)
     work.say(_bill(cost, shadows, n_targets, asked.shadows, budget))
     return shadows
-
-
-def _affordable(cost: Cost, budget: float, wanted: int | None) -> int:
-    if wanted is not None and cost.seconds(wanted + 1) <= budget:
-        return wanted
-    most = cost.largest(budget)
-    return most if wanted is None else min(most, wanted)
 
 
 def _bill(
@@ -128,8 +120,3 @@ def _bill(
         f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
         "attacks on single records."
     )
-
-
-def _classes(records: Records) -> str:
-    named = ", ".join(f"{i} = {name}" for i, name in enumerate(records.names[:20]))
-    return named + (", ..." if len(records.names) > 20 else "")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
@@ -30,14 +27,19 @@ def verdict(a: Attacks) -> Verdict:
     found = judged(a)
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)
-    matters = () if found.grade == NONE else (MATTERS,)
+    leak = found.grade != NONE
+    resolved = any(r.fpr == 0.001 and r.resolved for e in a.evaluations for r in e.tpr_at_fpr)
+    more = (
+        "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
+        "handful of records is badly exposed."
+    )
     return Verdict(
         found.grade,
         scale_of(found.grade),
         found.headline,
-        (*found.sentences, *matters),
+        (*found.sentences, *((MATTERS,) if leak else ())),
         unsaid(found.grade),
-        advice(a.evaluations, found.grade),
+        (*(mending(found.grade) if leak else ()), *(() if resolved else (more,)), REPEAT),
         accuracy_gauge("the strongest attack", a.headline.reached),
     )
 
@@ -50,15 +52,6 @@ def unsaid(grade: Grade) -> str:
     return (
         "It does not say that the contents of a record can be read from the release, nor "
         f"{stronger}. It speaks of the average; single records may be more or less exposed."
-    )
-
-
-def advice(evaluations: Sequence[Evaluation], grade: Grade) -> tuple[str, ...]:
-    """Return what to do next, the most urgent first."""
-    return (
-        *(() if grade == NONE else mending(grade)),
-        *_look_closer(evaluations),
-        REPEAT,
     )
 
 
@@ -76,13 +69,4 @@ def mending(grade: Grade) -> tuple[str, ...]:
         "Look up the riskiest records in the table below. Removing them helps them, not always "
         "the others: audit again afterwards.",
         *((private,) if GRADES.index(grade) > GRADES.index(SMALL) else ()),
-    )
-
-
-def _look_closer(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
-    if any(r.fpr == 0.001 and r.resolved for e in evaluations for r in e.tpr_at_fpr):
-        return ()
-    return (
-        "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
-        "handful of records is badly exposed.",
     )

@@ -20,10 +20,16 @@ from privacygauge.classifier.whose import settled
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
-from privacygauge.report.attacks.played import GameDescription
 
 if TYPE_CHECKING:
     import torch
+
+
+_BLACK_BOX = "Sees the model's full prediction and the true class of a record (black box)"
+_WHITE_BOX = (
+    "Holds the model's weights and sees the gradient of a record's loss (white box), its full "
+    "prediction and its true class"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +126,17 @@ def audit_white_box(
     caveats.require_other_rows(seen, known)
     columns, unsliced = groups_of(seen, slices)
     engine = {"model": type(model).__name__, "gradients": signals.engine}
+    outside = caveats.game_description(seen, known, drawn)
+    game_in_words = replace(
+        outside,
+        name="membership inference with the weights",
+        adversary=outside.adversary.replace(_BLACK_BOX, _WHITE_BOX),
+    )
     return assemble(
         game.deal(1, seeds.stream(seed, "deal")),
         white_box_attacks() if attacks is None else attacks,
         seen,
-        _in_words(caveats.game_description(seen, known, drawn)),
+        game_in_words,
         Asked(estimator, columns, contents_of(seen, ())),
         replace(running, provenance={**engine, **(provenance or {})}),
         has_shadow=own is not None,
@@ -136,13 +148,3 @@ def audit_white_box(
 def _side(model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike) -> WhiteBoxSide:
     signals = white_box_signals(model, x, y)
     return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))
-
-
-def _in_words(outside: GameDescription) -> GameDescription:
-    """Return the game on predictions with what the weights add to it."""
-    adversary = outside.adversary.replace(
-        "Sees the model's full prediction and the true class of a record (black box)",
-        "Holds the model's weights and sees the gradient of a record's loss (white box), its full "
-        "prediction and its true class",
-    )
-    return replace(outside, name="membership inference with the weights", adversary=adversary)

@@ -46,6 +46,12 @@ Example: privacygauge defend target.npz --shadow shadow.npz --defence memguard:1
 Example: privacygauge defend --data people.csv --label income --defence dropout:0.5,dp-sgd:8
 """
 
+_LIMITS = (
+    "Exit with code 3 if METRIC of the best attack is above VALUE behind any of the defences: "
+    "accuracy or auc; behind the best of them: accuracy-left or auc-left. Add .low for the lower "
+    "end of the interval (accuracy.low=0.6)."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DefendRequest(DefendedTraining):
@@ -55,13 +61,11 @@ class DefendRequest(DefendedTraining):
         "TARGET",
         "Undefended predictions of the audited model: .npz with probs (or logits), labels, "
         "member; .csv or .parquet with p_0 ... (or z_0 ...), label, member.",
-        default=None,
     )
     shadow: str | None = asks(
         "SHADOW",
         "Undefended predictions of a model of your own, trained in the same way on other records; "
         "it gets the same defence.",
-        default=None,
         role=Role.FILE,
     )
     defences: tuple[str, ...] = option(
@@ -70,17 +74,15 @@ class DefendRequest(DefendedTraining):
         "Defences to compare: on answers memguard:BUDGET (L1, up to 2), binning:WIDTH, "
         "rounding:DIGITS, top-k:K, temperature:T or label-only; at training, with --data, "
         f"{TRAINING_DEFENCES_HELP}; several as a,b.",
-        default=(),
         offers=DEFENCES,
     )
     owner_target: str | None = asks(
         "FILE",
         "Predictions of the audited model on the records that its defence is fitted on: its "
         "members, and non-members that are not in TARGET. Default: TARGET is cross-fitted.",
-        default=None,
     )
     owner_shadow: str | None = asks(
-        "FILE", "The same for the shadow model; requires --owner-target.", default=None
+        "FILE", "The same for the shadow model; requires --owner-target."
     )
     shadows: int = asks(
         "N", "Number of shadow models to train, each in every way.", default=8, panel=TRAINING
@@ -179,15 +181,5 @@ def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 
 COMMAND = Command(
-    NAME,
-    Group.CLASSIFIER,
-    DefendRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC of the best attack is above VALUE behind any of the defences: "
-    "accuracy or auc; behind the best of them: accuracy-left or auc-left. Add .low for the lower "
-    "end of the interval (accuracy.low=0.6).",
-    trains=True,
-    keeps=True,
+    NAME, Group.CLASSIFIER, DefendRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privacygauge.audits.attacks import audit, headline, played_of
+from privacygauge.audits.defences.judging import accuracies
 from privacygauge.classifier.defences.early_stopping import first_epoch, nearest_epoch
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
@@ -17,10 +18,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.rates import proportion
-
-if TYPE_CHECKING:
-    import pandas as pd
+from privacygauge.report.document import DataFrame, frame
 
 METRIC_ATTACKS: tuple[Attack, ...] = tuple(Threshold(name) for name in METRICS)
 """The metric attacks of Song & Mittal (2021), with a threshold for each class."""
@@ -84,11 +82,9 @@ class EpochCurve:
             for attack in point.attacks
         ]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one line for every epoch and attack."""
-        import pandas as pd
-
-        return pd.DataFrame(self.lines())
+        return frame(self.lines())
 
     def _accuracies(self) -> tuple[list[int], list[float]]:
         return [p.epoch for p in self.points], [p.test_accuracy.value for p in self.points]
@@ -157,11 +153,6 @@ def _point(
 ) -> EpochRisk:
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
     played = played_of(audit(rounds, attacks, seed=seed, level=level))
-    right = target.values.argmax(axis=1) == target.labels
-    return EpochRisk(
-        epoch,
-        proportion(right[target.member], target.units[target.member], level),
-        proportion(right[~target.member], target.units[~target.member], level),
-        tuple(evaluation for _, evaluation in played),
-        headline(played, seed=seed, level=level).accuracy,
-    )
+    found = tuple(evaluation for _, evaluation in played)
+    highest = headline(played, seed=seed, level=level).accuracy
+    return EpochRisk(epoch, *accuracies(target, level), found, highest)

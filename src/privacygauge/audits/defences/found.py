@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
@@ -11,12 +11,10 @@ from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.risk import Risk
+from privacygauge.report.axes import Axes
+from privacygauge.report.document import DataFrame, ends, frame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,31 +177,22 @@ class DefenceAudit(Reported):
                 "adversary": adversary,
                 "n": evaluation.accuracy.n,
                 "level": self.level,
-                **_plain("accuracy", evaluation.accuracy),
-                **_plain("auc", evaluation.auc),
+                **ends("accuracy", evaluation.accuracy, between=" "),
+                "accuracy method": evaluation.accuracy.method,
+                **ends("auc", evaluation.auc, between=" "),
+                "auc method": evaluation.auc.method,
             }
             for judged in self.defences
             for attacked in judged.attacks
             for adversary, evaluation in attacked.by_adversary.items()
         ]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one line for every defence, attack and adversary, each interval by itself."""
-        import pandas as pd
-
-        return pd.DataFrame(self.lines())
+        return frame(self.lines())
 
     def plot_trade_off(self, ax: Axes | None = None) -> Axes:
         """Return axes with what attacks achieve over how far answers are changed."""
         from privacygauge.audits.defences.plots import plot_trade_off
 
         return plot_trade_off(self, ax)
-
-
-def _plain(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {
-        name: estimate.value,
-        f"{name} low": estimate.low,
-        f"{name} high": estimate.high,
-        f"{name} method": estimate.method,
-    }

@@ -8,17 +8,17 @@ from itertools import chain
 
 import numpy as np
 
-from privacygauge.audits.attacks import Result, audit, headline, played_of
+from privacygauge.audits.attacks import Result, audit, headline, played_of, risk_of
 from privacygauge.audits.defences.found import ComparedDefence
 from privacygauge.classifier.defences.games import DefenceGames, TargetGame
 from privacygauge.classifier.defences.perturbations import Temperature
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import seeds
-from privacygauge.core.attacks.posterior import Estimator, RiskScore
+from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.game import Attack, Play, play
+from privacygauge.core.game import Attack
 from privacygauge.core.units import foremost
 from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.defences import (
@@ -31,7 +31,7 @@ from privacygauge.evaluate.defences import (
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.evaluate.risk import Risk, assess_risk
+from privacygauge.evaluate.risk import Risk
 from privacygauge.report import direction
 
 WORST = 10
@@ -70,28 +70,14 @@ class Asked:
 
     def of(self, game: TargetGame) -> Found:
         """Return the attacks' results and the privacy risk score in a game."""
-        return Found(self.results(game), *self._risk(game))
+        rounds = game.deal(1, seeds.stream(self.seed, "deal"))
+        labels = game.target.labels
+        risk = risk_of(rounds, self.estimator, labels, self.seed, self.level)
+        return Found(self.results(game), *risk)
 
     def headline(self, found: Found) -> Headline:
         """Return the best attack, corrected for the choice."""
         return headline(played_of(found.results), seed=self.seed, level=self.level)
-
-    def _risk(self, game: TargetGame) -> tuple[Risk, Floats]:
-        """Return the privacy risk score of a game with a shadow: one round, in the file's order."""
-        rounds = game.deal(1, seeds.stream(self.seed, "deal"))
-        attack = RiskScore(estimator=self.estimator)
-        played = play(attack, rounds, [seeds.stream(self.seed, "risk", 0)])
-        assert isinstance(played, Play)  # predictions always have the signal and a shadow
-        correct = rounds[0].observation.signals["correctness"] == 1.0
-        risk = assess_risk(
-            played.transcript,
-            attack.variant,
-            game.target.labels,
-            correct,
-            seeds.stream(self.seed, "risk", "bootstrap"),
-            self.level,
-        )
-        return risk, played.transcript.score
 
 
 def evaluations(results: Sequence[Result]) -> list[Evaluation]:
@@ -104,6 +90,11 @@ def judged(
 ) -> JudgedDefence:
     """Return what attacks achieve in spite of a defence, and what it costs."""
     adaptive, level = asked.of(games.adaptive), asked.level
+    target, before, after = games.undefended.target, undefended.scores, adaptive.scores
+    worst = (
+        WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
+        for i in foremost(after, target.unit, WORST)
+    )
     return JudgedDefence(
         name,
         variant,
@@ -115,10 +106,10 @@ def judged(
             if not (isinstance(a, Skipped) or isinstance(b, Skipped) or isinstance(c, Skipped))
         ),
         asked.headline(adaptive),
-        *_costs(games.undefended.target, games.adaptive.target, level),
+        *_costs(target, games.adaptive.target, level),
         adaptive.risk,
         risk_quantiles(undefended.risk, adaptive.risk, level),
-        _worst(games.undefended.target, undefended.scores, adaptive.scores),
+        tuple(worst),
     )
 
 
@@ -143,14 +134,11 @@ def _costs(
     return tuple(facts), mean(moved, level, unit="records", owner=unit)
 
 
-def _worst(target: Predictions, before: Floats, after: Floats) -> tuple[WorstRecord, ...]:
-    rows = foremost(after, target.unit, WORST)
-    return tuple(
-        WorstRecord(
-            str(target.ids[row]), bool(target.member[row]), float(before[row]), float(after[row])
-        )
-        for row in rows
-    )
+def accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
+    """Return a model's accuracy on its members, and on the non-members."""
+    right, unit, member = target.values.argmax(axis=1) == target.labels, target.units, target.member
+    inside, outside = (proportion(right[x], unit[x], level) for x in (member, ~member))
+    return inside, outside
 
 
 def can_be_undone(defence: object) -> bool:

@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
+from privacygauge.audits.defences import judging
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.judging import (
-    Asked,
-    Found,
-    can_be_undone,
-    compared,
-    evaluations,
-    judged,
-    warnings_of,
-)
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import require_different
@@ -128,7 +120,7 @@ def audit_defences(
         None if given is None else as_predictions(given, name)
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
     ]
-    told = progress or _nothing
+    told = progress or (lambda done, total: None)
     undefended = asked.of(PredictionGame(target, shadow))
     told(1, len(defences) + 1)
     results = []
@@ -137,11 +129,13 @@ def audit_defences(
         games = defence_games(
             defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
         )
-        results.append(judged(defence.name, defence.variant, games, undefended, asked))
+        results.append(judging.judged(defence.name, defence.variant, games, undefended, asked))
         told(done, len(defences) + 1)
     fitted = _CROSSFITTED if target_owner is None else _OWNED
     setting = Setting(target, fitted, warnings, running)
-    return audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
+    return audit_of(
+        undefended, results, [judging.can_be_undone(x) for x in defences], asked, setting
+    )
 
 
 def audit_defended(
@@ -193,7 +187,7 @@ def audit_defended(
         PredictionGame(answers, own),
     )
     undefended = asked.of(games.undefended)
-    result = judged(name, "", games, undefended, asked)
+    result = judging.judged(name, "", games, undefended, asked)
     setting = Setting(target, _AT_HAND, warnings, running)
     return audit_of(undefended, [result], [False], asked, setting)
 
@@ -205,34 +199,27 @@ def _asked(
     estimator: Estimator | None,
     seed: int,
     level: float,
-) -> Asked:
+) -> judging.Asked:
     """Return what every game is asked, all of it checked."""
     caveats.require_other_rows(target, shadow)
     caveats.require_different(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
-    return Asked(tuple(suite), estimator, seed, level)
+    return judging.Asked(tuple(suite), estimator, seed, level)
 
 
 def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[str]:
     missing = caveats.missing_classes(target, shadow, True)
-    _, differ = caveats.accuracies(_sides(target), _sides(shadow), level)
-    return [*missing, *differ]
-
-
-def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
-    right = predictions.values.argmax(axis=1) == predictions.labels
-    return caveats.SidesOfAModel.of(right, predictions.member, predictions.units)
-
-
-def _nothing(done: int, total: int) -> None:
-    """Tell nobody."""
+    ours, theirs = (
+        (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
+    )
+    return [*missing, *caveats.accuracies(ours, theirs, level)[1]]
 
 
 def audit_of(
-    undefended: Found,
+    undefended: judging.Found,
     results: Sequence[JudgedDefence],
     undone: Sequence[bool],
-    asked: Asked,
+    asked: judging.Asked,
     setting: Setting,
     *,
     beside: int = 0,
@@ -241,27 +228,20 @@ def audit_of(
 
     `undone` is for each whether it can be undone; `beside` is as in `compared`.
     """
-    none, others = compared(
-        evaluations(undefended.results), results, undone, asked.level, beside=beside
+    none, others = judging.compared(
+        judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
     )
     member = setting.target.member
     skipped = (result for result in undefended.results if isinstance(result, Skipped))
     origin = setting.running.origin(
         setting.package,
         skipped=(*setting.failed, *skipped),
-        warnings=(*setting.warnings, *warnings_of(none, others)),
+        warnings=(*setting.warnings, *judging.warnings_of(none, others)),
         about=setting.about,
     )
-    return DefenceAudit(
-        origin,
-        asked.headline(undefended),
-        undefended.risk,
-        none,
-        others,
-        n_in=int(np.count_nonzero(member)),
-        n_out=int(np.count_nonzero(~member)),
-        fitted=setting.fitted,
-    )
+    headline, risk, fitted = asked.headline(undefended), undefended.risk, setting.fitted
+    n_in, n_out = (int(np.count_nonzero(side)) for side in (member, ~member))
+    return DefenceAudit(origin, headline, risk, none, others, n_in, n_out, fitted)
 
 
 def _require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:

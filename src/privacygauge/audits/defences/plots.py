@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack
-from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.defended import Point, over_accuracy, plot_points
 from privacygauge.report.numbers import fixed, percent, plain
 from privacygauge.report.values import Plot
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _CURVE = (
     " The line is the undefended training, epoch by epoch: a point above it leaves more than "
@@ -94,14 +90,13 @@ def risk(f: DefenceAudit) -> Plot:
     rows += [
         f"{plain(c.title)} {fixed(c.judged.quantiles[0].defended.value, 2)}" for c in f.compared
     ]
-    return Plot(
-        "risk-cdf",
-        "How the members' risk is distributed",
+    caption = (
         "The further left a curve rises, the fewer members are at risk. The dotted line, 0.5, is "
-        "no risk. By attackers who know the defence.",
-        f"Half of the members have at most a risk of: {'; '.join(rows)}.",
-        lambda: plot_risk(f),
+        "no risk. By attackers who know the defence."
     )
+    told = f"Half of the members have at most a risk of: {'; '.join(rows)}."
+    title = "How the members' risk is distributed"
+    return Plot("risk-cdf", title, caption, told, lambda: plot_risk(f))
 
 
 def _advantage(b: BestAttack) -> str:

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
-from privacygauge.audits.defences.frames import data, defences_frame, epochs_frame
 from privacygauge.audits.defences.plots import marked
 from privacygauge.audits.defences.sections import claim, right, sections, stopped
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.best_attack import BestAttack
+from privacygauge.report.attacks.data import decided
 from privacygauge.report.attacks.measures import GUESSING
-from privacygauge.report.blocks import columns
-from privacygauge.report.defended import AUC, MEMBER, limited
+from privacygauge.report.blocks import Rows, table
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
+from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked
 from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
     DASH,
     count,
     decimal_estimate,
+    key,
     percent,
     plain,
     rate,
     shortened,
 )
-from privacygauge.report.values import About, Cell, Column, Content, Measure, Report, Table, Worst
-
-if TYPE_CHECKING:
-    import pandas as pd
+from privacygauge.report.values import About, Cell, Content, Json, Measure, Report, Table, Worst
 
 
 def report(f: DefenceAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    frames: dict[str, Callable[[], pd.DataFrame]] = {
-        "defences.csv": lambda: defences_frame(f),
-        "attacks.csv": f.to_frame,
-    }
-    if f.curve:
-        frames["epochs.csv"] = lambda: epochs_frame(f)
+    epochs = {"epochs.csv": lambda: epochs_frame(f)} if f.curve else {}
+    n = len(f.compared)
+    defence = (
+        "Another way to train the model, or a change of its answers before anybody sees them."
+        if f.n_shadows
+        else "A change of the model's answers before anybody sees them. The model stays as it is."
+    )
     return Report(
         "defences",
         "Defences of a classifier, compared",
@@ -49,15 +49,18 @@ def report(f: DefenceAudit) -> Report:
             "undo or to ignore it",
             "membership-inference",
         ),
-        intro=_intro(f),
+        intro=f"{count(f.n_in)} members and {count(f.n_out)} non-members; {count(f.n_attacks)} "
+        "attacks on the undefended model and behind "
+        f"{'the defence' if n == 1 else f'{count(n)} defences'}. Small figures are "
+        f"{rate(f.level)} intervals, wide enough to hold together.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=sections(f),
-        terms=_terms(f),
+        terms={"Defence": defence, **_TERMS},
         worst=Worst(ids=tuple(plain(shortened(record.id)) for record in f.best.judged.worst)),
         data=data(f),
-        frames=frames,
+        frames={"defences.csv": lambda: defences_frame(f), "attacks.csv": f.to_frame, **epochs},
         nothing_left_out="Nothing: every attack was played against every defence.",
         overview=(_overview(f),),
         sources="Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning "
@@ -65,62 +68,29 @@ def report(f: DefenceAudit) -> Report:
     )
 
 
-def _intro(f: DefenceAudit) -> str:
-    n = len(f.compared)
-    return (
-        f"{count(f.n_in)} members and {count(f.n_out)} non-members; {count(f.n_attacks)} attacks "
-        "on the undefended model and behind "
-        f"{'the defence' if n == 1 else f'{count(n)} defences'}. Small figures are "
-        f"{rate(f.level)} intervals, wide enough to hold together."
-    )
-
-
 def _measures(f: DefenceAudit) -> Iterator[Measure]:
     best, name = f.best, plain(f.best.title)
     found, reached = best.left.reached, [c.left.reached for c in f.compared]
-    yield _card(
-        "accuracy-without",
-        "Right guesses without a defence",
-        f.none.accuracy,
-        f"by {plain(f.none.attack)}",
-        "Guessing gives 50%.",
-    )
-    yield _card(
-        "accuracy-left",
-        f"{right_of(found)} that are left",
-        found.accuracy,
-        f"with {name}, by {plain(best.left.leading)}, {adversary(best)}",
-        gate=True,
-    )
-    yield _card(
-        "accuracy-non-adaptive",
-        "Right guesses if it is a surprise",
-        best.non_adaptive.accuracy,
-        f"by an attacker who does not expect {name}",
-        "Non-adaptive: do not count on it.",
-    )
-    yield Measure(
-        "model-accuracy",
-        "The model's own accuracy with it",
-        best.after,
-        right(best.after),
-        f"on records that it was not trained on; {percent(best.before.value)} without {name}",
-        gate=False,
-    )
+    label, note = "Right guesses without a defence", f"by {plain(f.none.attack)}"
+    yield _card("accuracy-without", label, f.none.accuracy, note, "Guessing gives 50%.")
+    note = f"with {name}, by {plain(best.left.leading)}, {adversary(best)}"
+    label = f"{right_of(found)} that are left"
+    yield _card("accuracy-left", label, found.accuracy, note, gate=True)
+    label, surprised = "Right guesses if it is a surprise", best.non_adaptive.accuracy
+    note, text = f"by an attacker who does not expect {name}", "Non-adaptive: do not count on it."
+    yield _card("accuracy-non-adaptive", label, surprised, note, text)
+    note = f"on records that it was not trained on; {percent(best.before.value)} without {name}"
+    label, after = "The model's own accuracy with it", best.after
+    yield Measure("model-accuracy", label, after, right(after), note, gate=False)
     yield _price(best)
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
     risk = tenth.undefended if best.undone else tenth.defended
-    yield Measure(
-        "risk-of-tenth",
-        "Risk of one member in ten, at least",
-        risk,
-        right(risk),
-        f"privacy risk score; {percent(tenth.undefended.value)} without a defence",
-        "Guessing gives 50%.",
-        gate=False,
-    )
-    label, area = "AUC that is left with the best defence", best.left.auc
-    yield Measure("auc-left", label, area, decimal_estimate(area), guessing="0.5", card=False)
+    note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
+    label, text = "Risk of one member in ten, at least", "Guessing gives 50%."
+    yield Measure("risk-of-tenth", label, risk, right(risk), note, text, gate=False)
+    area = best.left.auc
+    label, shown = "AUC that is left with the best defence", decimal_estimate(area)
+    yield Measure("auc-left", label, area, shown, guessing="0.5", card=False)
     turned = [c.title for c in f.compared if c.left.untold]
     which, gravest = "with the least private defence", max(reached, key=lambda x: x.accuracy.value)
     highest, areas = [x.accuracy for x in reached], [c.left.auc for c in f.compared]
@@ -138,29 +108,17 @@ def _price(best: ComparedDefence) -> Measure:
     """Return what early stopping leaves or, of a defence on answers, how far they are changed."""
     early = best.stopped
     if early is None:
-        what = "undefended" if best.at_training else "true"
-        return Measure(
-            "mean-change",
-            "Mean change of an answer",
-            best.judged.distance,
-            decimal_estimate(best.judged.distance, 2),
-            text=f"L1 distance between the {what} and the released probabilities: 0 to 2.",
-            gate=False,
-        )
-    told = (
-        "no epoch is as accurate"
-        if isinstance(early, Skipped)
-        else f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
-    )
-    return Measure(
-        "accuracy-stopped-early",
-        "Right guesses after stopping early",
-        early if isinstance(early, Skipped) else early.best.reached.accuracy,
-        stopped(best),
-        f"the undefended training, as accurate: {told}",
-        guessing=GUESSING,
-        gate=False,
-    )
+        what, moved = "undefended" if best.at_training else "true", best.judged.distance
+        text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
+        label, shown = "Mean change of an answer", decimal_estimate(moved, 2)
+        return Measure("mean-change", label, moved, shown, "", text, gate=False)
+    name, label = "accuracy-stopped-early", "Right guesses after stopping early"
+    found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
+    told = "no epoch is as accurate"
+    if not isinstance(early, Skipped):
+        told = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
+    note = f"the undefended training, as accurate: {told}"
+    return Measure(name, label, found, stopped(best), note, guessing=GUESSING, gate=False)
 
 
 def _overview(f: DefenceAudit) -> Table:
@@ -172,34 +130,26 @@ def _overview(f: DefenceAudit) -> Table:
         ),
         "Stopped early: the undefended training, stopped at the same accuracy.": bool(f.curve),
     }
-    heads = columns(
-        "Defence",
-        "Adaptive",
-        "Non-adaptive",
-        Column("Stopped early" if f.curve else "Moved", needed=False),
-        Column("Model right", needed=False),
-    )
-    before = right(f.compared[0].before).value
-    first = ("none", right(f.none.accuracy), DASH, DASH if f.curve else "0", before)
-    return Table(
-        "overview",
-        title,
-        heads,
-        (
-            first,
-            *(
-                (
-                    Cell(marked(c), claim(c)),
-                    right(c.adaptive.accuracy),
-                    right(c.non_adaptive.accuracy).value,
-                    _beside(f, c),
-                    right(c.after).value,
-                )
-                for c in f.compared
-            ),
-        ),
-        " ".join(note for note, holds in notes.items() if holds),
-    )
+    beside = "Stopped early" if f.curve else "Moved"
+    first: dict[str, Content] = {
+        "Defence": "none",
+        "Adaptive": right(f.none.accuracy),
+        "Non-adaptive": DASH,
+        beside: DASH if f.curve else "0",
+        "Model right": right(f.compared[0].before).value,
+    }
+    rows: Rows = [
+        {
+            "Defence": Cell(marked(c), claim(c)),
+            "Adaptive": right(c.adaptive.accuracy),
+            "Non-adaptive": right(c.non_adaptive.accuracy).value,
+            beside: _beside(f, c),
+            "Model right": right(c.after).value,
+        }
+        for c in f.compared
+    ]
+    note = " ".join(note for note, holds in notes.items() if holds)
+    return table("overview", title, [first, *rows], note, spare=(beside, "Model right"))
 
 
 def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:
@@ -207,15 +157,6 @@ def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:
         return decimal_estimate(c.judged.distance, 2).value
     epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
     return Cell(stopped(c).value, epoch)
-
-
-def _terms(f: DefenceAudit) -> dict[str, str]:
-    defence = (
-        "Another way to train the model, or a change of its answers before anybody sees them."
-        if f.n_shadows
-        else "A change of the model's answers before anybody sees them. The model stays as it is."
-    )
-    return {"Defence": defence, **_TERMS}
 
 
 _TERMS = {
@@ -240,3 +181,142 @@ _TERMS = {
     "Bonferroni": "Who looks often finds something by luck. The error is shared among all looks, "
     "so that all of them hold together.",
 }
+
+
+def defences_frame(f: DefenceAudit) -> DataFrame:
+    """Return one row for every defence: what it costs, and what the best attack still reaches.
+
+    Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
+    ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
+    ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
+    of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
+    ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
+    ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
+    ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
+    """
+    return frame([{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared])
+
+
+def epochs_frame(f: DefenceAudit) -> DataFrame:
+    """Return one row for every recorded epoch of the undefended training."""
+    rows = [
+        {
+            "epoch": point.epoch,
+            "attack": point.best.attack,
+            **ends("train_accuracy", point.train_accuracy),
+            **ends("model_accuracy", point.accuracy),
+            **ends("accuracy", point.best.accuracy),
+            **ends("auc", point.best.auc),
+        }
+        for point in f.curve
+    ]
+    return frame(rows)
+
+
+def _row(c: ComparedDefence) -> dict[str, object]:
+    row: dict[str, object] = {
+        "defence": c.title,
+        "can_be_undone": c.undone,
+        "attack": c.adaptive.attack,
+        "attack_non_adaptive": c.non_adaptive.attack,
+        **ends("model_accuracy_before", c.before),
+        **ends("model_accuracy_after", c.after),
+        **ends("distance", c.judged.distance),
+        **ends("accuracy", c.adaptive.accuracy),
+        **ends("auc", c.adaptive.auc),
+        **ends("accuracy_non_adaptive", c.non_adaptive.accuracy),
+        **ends("auc_non_adaptive", c.non_adaptive.auc),
+    }
+    for q in c.judged.quantiles:
+        row |= ends(f"risk_{q.share:g}_before", q.undefended)
+        row |= ends(f"risk_{q.share:g}_after", q.defended)
+    return row
+
+
+def _trained_row(c: ComparedDefence) -> dict[str, object]:
+    early = c.stopped if isinstance(c.stopped, AfterEpoch) else None
+    return {
+        "at_training": c.at_training,
+        **claim_columns(c.claim),
+        "against_early_stopping": c.worth or None,
+        "stopped_epoch": early.epoch if early else None,
+        **ends("stopped_model_accuracy", early.accuracy if early else None),
+        **ends("stopped_accuracy", early.best.accuracy if early else None),
+    }
+
+
+def data(f: DefenceAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold
+    together at ``level``; the entries of ``attacks`` each by itself. ``left`` is what counts: the
+    adversary who goes furthest, who may undo the defence where ``can_be_undone``. Where models
+    were trained: ``n_shadows``, the ``curve`` of the undefended training by epoch, and for each
+    defence whether it is ``at_training``, ``early_stopping`` at the same accuracy (null where
+    there is none), and the ``claim`` of an accountant. Of single records it has the ids, the
+    membership and the risk of those at the highest risk.
+    """
+    at_training = bool(f.n_shadows)
+    curve: list[Json] = [_epoch(point) for point in f.curve]
+    return {
+        **picked(f, "n_in", "n_out", "fitted"),
+        "best": f.best.title,
+        "undefended": {
+            **_best(f.none),
+            "epsilon": estimate_dict(f.undefended.epsilon),
+            "mean_risk": estimate_dict(f.risk.mean),
+        },
+        **({"n_shadows": f.n_shadows, "curve": curve} if at_training else {}),
+        "defences": [
+            {**(_at_training(c) if at_training else {}), **_defence(c)} for c in f.compared
+        ],
+    }
+
+
+def _epoch(point: AfterEpoch) -> dict[str, Json]:
+    return {
+        **picked(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
+        **_best(point.best),
+    }
+
+
+def _at_training(c: ComparedDefence) -> dict[str, Json]:
+    return {
+        "at_training": bool(c.at_training),
+        "early_stopping": _epoch(c.stopped) if isinstance(c.stopped, AfterEpoch) else None,
+        **({"no_early_stopping": c.stopped.reason} if isinstance(c.stopped, Skipped) else {}),
+        "claim": claim_dict(c.claim),
+    }
+
+
+def _defence(c: ComparedDefence) -> dict[str, Json]:
+    judged = c.judged
+    return {
+        **picked(judged, "name", "variant", "distance", "costs", "worst"),
+        "can_be_undone": c.undone,
+        "adaptive": {**_best(c.adaptive), "epsilon": estimate_dict(judged.headline.epsilon)},
+        "non_adaptive": _best(c.non_adaptive),
+        "left": _best(c.left),
+        "mean_risk": estimate_dict(judged.risk.mean),
+        "risk_quantiles": {
+            key(q.share): picked(q, "undefended", "defended") for q in judged.quantiles
+        },
+        "attacks": [
+            {
+                **picked(a, "lost", name="title"),
+                **{
+                    adversary.replace("-", "_"): picked(e, "accuracy", "auc")
+                    for adversary, e in a.by_adversary.items()
+                },
+            }
+            for a in judged.attacks
+        ],
+    }
+
+
+def _best(b: BestAttack) -> dict[str, Json]:
+    return {
+        **picked(b, "attack", "accuracy", "auc_attack", "auc"),
+        "reached": estimate_dict(b.reached.accuracy),
+        "decided": decided(b.reached),
+    }

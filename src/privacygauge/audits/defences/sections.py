@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, pairs, table, text
+from privacygauge.report.blocks import Rows, columns, note, pairs, table, text
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
@@ -20,17 +20,7 @@ from privacygauge.report.numbers import (
     several,
     shortened,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Row,
-    Section,
-    Table,
-    Tone,
-)
+from privacygauge.report.values import Block, Cell, Column, Folded, Row, Section, Table, Tone
 
 _TRAINED = (
     "on records that fair coins put into each model's training set; the target has the same "
@@ -49,12 +39,24 @@ _ANSWERS = (
 )
 
 
+_RISK = text(
+    "The privacy risk score is the probability that a record is a member, given what an attacker "
+    "who knows the defence sees, at even odds beforehand. A defence can lower the mean and leave "
+    "some members exposed."
+)
+
+
 def sections(f: DefenceAudit) -> tuple[Section, ...]:
     """Return the page below the numbers."""
+    which = text(
+        f"With {shortened(f.best.title)}. Records are named by id; their contents are not in this "
+        "file. A non-member in this list is a false alarm."
+    )
+    worst = _worst("records", "By falling risk with the defence", f.best)
     return (
         Section("compared", "Defences compared", tuple(_compared(f)), "Compared"),
-        Section("risk", "How the risk is distributed", tuple(_risk(f)), "Risk"),
-        Section("records", "The records with the highest risk left", tuple(_records(f)), "Records"),
+        Section("risk", "How the risk is distributed", (_RISK, plots.risk(f)), "Risk"),
+        Section("records", "The records with the highest risk left", (which, worst), "Records"),
         Section("each", "Each defence in full", tuple(_each(f)), "Each in full"),
         Section("played", "How it was played", tuple(_played(f))),
     )
@@ -119,7 +121,10 @@ def _columns(f: DefenceAudit) -> tuple[Column, ...]:
 def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
     """Return the row of a defence, or of the model as it is."""
     first, left = c or f.compared[0], f.none if c is None else c.adaptive
-    early = Shown(DASH) if c is None else Cell(stopped(c), _epoch(c))
+    epoch = () if c is None or c.stopped is None else ("none is as accurate",)
+    if c is not None and isinstance(c.stopped, AfterEpoch):
+        epoch = (f"epoch {c.stopped.epoch}",)
+    early = Shown(DASH) if c is None else Cell(stopped(c), epoch)
     model = right(first.before if c is None else first.after)
     moved = Shown("0") if c is None else decimal_estimate(c.judged.distance, 2)
     quantiles = first.judged.quantiles
@@ -140,12 +145,6 @@ def _name(f: DefenceAudit, c: ComparedDefence) -> Cell:
     variant = (c.judged.variant,) if c.judged.variant else ()
     tags = {"leaves least": c is f.best, "can be undone": c.undone}
     return Cell(c.judged.name, (*variant, *claim(c)), tuple(x for x in tags if tags[x]))
-
-
-def _epoch(c: ComparedDefence) -> tuple[str, ...]:
-    if isinstance(c.stopped, AfterEpoch):
-        return (f"epoch {c.stopped.epoch}",)
-    return () if c.stopped is None else ("none is as accurate",)
 
 
 def _notes(f: DefenceAudit) -> Iterator[str]:
@@ -170,25 +169,8 @@ def _notes(f: DefenceAudit) -> Iterator[str]:
         )
 
 
-def _risk(f: DefenceAudit) -> Iterator[Block]:
-    yield text(
-        "The privacy risk score is the probability that a record is a member, given what "
-        "an attacker who knows the defence sees, at even odds beforehand. A defence can "
-        "lower the mean and leave some members exposed."
-    )
-    yield plots.risk(f)
-
-
-def _records(f: DefenceAudit) -> Iterator[Block]:
-    yield text(
-        f"With {shortened(f.best.title)}. Records are named by id; their contents are not "
-        "in this file. A non-member in this list is a false alarm."
-    )
-    yield _worst("records", "By falling risk with the defence", f.best)
-
-
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:
-    rows: list[dict[str, Content]] = [
+    rows: Rows = [
         {
             "Id": shortened(record.id),
             "Member": "yes" if record.member else "no",
@@ -204,35 +186,34 @@ def _each(f: DefenceAudit) -> Iterator[Block]:
     yield one_by_one(f.level)
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
         best, title = c is f.best, shortened(c.title)
+        rows: Rows = [
+            {
+                "Attack": a.title,
+                "Undefended": right(a.undefended.accuracy),
+                "Non-adaptive": right(a.non_adaptive.accuracy),
+                "Adaptive": right(a.adaptive.accuracy),
+                "Lost": Shown(
+                    *(fixed(100 * x, 1) for x in (a.lost.value, a.lost.low, a.lost.high))
+                ),
+                "AUC, adaptive": decimal_estimate(a.adaptive.auc),
+            }
+            for a in c.judged.attacks
+        ]
         attacks = table(
             f"attacks-{number}",
             f"Right guesses of every attack: {title}",
-            [
-                {
-                    "Attack": a.title,
-                    "Undefended": right(a.undefended.accuracy),
-                    "Non-adaptive": right(a.non_adaptive.accuracy),
-                    "Adaptive": right(a.adaptive.accuracy),
-                    "Lost": _points(a.lost),
-                    "AUC, adaptive": decimal_estimate(a.adaptive.auc),
-                }
-                for a in c.judged.attacks
-            ],
+            rows,
             "Lost: what the defence takes from the adaptive attack, in points, on the same "
             "records.",
             best=[a.title == c.adaptive.attack for a in c.judged.attacks],
         )
         interval = f"{rate(f.level)} interval"
-        changed: list[dict[str, Content]] = [
+        changed: Rows = [
             {"Measure": x.label.capitalize(), interval: right(x.estimate)} for x in c.judged.costs
         ]
         costs = table(f"costs-{number}", f"What it changes: {title}", changed)
         records = _worst(f"records-{number}", f"Records with the highest risk left: {title}", c)
         yield Folded(title, (attacks, costs) if best else (attacks, costs, records), best)
-
-
-def _points(lost: Estimate) -> Shown:
-    return Shown(*(fixed(100 * x, 1) for x in (lost.value, lost.low, lost.high)))
 
 
 def _played(f: DefenceAudit) -> Iterator[Block]:

@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.defences import judging
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
-from privacygauge.audits.defences.judging import (
-    Asked,
-    Found,
-    can_be_undone,
-    evaluations,
-    judged,
-    n_together,
-)
 from privacygauge.audits.defences.play import Setting, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence
@@ -44,8 +37,6 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.evaluate.best_attack import best_attack
-from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.evaluate.rates import proportion
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -152,35 +143,36 @@ def audit_training_defences(
         before=before,
     )
     suite = training_attacks(logits=trainer.logits) if attacks is None else attacks
-    asked = Asked(tuple(suite), estimator, seed, level)
+    asked = judging.Asked(tuple(suite), estimator, seed, level)
     defended, failed = models_behind(asked_for, places, trainings, of, without, ways, seed)
     undefended = asked.of(PoolGame(without.last.target, without.last.pool))
-    results = [_judged(one, without.last, undefended, asked) for one in defended]
+    results = [
+        judging.judged(one.defence.name, one.defence.variant, games, undefended, asked)
+        for one in defended
+        for games in [training_games(without.last, one.models)]
+    ]
     beside = len(without.epochs) - 1
-    together = n_together(len(evaluations(undefended.results)), len(results), beside)
+    together = judging.n_together(
+        len(judging.evaluations(undefended.results)), len(results), beside
+    )
     curve = _curve(without, undefended, asked, together)
     about = {"model": trainer.name, "shadow models": str(n_shadows)}
     if of.references:
         about["reference records"] = f"{len(of.references):,}"
-    setting = Setting(
-        without.last.target,
-        _FITTED,
-        [*_warnings(without.last, defended, n_shadows), *of_units],
-        running,
-        failed,
-        about,
-        "torch" if without.last.pool.logits else None,
-    )
-    undone = [can_be_undone(one.defence) for one in defended]
+    told = [
+        f"{one.defence.name} ({one.defence.variant}): {line}"
+        for one in defended
+        if isinstance(one.defence, TrainingDefence)
+        for line in failures(one.models.failed, n_shadows)
+    ]
+    warnings = [*failures(without.last.failed, n_shadows), *told, *of_units]
+    package, target = "torch" if without.last.pool.logits else None, without.last.target
+    setting = Setting(target, _FITTED, warnings, running, failed, about, package)
+    undone = [judging.can_be_undone(one.defence) for one in defended]
     audit = audit_of(undefended, results, undone, asked, setting, beside=beside)
     full = [_beside(*pair, without, curve) for pair in zip(audit.compared, defended, strict=True)]
     recorded = curve if len(curve) > 1 else ()
     return replace(audit, compared=tuple(full), n_shadows=n_shadows, curve=recorded)
-
-
-def _judged(one: Defended, without: TrainedAlike, undefended: Found, asked: Asked) -> JudgedDefence:
-    games = training_games(without, one.models)
-    return judged(one.defence.name, one.defence.variant, games, undefended, asked)
 
 
 def _beside(
@@ -194,17 +186,8 @@ def _beside(
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
 
 
-def _warnings(without: TrainedAlike, defended: Sequence[Defended], n_shadows: int) -> list[str]:
-    found = failures(without.failed, n_shadows)
-    for one in defended:
-        if isinstance(one.defence, TrainingDefence):
-            lines = failures(one.models.failed, n_shadows)
-            found += [f"{one.defence.name} ({one.defence.variant}): {line}" for line in lines]
-    return found
-
-
 def _curve(
-    without: TrainedWithout, undefended: Found, asked: Asked, together: int
+    without: TrainedWithout, undefended: judging.Found, asked: judging.Asked, together: int
 ) -> tuple[AfterEpoch, ...]:
     """Return the best attack after every epoch; every interval holds together with all others."""
     found = []
@@ -213,13 +196,8 @@ def _curve(
             continue
         last, target = models is without.last, models.target
         here = undefended.results if last else asked.results(PoolGame(target, models.pool))
-        right = target.values.argmax(axis=1) == target.labels
-        members, others = (
-            proportion(right[side], target.units[side], asked.level)
-            for side in (target.member, ~target.member)
-        )
-        best = best_attack(evaluations(here), together, asked.level)
-        found.append(AfterEpoch(epoch, members, others, best))
+        best = best_attack(judging.evaluations(here), together, asked.level)
+        found.append(AfterEpoch(epoch, *judging.accuracies(target, asked.level), best))
     return tuple(found)
 
 

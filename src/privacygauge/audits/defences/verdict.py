@@ -9,15 +9,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.defended import promise
-from privacygauge.report.grades import (
-    GRADES,
-    LARGE,
-    NONE,
-    UNTOLD,
-    accuracy_gauge,
-    grade_of,
-    ranked_pairs,
-)
+from privacygauge.report.grades import GRADES, NONE, UNTOLD, accuracy_gauge, grade_of, ranked_pairs
 from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
 from privacygauge.report.values import Grade, Verdict
 
@@ -285,7 +277,7 @@ def _use(f: DefenceAudit, grade: Grade) -> str:
             else f"release answers behind {name}, if its users can live with the changed answers."
         )
         worst = " It is not enough by itself: limit who may query the model."
-        return f"Of these, {how}{worst if grade == LARGE else ''}"
+        return f"Of these, {how}{worst if grade == GRADES[-1] else ''}"
     if grade == NONE:
         return "Release without a defence, as far as these attacks can tell."
     return "Do not rely on any of these defences."

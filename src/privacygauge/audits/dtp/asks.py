@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from privacygauge.audits.dtp.found import DtpAudit
     from privacygauge.audits.work import Work
 
-NAME = "dtp"
-"""The name of the command."""
-
 METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
 """What a release can be held to."""
 
@@ -59,6 +56,11 @@ Example: privacygauge dtp --data people.csv --label income --model naive-bayes
 Example: privacygauge dtp --data people.csv --label income --model logistic --bin 0
 """
 
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE: pdtp (largest), mean, share (of records above 1), "
+    "dtp (largest that a query shows) or dtp-upper (largest that none exceeds)."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DtpRequest(LabelledRecords):
@@ -76,7 +78,6 @@ class DtpRequest(LabelledRecords):
     continuous: tuple[str, ...] = asks(
         "A,B",
         "Columns to take as numbers, for models on categories. Default: none.",
-        default=(),
         panel=TRAINING,
     )
     alpha: float = _setting_option(
@@ -94,7 +95,7 @@ class DtpRequest(LabelledRecords):
         "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
     )
     measure: int | None = asks(
-        "N", "Number of records to measure, sampled at random. Default: all.", default=None
+        "N", "Number of records to measure, sampled at random. Default: all."
     )
     queries: int = asks(
         "N",
@@ -155,14 +156,5 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 
 COMMAND = Command(
-    NAME,
-    Group.CLASSIFIER,
-    DtpRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: pdtp (largest), mean, share (of records above 1), "
-    "dtp (largest that a query shows) or dtp-upper (largest that none exceeds).",
-    trains=True,
-    keeps=True,
+    "dtp", Group.CLASSIFIER, DtpRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
 )

@@ -134,8 +134,10 @@ def audit_dtp(
     path, skipped = task.removal(remove, order, measured.learner) if remove else (None, ())
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
     complete = len(chosen) == len(labels)
-    learner = measured.learner
+    learner, above = measured.learner, measured.pdtp > LIMIT
+    share = _exact(above, level) if complete else rates.proportion(above, level=level)
     repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
+    columns = () if repeated is None else repeated.T
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = running.origin(
         skipped=skipped,
@@ -158,9 +160,9 @@ def audit_dtp(
         pdtp=measured.pdtp,
         dtp=measured.dtp,
         mean=_mean(measured.pdtp, complete, level, "records"),
-        share_above=_share(measured.pdtp > LIMIT, complete, level),
+        share_above=share,
         repeated=repeated,
-        averages=_averages(repeated, level),
+        averages=tuple(_mean(x, False, level, "training sets") for x in columns),
         removal=path,
         variation=task.variation(riskiest, vary) if vary else (),
         checked=measured.checked,
@@ -178,12 +180,6 @@ def _records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[Any], Int
             f"records has to stay, got {remove:,}"
         )
     return features, labels
-
-
-def _averages(repeated: Floats | None, level: float) -> tuple[Estimate, ...]:
-    """Return the mean of each record over the training sets."""
-    columns = () if repeated is None else repeated.T
-    return tuple(_mean(values, False, level, "training sets") for values in columns)
 
 
 def _check(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
@@ -214,20 +210,18 @@ def _names(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
     return given
 
 
-def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
+def _exact(values: Floats | Bools, level: float) -> Estimate:
     value = float(values.mean())
+    return Estimate(value, value, value, level, len(values), EXACT)
+
+
+def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
     if complete:
-        return Estimate(value, value, value, level, len(values), EXACT)
+        return _exact(values, level)
+    value = float(values.mean())
     if np.isinf(value):
         return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
     return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
-
-
-def _share(above: Bools, complete: bool, level: float) -> Estimate:
-    if complete:
-        value = float(above.mean())
-        return Estimate(value, value, value, level, len(above), EXACT)
-    return rates.proportion(above, level=level)
 
 
 def _one_bin(pdtp: Floats, width: float) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,7 @@ from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 
 POINTS = 400
 """A drawn curve has at most so many points."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.dtp import records, sections
+from privacygauge.audits.dtp import sections, words
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
@@ -27,9 +27,11 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 def report(f: DtpAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    frames = {"records.parquet": lambda: records.records_frame(f)}
-    if (path := f.removal) is not None:
-        frames["removal.csv"] = lambda: records.removal_frame(path)
+    path, shown = f.removal, f.order[: words.MOST]
+    removal = {} if path is None else {"removal.csv": lambda: words.removal_frame(path)}
+    small = f" Small figures are {rate(f.level)} intervals." if f.averages else ""
+    if not f.complete:
+        small = f" Small figures are {rate(f.level)} intervals."
     return Report(
         "dtp",
         f"Differential training privacy of {plain(f.model)}",
@@ -40,17 +42,17 @@ def report(f: DtpAudit) -> Report:
             "may ask the model anything, and knows all other records",
             "differential-training-privacy",
         ),
-        intro=_intro(f),
+        intro=f"{measured(f)} training records were measured.{small} A number without an interval "
+        "was computed, not estimated: it is exact for this training set, these settings and these "
+        "random draws.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=tuple(sections.every(f)),
         terms=_terms(f),
-        worst=Worst(
-            "records", tuple(str(x) for x in names_of(f.ids[f.order[: records.MOST]]).tolist())
-        ),
+        worst=Worst("records", tuple(str(x) for x in names_of(f.ids[shown]).tolist())),
         data=_data(f),
-        frames=frames,
+        frames={"records.parquet": lambda: words.records_frame(f), **removal},
         nothing_left_out="Nothing: everything that was asked for was measured.",
         overview=sections.overview(f),
         sources="The measure: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy "
@@ -58,84 +60,49 @@ def report(f: DtpAudit) -> Report:
     )
 
 
-def _intro(f: DtpAudit) -> str:
-    small = ""
-    if not f.complete or f.averages:
-        small = f" Small figures are {rate(f.level)} intervals."
-    return (
-        f"{measured(f)} training records were measured.{small} A number without an interval was "
-        "computed, not estimated: it is exact for this training set, these settings and these "
-        "random draws."
-    )
-
-
 def _measures(f: DtpAudit) -> Iterator[Measure]:
     n, low, high = len(f.rows), float(f.dtp.low.max()), float(f.dtp.high.max())
-    sample = several(n, "record")
-    yield Measure(
-        "dtp",
-        "Largest log ratio over all queries (DTP)",
-        low,
-        Shown(between(low, high)),
-        *_over_all(f),
-        f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
-    )
+    guessing = f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}"
+    label, shown = "Largest log ratio over all queries (DTP)", Shown(between(low, high))
+    yield Measure("dtp", label, low, shown, *_over_all(f), guessing)
     upper = Shown(nats(high))
     yield Measure("dtp-upper", "Log ratio that no query exceeds", high, upper, card=False)
-    exactly = f"Of {sample} measured; others may be above it."
+    told = f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
+    exactly = f"Of {several(n, 'record')} measured; others may be above it."
     if f.complete:
         exactly = "Computed for every record, not estimated."
-    yield Measure(
-        "pdtp",
-        "Largest PDTP",
-        f.highest,
-        Shown(nats(f.highest)),
-        "the limit is 1",
-        f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
-        f"own query. {exactly}",
-    )
+    told, shown = f"{told}own query. {exactly}", Shown(nats(f.highest))
+    yield Measure("pdtp", "Largest PDTP", f.highest, shown, "the limit is 1", told)
     infinite = f" {count(f.n_infinite)} of them {'is' if f.n_infinite == 1 else 'are'} infinite."
-    yield Measure(
-        "share",
-        "Records above 1",
-        f.share_above,
-        Shown(f"{count(f.n_above)} of {count(n)}"),
-        f"{percent(f.share_above.value)} of the training set, counted"
-        if f.complete
-        else f"of the whole training set {percent_estimate(f.share_above)}, {rate(f.level)} "
-        "interval, if these are a random sample",
-        f"By PDTP.{infinite if f.n_infinite else ''}",
-    )
+    told = f"By PDTP.{infinite if f.n_infinite else ''}"
+    above, shown = f.share_above, Shown(f"{count(f.n_above)} of {count(n)}")
+    note = f"of the whole training set {percent_estimate(above)}, {rate(f.level)} interval, if "
+    note += "these are a random sample"
+    if f.complete:
+        note = f"{percent(above.value)} of the training set, counted"
+    yield Measure("share", "Records above 1", above, shown, note, told)
     shown = Shown(nats(f.mean.value)) if f.complete else decimal_estimate(f.mean)
     note = "" if f.complete else f"{rate(f.level)} interval"
-    yield Measure("mean", "Mean PDTP", f.mean, shown, note, _mean(f))
-    yield Measure(
-        "indirect",
-        "Given away by other queries alone",
-        float(f.n_indirect),
-        Shown(count(f.n_indirect)),
-        text="Records with a PDTP of at most 1 for which some other query shows more than 1.",
-        gate=False,
-    )
-    yield from _further(f)
-
-
-def _further(f: DtpAudit) -> Iterator[Measure]:
-    """Yield what further measurements show, where they were asked for."""
+    told = f"Estimated for the training set from {several(f.mean.n, 'record')}."
+    if f.complete:
+        told = "Over every record of the training set, not estimated."
+    if np.isinf(f.mean.value):
+        told = "Infinite, because some record's PDTP is."
+    yield Measure("mean", "Mean PDTP", f.mean, shown, note, told)
+    told = "Records with a PDTP of at most 1 for which some other query shows more than 1."
+    yield _counted("indirect", "Given away by other queries alone", f.n_indirect, "", told)
     if f.removal is not None:
         yield _of_removal(f.removal)
     if f.averages:
-        over = f.averages[0]
-        yield Measure(
-            "above-on-average",
-            "Above 1 on average",
-            float(f.n_above_on_average),
-            Shown(count(f.n_above_on_average)),
-            f"over {several(over.n, 'training set')}",
-            f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
-            f"{rate(over.level)} interval is.",
-            gate=False,
-        )
+        over, n = f.averages[0], f.n_above_on_average
+        told = f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
+        told += f"{rate(over.level)} interval is."
+        note = f"over {several(over.n, 'training set')}"
+        yield _counted("above-on-average", "Above 1 on average", n, note, told)
+
+
+def _counted(name: str, label: str, n: int, note: str, text: str) -> Measure:
+    return Measure(name, label, float(n), Shown(count(n)), note, text, gate=False)
 
 
 def _over_all(f: DtpAudit) -> tuple[str, str]:
@@ -143,20 +110,10 @@ def _over_all(f: DtpAudit) -> tuple[str, str]:
     found = reach(f)
     if found.unknown:
         return "no upper bound is known", "The largest change that some query shows."
+    both = "Some query shows the first number; none shows more than the second."
     if found.bounded:
-        return (
-            "certified bounds",
-            "Some query shows the first number; none shows more than the second.",
-        )
+        return "certified bounds", both
     return "exact", "The largest change that any query shows."
-
-
-def _mean(f: DtpAudit) -> str:
-    if np.isinf(f.mean.value):
-        return "Infinite, because some record's PDTP is."
-    if f.complete:
-        return "Over every record of the training set, not estimated."
-    return f"Estimated for the training set from {several(f.mean.n, 'record')}."
 
 
 def _of_removal(path: RemovalPath) -> Measure:
@@ -211,17 +168,21 @@ def _terms(f: DtpAudit) -> dict[str, str]:
 
 def _data(f: DtpAudit) -> dict[str, Json]:
     """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
+    numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
     return {
         **picked(f, "model", "method", "n_train", "decision", "certified", bin="width"),
-        "refits": None
-        if f.checked is None
-        else picked(f.checked, "agree", compared="n", largest_difference="largest"),
+        "refits": picked(f.checked, "agree", compared="n", largest_difference="largest")
+        if f.checked
+        else None,
         "n_measured": len(f.rows),
         "pdtp": {
             **picked(f, max="highest", above_1="n_above", infinite="n_infinite"),
             **picked(f, mean_estimate="mean", share_above_1="share_above"),
             "mean": finite(f.mean.value),
-            "riskiest": [_record(f, i) for i in f.order[: records.MOST].tolist()],
+            "riskiest": [
+                {**_named(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
+                for i in f.order[: words.MOST].tolist()
+            ],
         },
         "dtp": {
             "lower": finite(f.dtp.low.max()),
@@ -230,14 +191,23 @@ def _data(f: DtpAudit) -> dict[str, Json]:
             "above_1": int(np.count_nonzero(f.dtp.low > LIMIT)),
             "indirect": {
                 "count": f.n_indirect,
-                "rows": f.rows[records.by_other_queries(f)].tolist(),
+                "rows": f.rows[words.by_other_queries(f)].tolist(),
             },
         },
-        "removal": None
-        if f.removal is None
-        else picked(f.removal, "removed", "highest", "best", "groups", "order", "measure"),
+        "removal": picked(f.removal, "removed", "highest", "best", "groups", "order", "measure")
+        if f.removal
+        else None,
         "variation": [picked(v, *_VARIED) for v in f.variation],
-        "repeated": _repeated(f),
+        "repeated": {
+            "training_sets": int(f.averages[0].n),
+            **picked(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
+            "riskiest": [
+                {**_named(f, i), "mean": estimate_dict(f.averages[i])}
+                for i in words.by_average(f).tolist()
+            ],
+        }
+        if f.averages
+        else None,
     }
 
 
@@ -249,22 +219,4 @@ def _named(f: DtpAudit, i: int) -> dict[str, Json]:
         "row": int(f.rows[i]),
         "id": names_of(f.ids[i : i + 1]).tolist()[0],
         "label": f.class_names[int(f.labels[i])],
-    }
-
-
-def _record(f: DtpAudit, i: int) -> dict[str, Json]:
-    numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
-    return {**_named(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
-
-
-def _repeated(f: DtpAudit) -> Json:
-    if not f.averages:
-        return None
-    return {
-        "training_sets": int(f.averages[0].n),
-        **picked(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
-        "riskiest": [
-            {**_named(f, i), "mean": estimate_dict(f.averages[i])}
-            for i in records.by_average(f).tolist()
-        ],
     }

@@ -9,34 +9,27 @@ import numpy as np
 
 from privacygauge.audits.dtp import plots
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.records import (
+from privacygauge.audits.dtp.verdict import measured, reach
+from privacygauge.audits.dtp.words import (
+    AT_LEAST,
     MOST,
+    between,
     by_average,
     by_other_queries,
     class_of,
+    factor,
+    in_bins,
     name_of,
+    nats,
     record_of,
 )
-from privacygauge.audits.dtp.verdict import measured, reach
-from privacygauge.audits.dtp.words import AT_LEAST, between, factor, in_bins, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, pairs, table, text
+from privacygauge.report.blocks import Rows, note, pairs, table, text
 from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate, several
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Heading,
-    Items,
-    Plot,
-    Section,
-    Table,
-)
+from privacygauge.report.values import Block, Cell, Folded, Heading, Items, Plot, Section, Table
 
 CLASSES = 20
 """Number of classes that are shown, those with the most records above 1 first."""
@@ -61,8 +54,8 @@ def every(f: DtpAudit) -> Iterator[Section]:
         blocks = tuple(_removal(f, f.removal))
         yield Section("removal", "Removing the riskiest records", blocks, "Removal")
     if f.averages:
-        title = "Over several training sets"
-        yield Section("averages", title, tuple(_averages(f)), "Several training sets")
+        blocks = tuple(_averages(f))
+        yield Section("averages", "Over several training sets", blocks, "Several training sets")
     if f.variation:
         blocks = tuple(_variation(f))
         yield Section("variation", "What else moves a prediction", blocks, "Variation")
@@ -70,23 +63,15 @@ def every(f: DtpAudit) -> Iterator[Section]:
 
 
 def _meaning() -> Iterator[Block]:
-    values = (0.1, 0.5, 1.0, 2.0, 4.0)
+    factors = {f"{value:g}": factor(value) for value in (0.1, 0.5, 1.0, 2.0, 4.0)}
+    row = {"Log ratio": "A probability changes by a factor of", **factors}
     yield text(
         "A record is left out of the training set, the model is trained without it, and "
         "both models are asked the same question. If their answers differ much, the answer "
         "gives away whether the record was in. The largest factor between the two, over "
         "all classes, is what is reported, as its natural logarithm."
     )
-    yield table(
-        "factors",
-        "How to read a log ratio",
-        [
-            {
-                "Log ratio": "A probability changes by a factor of",
-                **{f"{value:g}": factor(value) for value in values},
-            }
-        ],
-    )
+    yield table("factors", "How to read a log ratio", [row])
     yield note(
         "PDTP asks about the record itself only. DTP is the largest over every question "
         "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
@@ -113,33 +98,30 @@ def _riskiest(f: DtpAudit) -> Iterator[Block]:
 
 def overview(f: DtpAudit) -> tuple[Table, ...]:
     """Return what a terminal prints below the numbers: the first records, and how they were had."""
-    bins = f"width {f.width:g}" if f.width else "none"
-    settings = table(
-        "settings",
-        "How it was measured",
-        [{"Model": f.model, "Method": f.method, "Bins": bins}],
-        prose=("Model", "Method"),
-        spare=("Bins",),
-    )
+    how = {
+        "Model": f.model,
+        "Method": f.method,
+        "Bins": f"width {f.width:g}" if f.width else "none",
+    }
+    prose, spare = ("Model", "Method"), ("Bins",)
+    settings = table("settings", "How it was measured", [how], prose=prose, spare=spare)
     first = _people(f, "first", "The riskiest records", f.order[:_PRINTED], "Riskiest records")
     return (first, settings)
 
 
 def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") -> Table:
     spare = ("DTP, all queries", "Factor", "Mean over training sets")
-    rows = [_person(f, i, head) for i in places.tolist()]
+    rows: Rows = [
+        {
+            head: _who(f, i),
+            "PDTP": Shown(nats(float(f.pdtp[i]))),
+            "DTP, all queries": between(float(f.dtp.low[i]), float(f.dtp.high[i])),
+            "Factor": factor(float(f.pdtp[i])),
+            **({"Mean over training sets": decimal_estimate(f.averages[i])} if f.averages else {}),
+        }
+        for i in places.tolist()
+    ]
     return table(name, title, rows, spare=spare, at_once=_AT_ONCE)
-
-
-def _person(f: DtpAudit, i: int, head: str) -> dict[str, Content]:
-    pdtp = float(f.pdtp[i])
-    return {
-        head: _who(f, i),
-        "PDTP": Shown(nats(pdtp)),
-        "DTP, all queries": between(float(f.dtp.low[i]), float(f.dtp.high[i])),
-        "Factor": factor(pdtp),
-        **({"Mean over training sets": decimal_estimate(f.averages[i])} if f.averages else {}),
-    }
 
 
 def _who(f: DtpAudit, i: int) -> Cell:
@@ -151,15 +133,14 @@ def _who(f: DtpAudit, i: int) -> Cell:
 
 def _ranks(f: DtpAudit) -> Plot:
     infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
-    return Plot(
-        "ranks",
-        "All measured records, the riskiest first",
+    above = f"{count(f.n_above)} of {several(len(f.rows), 'record')} above 1.{infinite}"
+    told = f"The largest PDTP is {nats(f.highest)}; {above}"
+    title = "All measured records, the riskiest first"
+    caption = (
         "How far each record moves the model's answer about itself (PDTP), and at least, or at "
-        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish.",
-        f"The largest PDTP is {nats(f.highest)}; {count(f.n_above)} of "
-        f"{several(len(f.rows), 'record')} above 1.{infinite}",
-        lambda: plots.plot_pdtp(f),
+        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish."
     )
+    return Plot("ranks", title, caption, told, lambda: plots.plot_pdtp(f))
 
 
 def _classes(f: DtpAudit) -> Table:
@@ -168,21 +149,18 @@ def _classes(f: DtpAudit) -> Table:
         values = f.pdtp[f.labels == label]
         above = int(np.count_nonzero(values > LIMIT))
         found.append((above, float(values.max()), len(values), label))
-    ordered = sorted(found, key=lambda x: (-x[0], -x[1], x[3]))[:CLASSES]
-    return table(
-        "classes",
-        "Classes, those with the most records above 1 first",
-        [
-            {
-                "Class": class_of(f, label),
-                "Measured records": count(n),
-                "Above 1": count(above),
-                "Largest PDTP": nats(largest),
-            }
-            for above, largest, n, label in ordered
-        ],
-        f"{count(len(ordered))} of {count(len(f.class_names))} classes.",
-    )
+    rows = [
+        {
+            "Class": class_of(f, label),
+            "Measured records": count(n),
+            "Above 1": count(above),
+            "Largest PDTP": nats(largest),
+        }
+        for above, largest, n, label in sorted(found, key=lambda x: (-x[0], -x[1], x[3]))[:CLASSES]
+    ]
+    title = "Classes, those with the most records above 1 first"
+    some = f"{count(len(rows))} of {count(len(f.class_names))} classes."
+    return table("classes", title, rows, some)
 
 
 def _queries(f: DtpAudit) -> Iterator[Block]:
@@ -223,16 +201,16 @@ def _known(f: DtpAudit) -> str:
     return f"{told[0].upper()}{told[1:]} of {several(n, 'record')}."
 
 
-def _order(path: RemovalPath) -> str:
-    if path.order == "initial":
-        return "in the order of the first values"
-    return "always the riskiest of those left"
+_ORDERS = {
+    "initial": "in the order of the first values",
+    "recomputed": "always the riskiest of those left",
+}
 
 
 def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
     yield text(
-        f"Records were taken out of the training set one at a time, {_order(path)}, and every "
-        f"record's {path.measure} was computed again each time. Removing a record can expose "
+        f"Records were taken out of the training set one at a time, {_ORDERS[path.order]}, and "
+        f"every record's {path.measure} was computed again each time. Removing a record can expose "
         "another one that it had shielded, so more is not always better."
     )
     first, lowest, last = (nats(float(path.highest[i])) for i in (0, path.best, -1))
@@ -245,24 +223,17 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
         f"{first} before any removal, {lowest} after {path.best}, {last} after all {count(n)}.",
         lambda: plots.plot_removal(f),
     )
-    stop = ("stop here",)
-    yield table(
-        "steps",
-        "Removals in their order",
-        [
-            {
-                "Removed": Cell(
-                    record_of(f, int(path.removed[i - 1])), tags=stop if i == path.best else ()
-                ),
-                "Removal": str(i),
-                "Its value": nats(float(path.value[i - 1])),
-                "Largest value of those left": Shown(nats(float(path.highest[i]))),
-            }
-            for i in shown
-        ],
-        best=[i == path.best for i in shown],
-        at_once=_AT_ONCE,
-    )
+    tags, best = {path.best: ("stop here",)}, [i == path.best for i in shown]
+    steps: Rows = [
+        {
+            "Removed": Cell(record_of(f, int(path.removed[i - 1])), tags=tags.get(i, ())),
+            "Removal": str(i),
+            "Its value": nats(float(path.value[i - 1])),
+            "Largest value of those left": Shown(nats(float(path.highest[i]))),
+        }
+        for i in shown
+    ]
+    yield table("steps", "Removals in their order", steps, best=best, at_once=_AT_ONCE)
     if len(shown) < n:
         some = f"{count(len(shown))} of {count(n)} removals"
         yield note(f"{some} are shown; all are in removal.csv.")
@@ -274,16 +245,15 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
         "Each of these rose by more than 0.1 when the one before it was removed: together they "
         "keep each other's influence down, and they should stay, or go, together."
     )
-    yield Items(tuple(_group(f, rows) for rows in path.groups[:GROUPS]), numbered=True)
+    named = (
+        plain(", ".join(record_of(f, int(row)) for row in rows[:GROUPS]))
+        + (f" and {count(len(rows) - GROUPS)} more" if len(rows) > GROUPS else "")
+        for rows in path.groups[:GROUPS]
+    )
+    yield Items(tuple(named), numbered=True)
     if len(path.groups) > GROUPS:
         some = f"{GROUPS} of {count(len(path.groups))} groups"
         yield note(f"{some} are shown; all are in report.json.")
-
-
-def _group(f: DtpAudit, rows: Ints) -> str:
-    names = [record_of(f, int(row)) for row in rows[:GROUPS]]
-    more = f" and {count(len(rows) - GROUPS)} more" if len(rows) > GROUPS else ""
-    return plain(", ".join(names)) + more
 
 
 def _averages(f: DtpAudit) -> Iterator[Block]:
@@ -297,19 +267,15 @@ def _averages(f: DtpAudit) -> Iterator[Block]:
         f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
         "are smaller than the whole, so a record weighs more in them."
     )
-    yield table(
-        "averages",
-        "Records of the largest mean",
-        [
-            {
-                "Id": _who(f, i),
-                "Mean over training sets": decimal_estimate(f.averages[i]),
-                "PDTP in this one": nats(float(f.pdtp[i])),
-            }
-            for i in by_average(f).tolist()
-        ],
-        at_once=_AT_ONCE,
-    )
+    rows: Rows = [
+        {
+            "Id": _who(f, i),
+            "Mean over training sets": decimal_estimate(f.averages[i]),
+            "PDTP in this one": nats(float(f.pdtp[i])),
+        }
+        for i in by_average(f).tolist()
+    ]
+    yield table("averages", "Records of the largest mean", rows, at_once=_AT_ONCE)
 
 
 def _variation(f: DtpAudit) -> Iterator[Block]:
@@ -372,12 +338,9 @@ def _measured(f: DtpAudit) -> Iterator[Block]:
             "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
         }
     )
-    yield Table(
-        "methods",
-        "Methods, number by number",
-        columns("Number", Column("Method, level of its interval", prose=True), "n"),
-        tuple(_methods(f)),
-    )
+    heads = ("Number", "Method, level of its interval", "n")
+    rows = [dict(zip(heads, row, strict=True)) for row in _methods(f)]
+    yield table("methods", "Methods, number by number", rows, prose=heads[1:2])
 
 
 def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:
@@ -392,7 +355,7 @@ def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:
         yield "Mean over training sets", _estimated(one, False), sets
     if (path := f.removal) is not None:
         by = "" if f.checked is None else " by the shortcut, without further refits"
-        how = f"every value computed again after each removal{by}; {_order(path)}"
+        how = f"every value computed again after each removal{by}; {_ORDERS[path.order]}"
         yield "Removal", how, f"{count(len(path.removed))} removals"
     if f.variation:
         models = f"{count(len(f.variation[0].sampling))} models each"

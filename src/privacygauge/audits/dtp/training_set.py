@@ -10,12 +10,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.dtp.asks import NAME, ON_NUMBERS, DtpRequest
+from privacygauge.audits.dtp.asks import COMMAND, ON_NUMBERS, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.audits.named_models import NETWORKS
 from privacygauge.audits.provenance import file_hashes
-from privacygauge.audits.training import on_numbers, standardised, trainer_named
+from privacygauge.audits.training import loaded, on_numbers, standardised, trainer_named
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import measure, span
 from privacygauge.classifier.dtp.bayes_inference import BayesInference
@@ -29,7 +29,8 @@ from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.training import LearnerTrainer
-from privacygauge.classifier.tables import CategoricalTable, Records, load_categories, load_records
+from privacygauge.classifier.forms import NUMBERS
+from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
@@ -46,7 +47,7 @@ MANY = 50
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     """Return the audit that was asked for, training what the run does not hold yet."""
     # Before any code of the user's is imported: the run may have been made with other code.
-    invocation = work.invocation(NAME, asked) if asked.keeps else None
+    invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
     given = _trained(asked, work) if asked.keeps else _exact(asked)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
     with work.resumable(asked), showing as progress:
@@ -69,7 +70,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             progress=progress,
             seed=asked.seed,
             level=asked.level,
-            command=NAME,
+            command=COMMAND.name,
             provenance=file_hashes(asked.files()),
             invocation=invocation,
         )
@@ -91,9 +92,7 @@ class _Given:
 
 def _exact(asked: DtpRequest) -> _Given:
     if asked.model in ON_NUMBERS:
-        records = load_records(
-            asked.data, asked.label, ids=asked.ids, drop=asked.drop, separator=asked.separator
-        )
+        records = loaded(asked, NUMBERS)
         return _Given(records, standardised(records.x), _on_numbers(asked))
     table = load_categories(
         asked.data,
@@ -108,9 +107,7 @@ def _exact(asked: DtpRequest) -> _Given:
 
 def _trained(asked: DtpRequest, work: Work) -> _Given:
     trainer = on_numbers(trainer_named(asked.model, work))
-    records = load_records(
-        asked.data, asked.label, ids=asked.ids, drop=asked.drop, separator=asked.separator
-    )
+    records = loaded(asked, NUMBERS)
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
         return _Given(records, records.x, trainer.learner)
     x = standardised(records.x) if asked.model in NETWORKS else records.x
@@ -150,13 +147,12 @@ def _many(table: CategoricalTable) -> tuple[str, ...]:
         for name, size in zip(table.columns, table.categories, strict=True)
         if size is not None and size > max(MANY, len(table) // 4)
     ]
-    if not many:
-        return ()
-    return (
+    told = (
         f"{checks.listed(many)}: nearly every one of the {len(table):,} records has a category of "
         "its own, which gives it away; if these are numbers, name them with --continuous, if they "
-        "are names, --drop them",
+        "are names, --drop them"
     )
+    return (told,) if many else ()
 
 
 def _chosen(asked: DtpRequest, n: int) -> Ints | None:

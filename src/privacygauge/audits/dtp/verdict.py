@@ -54,18 +54,14 @@ def verdict(f: DtpAudit) -> Verdict:
 def _gauge(f: DtpAudit) -> Gauge:
     """Return what some query shows, up to what none exceeds, beside the limit of DTP-1."""
     low, high = float(f.dtp.low.max()), float(f.dtp.high.max())
-    return Gauge(
-        f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries",
-        Shown(between(low, high)),
-        low=low,
-        value=low,
-        high=high,
-        limits=beside(LIMIT, low, high),
-        ticks=(f"1, a factor of {FACTOR}",),
-        rule="The line runs from what some query shows to what none exceeds. The limit is that of "
-        "the DTP-1 rule (Long et al. 2017).",
-        zones=("Below the limit", "Above it"),
+    label = f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries"
+    rule = (
+        "The line runs from what some query shows to what none exceeds. The limit is that of the "
+        "DTP-1 rule (Long et al. 2017)."
     )
+    shown, limits = Shown(between(low, high)), beside(LIMIT, low, high)
+    ticks, zones = (f"1, a factor of {FACTOR}",), ("Below the limit", "Above it")
+    return Gauge(label, shown, low, low, high, limits, ticks, rule, zones)
 
 
 def reach(f: DtpAudit) -> Reach:

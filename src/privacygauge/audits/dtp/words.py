@@ -1,17 +1,26 @@
-"""Log ratios as a reader sees them."""
+"""Log ratios as a reader sees them; records by name, in order, and as tables."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.dtp.ratios import cap
-from privacygauge.classifier.dtp.removal import LIMIT
-from privacygauge.report.numbers import count, fixed, rounded_up
+from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.core.checks import Ints
+from privacygauge.report.document import DataFrame, frame, names_of
+from privacygauge.report.numbers import count, fixed, rounded_up, shortened
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"
 """Before a number that no upper bound belongs to."""
 
-MOST = 1e6
+_LARGEST = 1e6
 """Larger factors are not told apart."""
 
 
@@ -42,8 +51,8 @@ def factor(value: float) -> str:
     if math.isinf(value):
         return fixed(value, 0)
     ratio = math.exp(min(value, 50.0))
-    if ratio > MOST:
-        return f"over {count(int(MOST))}"
+    if ratio > _LARGEST:
+        return f"over {count(int(_LARGEST))}"
     return fixed(ratio, 2 if ratio < 2 else 1) if ratio < 10 else count(int(ratio + 0.5))
 
 
@@ -73,3 +82,81 @@ def in_bins(width: float) -> str:
 
 FACTOR = factor(LIMIT)
 """What a log ratio at the limit means: e, rounded."""
+
+
+MOST = 50
+"""Number of the riskiest records that are shown."""
+
+
+def by_other_queries(f: DtpAudit) -> Ints:
+    """Return places of records that only other queries give away, by what those show."""
+    places = np.flatnonzero(f.indirect)
+    return places[np.argsort(-f.dtp.low[places], kind="stable")][:MOST]
+
+
+def by_average(f: DtpAudit) -> Ints:
+    """Return places of the records of the largest mean PDTP over training sets."""
+    values = np.array([x.value for x in f.averages])
+    return np.argsort(-values, kind="stable")[:MOST]
+
+
+def name_of(f: DtpAudit, i: int) -> str:
+    """Return the id of the measured record at a place."""
+    return shortened(str(f.ids[i]))
+
+
+def class_of(f: DtpAudit, label: int) -> str:
+    """Return the name of a class."""
+    return shortened(f.class_names[label])
+
+
+def record_of(f: DtpAudit, row: int) -> str:
+    """Return the id of the record in a row of the data, or the row where it was not measured."""
+    place = int(np.searchsorted(f.rows, row))
+    if place == len(f.rows) or f.rows[place] != row:
+        return f"row {row}"
+    return name_of(f, place)
+
+
+def records_frame(f: DtpAudit) -> DataFrame:
+    """Return one row for every record that was measured.
+
+    Columns: ``row`` of the data, ``pdtp``, ``dtp_lower``, ``dtp_upper``, ``id``, ``label``
+    (the class's name); and where there are several training sets, the mean over them and its
+    interval: ``averaged``, ``averaged_low``, ``averaged_high``. All in nats, infinity
+    included.
+    """
+    columns: dict[str, NDArray[Any]] = {
+        "row": f.rows,
+        "pdtp": f.pdtp,
+        "dtp_lower": f.dtp.low,
+        "dtp_upper": f.dtp.high,
+        "id": names_of(f.ids),
+        "label": names_of(np.array(f.class_names, dtype=object)[f.labels]),
+    }
+    ends = {"averaged": "value", "averaged_low": "low", "averaged_high": "high"}
+    for name, end in ends.items() if f.averages else ():
+        columns[name] = np.array([getattr(x, end) for x in f.averages])
+    return frame(columns)
+
+
+def removal_frame(path: RemovalPath) -> DataFrame:
+    """Return one row for the whole training set and one for every removal.
+
+    Columns: ``step`` (0 before any removal), ``removed`` (the row; missing at step 0),
+    ``value`` of the record when it was removed, ``before`` (its value one removal earlier),
+    ``highest`` (the largest value of the records that are left), ``best`` (whether to stop
+    here).
+    """
+    import pandas as pd
+
+    step = np.arange(len(path.highest))
+    columns = {
+        "step": step,
+        "removed": pd.array([None, *path.removed.tolist()], dtype="Int64"),
+        "value": np.concatenate([[np.nan], path.value]),
+        "before": np.concatenate([[np.nan], path.before]),
+        "highest": path.highest,
+        "best": step == path.best,
+    }
+    return frame(columns)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.evaluate.claim_designs import Design
-    from privacygauge.evaluate.sampled_steps import SampledSteps
 
 METRICS = ("epsilon", "epsilon-gaussian")
 """What a release can be held to."""
@@ -21,6 +20,11 @@ _HELP = """Audit a claim of differential privacy by what is guessed about canari
 
 Example: privacygauge dp-audit canaries.csv --epsilon 2 --delta 1e-5
 """
+
+_LIMITS = (
+    "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound that assumes nothing) or "
+    "epsilon-gaussian."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,6 @@ class ClaimRequest(Request):
         "N",
         "With --runs many: the mechanism is DP-SGD with so many noisy steps; the second bound then "
         "assumes this rather than a Gaussian mechanism.",
-        default=None,
     )
     sampling_rate: float = asks(
         "Q", "Probability of a record to take part in a step (with --steps).", default=1.0
@@ -62,7 +65,6 @@ class ClaimRequest(Request):
         "COLUMN",
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "unit where there is one, or equal ids.",
-        default=None,
     )
 
     @property
@@ -70,6 +72,7 @@ class ClaimRequest(Request):
         """How the canaries were trained on."""
         from privacygauge.evaluate.claim import CHOOSING
         from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
+        from privacygauge.evaluate.sampled_steps import SampledSteps
 
         if self.runs not in ("one", "many", "sequential"):
             raise InputError(f"--runs must be one, many or sequential, got {self.runs!r}")
@@ -80,27 +83,19 @@ class ClaimRequest(Request):
         if self.runs != "one":
             if self.guesses != "auto":
                 raise InputError("--guesses goes with --runs one; of many runs every row is judged")
-            return ManyRuns(self._mechanism) if self.runs == "many" else Sequential()
+            steps = None if self.steps is None else SampledSteps(self.sampling_rate, self.steps)
+            return ManyRuns(steps) if self.runs == "many" else Sequential()
         known = {"auto": None, "split": CHOOSING, "all": 0.0}
         if self.guesses in known:
             return OneRun(choosing=known[self.guesses])
-        return OneRun(_numbers(self.guesses))
-
-    @property
-    def _mechanism(self) -> SampledSteps | None:
-        from privacygauge.evaluate.sampled_steps import SampledSteps
-
-        return None if self.steps is None else SampledSteps(self.sampling_rate, self.steps)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in text.split(","))
-    except ValueError as error:
-        raise InputError(
-            "--guesses must be auto, split, all or whole numbers such as 100 or 100,1000, got "
-            f"{text!r}"
-        ) from error
+        try:
+            numbers = tuple(int(number) for number in self.guesses.split(","))
+        except ValueError as error:
+            raise InputError(
+                "--guesses must be auto, split, all or whole numbers such as 100 or 100,1000, got "
+                f"{self.guesses!r}"
+            ) from error
+        return OneRun(numbers)
 
 
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
@@ -121,13 +116,4 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
     )
 
 
-COMMAND = Command(
-    "dp-audit",
-    Group.CLAIM,
-    ClaimRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound that assumes nothing) or "
-    "epsilon-gaussian.",
-)
+COMMAND = Command("dp-audit", Group.CLAIM, ClaimRequest, play, _HELP, METRICS, _LIMITS)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from privacygauge.datasets.canary_scores import CanaryScores
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.headline import Fact
+from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

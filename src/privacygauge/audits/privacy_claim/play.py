@@ -9,15 +9,8 @@ from privacygauge.audits.running import Running
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import CanariesLike, CanaryScores, as_canaries, by_unit
 from privacygauge.errors import InputError
+from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import PrivacyClaim, coins_p_value
-from privacygauge.evaluate.claim_designs import (
-    ONE_RUN,
-    Design,
-    ManyRuns,
-    OneRun,
-    bounds_by,
-    inverted_by,
-)
 from privacygauge.report import direction
 
 _UNFAIR, _DOUBTFUL = 1e-6, 0.01
@@ -32,7 +25,7 @@ def audit_privacy_claim(
     epsilon: float,
     delta: float = 0.0,
     *,
-    design: Design = ONE_RUN,
+    design: designs.Design = designs.ONE_RUN,
     unit: str = "unit",
     seed: int = 0,
     level: float = 0.95,
@@ -89,17 +82,17 @@ def audit_privacy_claim(
     """
     running = Running(command, seed, level, provenance)
     claim = PrivacyClaim(epsilon, delta)
-    rows = by_unit(as_canaries(canaries, unit=unit), equal_ids=isinstance(design, OneRun))
+    rows = by_unit(as_canaries(canaries, unit=unit), equal_ids=isinstance(design, designs.OneRun))
     if tied(rows.score):
         raise InputError(
             "canaries: every score is the same, which ranks nothing and can refute no claim: give "
             "the scores of an attack"
         )
     transcript = Transcript(rows.score, rows.member)
-    p_value = 1.0 if isinstance(design, ManyRuns) else _checked_coins(rows)
-    found = bounds_by(design, transcript, claim, seed, level)
+    p_value = 1.0 if isinstance(design, designs.ManyRuns) else _checked_coins(rows)
+    found = designs.bounds_by(design, transcript, claim, seed, level)
     refuted = any(bound.refutes(claim) for bound in found.bounds)
-    turned = () if refuted else inverted_by(design, transcript, claim, seed, level)
+    turned = () if refuted else designs.inverted_by(design, transcript, claim, seed, level)
     warnings = (*_warnings(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.skipped, warnings=warnings)
     return ClaimAudit(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
-from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
+from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import names_of, picked
+from privacygauge.report.document import DataFrame, frame, names_of, picked
 from privacygauge.report.numbers import (
     Shown,
     at_least,
@@ -22,23 +21,7 @@ from privacygauge.report.numbers import (
     rate,
     rounded_down,
 )
-from privacygauge.report.values import (
-    About,
-    Block,
-    Content,
-    Json,
-    Measure,
-    Plot,
-    Report,
-    Section,
-    Text,
-    Worst,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
+from privacygauge.report.values import About, Block, Json, Measure, Plot, Report, Section, Worst
 
 _NAMES = {
     "one-run": "one run, no assumption",
@@ -52,43 +35,53 @@ _NAMES = {
 _TOLD = 5
 """About this many points of the curve are told in words."""
 
-_ONE_RUN = (
-    "For every canary a fair coin of its own decides whether it is put into the training set. The "
-    "model is trained once. From the training or the model, every canary gets a score; then the "
-    "adversary guesses about the canaries that it is surest of. Differential privacy limits how "
-    "many guesses can be right, however the scores depend on each other. That limit is inverted: "
-    "the bound is the largest epsilon that makes this many right guesses too unlikely (Steinke, "
-    "Nasr and Jagielski 2023). If the mechanism is Gaussian, its whole trade-off between the two "
-    "errors limits them further (Mahloujifar, Melis and Chaudhuri 2024)."
-)
-_MANY_RUNS = (
-    "Every row is a training run of its own, with or without the canary. Differential privacy "
-    "limits how often a test finds the canary, given how often it raises a false alarm. Both rates "
-    "are measured on runs that did not choose the threshold, with exact limits; the bound follows "
-    "from those. If the mechanism is Gaussian, a single number, mu, describes that trade-off, and "
-    "the two rates bound it (Nasr and others 2023)."
-)
-_SEQUENTIAL = (
-    "Every row is a training run of its own, in the order of the rows; a fair coin decided before "
-    "each whether its canary was put in. The threshold of a guess is chosen by earlier rows only. "
-    "Who bets on right guesses does not get rich if the claim is true: the bound is the largest "
-    "epsilon under which the capital grew too much. It holds after every training at once, so the "
-    "audit may be repeated and stopped at any time (Ville's inequality)."
-)
-_DESCRIPTIVE = (
-    "Descriptive: each point is a bound as if it were the only one, so the highest of them holds "
-    "at no level."
-)
-_AT_ALL_TIMES = "All points hold together."
-_PLAYED = {"one-run": _ONE_RUN, "many-runs": _MANY_RUNS, "sequential": _SEQUENTIAL}
+_PLAYED = {
+    "one-run": "For every canary a fair coin of its own decides whether it is put into the "
+    "training set. The model is trained once. From the training or the model, every canary gets a "
+    "score; then the adversary guesses about the canaries that it is surest of. Differential "
+    "privacy limits how many guesses can be right, however the scores depend on each other. That "
+    "limit is inverted: the bound is the largest epsilon that makes this many right guesses too "
+    "unlikely (Steinke, Nasr and Jagielski 2023). If the mechanism is Gaussian, its whole "
+    "trade-off between the two errors limits them further (Mahloujifar, Melis and Chaudhuri 2024).",
+    "many-runs": "Every row is a training run of its own, with or without the canary. Differential "
+    "privacy limits how often a test finds the canary, given how often it raises a false alarm. "
+    "Both rates are measured on runs that did not choose the threshold, with exact limits; the "
+    "bound follows from those. If the mechanism is Gaussian, a single number, mu, describes that "
+    "trade-off, and the two rates bound it (Nasr and others 2023).",
+    "sequential": "Every row is a training run of its own, in the order of the rows; a fair coin "
+    "decided before each whether its canary was put in. The threshold of a guess is chosen by "
+    "earlier rows only. Who bets on right guesses does not get rich if the claim is true: the "
+    "bound is the largest epsilon under which the capital grew too much. It holds after every "
+    "training at once, so the audit may be repeated and stopped at any time (Ville's inequality).",
+}
+_ACROSS = {
+    "one-run": "number of guesses",
+    "many-runs": 'number of rows called "member"',
+    "sequential": "number of trainings",
+}
 
 
 def report(f: ClaimAudit) -> Report:
     """Return everything that the audit says, as plain values."""
+    canaries, n = f.canaries, count(f.n_in + f.n_out)
+    dealt = f"{n} made-up records were put in or left out by coins"
+    if f.design != "one-run":
+        dealt = f"In {n} trainings a made-up record was put in or left out by coins"
+    columns = {"id": names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
+    played = text(
+        _PLAYED[f.design],
+        "Epsilon and delta are about adding or removing one record. The verdict compares the "
+        f"bounds with the claim at the claimed delta, all bounds together at {rate(f.level)}.",
+    )
     return Report(
         "privacy-claim",
         "Audit of a claim of differential privacy",
-        about=_about(f),
+        about=About(
+            "A claim of differential privacy",
+            f"{dealt}; an attacker guesses which. Too many right guesses refute the claim.",
+            "the scores of the canaries, as the owner measured them",
+            "differential-privacy-audit",
+        ),
         intro=f"The claim: {claimed(f)}. The sample: {_sample(f)}. A bound says that epsilon is at "
         "least this large; no attack can say that it is small.",
         origin=f.origin,
@@ -97,26 +90,13 @@ def report(f: ClaimAudit) -> Report:
         sections=(
             Section("bounds", "Bound by bound", tuple(_bounds(f)), "Bounds"),
             Section("guesses", "How well the canaries were guessed", tuple(_guesses(f)), "Guesses"),
-            Section("played", "How it was played", (_played(f),)),
+            Section("played", "How it was played", (played,)),
         ),
         terms=_terms(f),
         worst=Worst(reason="canaries are made up: nobody stands behind them"),
         data=_data(f),
-        frames={"records.parquet": lambda: records_frame(f), "curve.csv": lambda: curve_frame(f)},
+        frames={"records.parquet": lambda: frame(columns), "curve.csv": lambda: curve_frame(f)},
         nothing_left_out="Nothing: every bound was computed.",
-    )
-
-
-def _about(f: ClaimAudit) -> About:
-    n = count(f.n_in + f.n_out)
-    dealt = f"{n} made-up records were put in or left out by coins"
-    if f.design != "one-run":
-        dealt = f"In {n} trainings a made-up record was put in or left out by coins"
-    return About(
-        "A claim of differential privacy",
-        f"{dealt}; an attacker guesses which. Too many right guesses refute the claim.",
-        "the scores of the canaries, as the owner measured them",
-        "differential-privacy-audit",
     )
 
 
@@ -127,24 +107,15 @@ def _sample(f: ClaimAudit) -> str:
 
 def _measures(f: ClaimAudit) -> Iterator[Measure]:
     by = f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
-    yield Measure(
-        "claimed-epsilon",
-        "Claimed epsilon",
-        f.claim.epsilon,
-        Shown(exact(f.claim.epsilon)),
-        f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}",
-        gate=False,
-    )
+    epsilon, note = f.claim.epsilon, f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
+    label, shown = "Claimed epsilon", Shown(exact(epsilon))
+    yield Measure("claimed-epsilon", label, epsilon, shown, note, gate=False)
     for name, bound in zip(METRICS, f.bounds, strict=False):
-        yield Measure(
-            name,
-            f"Epsilon ({_NAMES[bound.name]})",
-            bound.estimate,
-            Shown(at_least(bound.estimate)),
-            f"certifiable: {rounded_down(bound.largest)}",
-            f"All bounds hold together with {rate(f.origin.level)} confidence.",
-            f"0; the claim is {claimed(f)}",
-        )
+        label, shown = f"Epsilon ({_NAMES[bound.name]})", Shown(at_least(bound.estimate))
+        note = f"certifiable: {rounded_down(bound.largest)}"
+        told = f"All bounds hold together with {rate(f.origin.level)} confidence."
+        guessing = f"0; the claim is {claimed(f)}"
+        yield Measure(name, label, bound.estimate, shown, note, told, guessing)
     for fact in f.rates:
         name = fact.label.lower().replace(", threshold for ", "-of-")
         shown = percent_estimate(fact.estimate)
@@ -153,10 +124,8 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
 
 def _bounds(f: ClaimAudit) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
-    rows: list[dict[str, Content]] = []
-    for bound in f.bounds:
-        e = bound.estimate
-        row: dict[str, Content] = {
+    rows: Rows = [
+        {
             "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
             "Epsilon": Shown(at_least(e)),
             "Certifiable": rounded_down(bound.largest),
@@ -164,14 +133,12 @@ def _bounds(f: ClaimAudit) -> Iterator[Block]:
             "Takes for granted": bound.assumption or "nothing",
             "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
         }
-        rows.append(row)
-    yield table(
-        "bounds",
-        "Lower bounds on epsilon at the claimed delta",
-        rows,
-        "All of them hold together.",
-        prose=("The claim", "Takes for granted", "Method"),
-    )
+        for bound in f.bounds
+        for e in [bound.estimate]
+    ]
+    title = "Lower bounds on epsilon at the claimed delta"
+    prose = ("The claim", "Takes for granted", "Method")
+    yield table("bounds", title, rows, "All of them hold together.", prose=prose)
     yield note(
         "Certifiable is the bound that a perfect attack would reach. A claim above it "
         f"cannot be refuted with this number of {unit}."
@@ -194,19 +161,16 @@ def _guesses(f: ClaimAudit) -> Iterator[Block]:
         yield text(
             "A threshold was chosen on a fifth of the runs; the rates are those of the rest."
         )
-        yield table(
-            "rates",
-            "Rates of the judged runs",
-            [{"Rate": fact.label, interval: percent_estimate(fact.estimate)} for fact in f.rates],
-        )
+        judged: Rows = [{"Rate": x.label, interval: percent_estimate(x.estimate)} for x in f.rates]
+        yield table("rates", "Rates of the judged runs", judged)
     else:
-        numbers = "Numbers of guesses were fixed before the scores were looked at, and are "
-        numbers += "corrected for."
-        if f.guessed.n_choosing:
-            numbers = (
-                f"The number of guesses was chosen by {count(f.guessed.n_choosing)} other "
-                f"canaries, which are not judged; {count(f.guessed.n_canaries)} are."
-            )
+        numbers = (
+            f"The number of guesses was chosen by {count(f.guessed.n_choosing)} other canaries, "
+            f"which are not judged; {count(f.guessed.n_canaries)} are."
+            if f.guessed.n_choosing
+            else "Numbers of guesses were fixed before the scores were looked at, and are "
+            "corrected for."
+        )
         yield text(
             'Half of the guesses are about the highest scores, "was put in", half about the '
             f'lowest, "was left out". {numbers}'
@@ -231,12 +195,13 @@ def _curve(f: ClaimAudit) -> Plot:
         f"{rounded_down(low)} of {rounded_down(largest)} for {count(r)} {unit}"
         for r, low, largest in points
     )
+    holds = "Descriptive: each point is a bound as if it were the only one, so the highest of them "
+    holds = "All points hold together." if at_all_times else f"{holds}holds at no level."
     return Plot(
         "curve",
         f"The bound by the number of {unit}",
-        f"{_AT_ALL_TIMES if at_all_times else _DESCRIPTIVE} The dashed line is the bound of an "
-        "attack that is always right; where the dotted line, the claim, lies above it, the claim "
-        "cannot be refuted.",
+        f"{holds} The dashed line is the bound of an attack that is always right; where the dotted "
+        "line, the claim, lies above it, the claim cannot be refuted.",
         f"The claim is {claimed(f)}. Bound, of what a perfect attack would reach: {told}.",
         lambda: plot_curve(f),
     )
@@ -254,24 +219,9 @@ def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
     ax.axhline(f.claim.epsilon, color=INK, ls=(0, (1.2, 1.2)), lw=1.2, label="claim")
     ax.set_xscale("log")
     ax.set_ylim(bottom=0)
-    names = {
-        "one-run": "number of guesses",
-        "many-runs": 'number of rows called "member"',
-        "sequential": "number of trainings",
-    }
-    ax.set_xlabel(names[f.design])
-    ax.set_ylabel("epsilon, at least")
+    ax.set(xlabel=_ACROSS[f.design], ylabel="epsilon, at least")
     legend(ax, loc="upper left")
     return ax
-
-
-def _played(f: ClaimAudit) -> Text:
-    return text(
-        _PLAYED[f.design],
-        "Epsilon and delta are about adding or removing one record. The verdict compares the "
-        f"bounds with the claim at the claimed delta, all bounds together at "
-        f"{rate(f.origin.level)}.",
-    )
 
 
 def _terms(f: ClaimAudit) -> dict[str, str]:
@@ -295,28 +245,14 @@ def _terms(f: ClaimAudit) -> dict[str, str]:
     }
 
 
-def records_frame(f: ClaimAudit) -> pd.DataFrame:
-    """Return one row for every canary, or every run: ``id``, ``member`` and ``score``."""
-    import pandas as pd
-
-    canaries = f.canaries
-    return pd.DataFrame(
-        {"id": names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
-    )
-
-
-def curve_frame(f: ClaimAudit) -> pd.DataFrame:
+def curve_frame(f: ClaimAudit) -> DataFrame:
     """Return the bound by the number of guesses.
 
     Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
     at, not to choose from) and ``largest`` (that of a perfect attack).
     """
-    import pandas as pd
-
     curve = f.curve
-    return pd.DataFrame(
-        {"n_guesses": curve.n_guesses, "epsilon": curve.low, "largest": curve.largest}
-    )
+    return frame({"n_guesses": curve.n_guesses, "epsilon": curve.low, "largest": curve.largest})
 
 
 def _data(f: ClaimAudit) -> dict[str, Json]:

@@ -56,18 +56,13 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
     low, claim = bound.estimate.low, f.claim.epsilon
     assumed = f", if {bound.condition}" if bound is f.gaussian else ""
-    return Gauge(
-        f"Epsilon that the attack shows{assumed}",
-        Shown(f"at least {rounded_down(low)}"),
-        low=low,
-        value=low,
-        high=math.inf,
-        limits=beside(claim, low),
-        ticks=(exact(claim),),
-        rule=f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true "
-        f"epsilon lies on it with {rate(f.origin.level)} confidence.",
-        zones=("As claimed", "More than claimed"),
+    label, shown = f"Epsilon that the attack shows{assumed}", Shown(f"at least {rounded_down(low)}")
+    rule = (
+        f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true epsilon "
+        f"lies on it with {rate(f.origin.level)} confidence."
     )
+    limits, zones = beside(claim, low), ("As claimed", "More than claimed")
+    return Gauge(label, shown, low, low, math.inf, limits, (exact(claim),), rule, zones)
 
 
 def grade(f: ClaimAudit) -> Grade:

@@ -23,8 +23,6 @@ from privacygauge.errors import InputError
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.audits.worst_case.found import WorstCaseComparison
-    from privacygauge.classifier.mislabelled import WrongLabel
-    from privacygauge.classifier.trainer import Trainer
 
 NAME = "worst-case"
 """The name of the command."""
@@ -47,6 +45,13 @@ Example: privacygauge worst-case --data people.csv --label income
 Example: privacygauge worst-case --data people.csv --label income --defence dropout:0.5,dp-sgd:8
 """
 
+_LIMITS = (
+    "Exit with code 3 if METRIC of the canaries is above VALUE with any of the defences (without "
+    "one if none is given): tpr (at the verdict's false-positive rate), tpr@0.1, tpr@0.01, "
+    "tpr@0.001 or auc; with the best of them: tpr-left or auc-left. Add .low for the lower end of "
+    "the interval (tpr.low=0.05)."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCaseRequest(DefendedTraining):
@@ -58,7 +63,6 @@ class WorstCaseRequest(DefendedTraining):
         "NAME[:N]",
         f"Defences to compare: {TRAINING_DEFENCES_HELP}; several as a,b. Training without a "
         "defence is always compared.",
-        default=(),
         offers=TRAINING_DEFENCES,
     )
     models: int = asks(
@@ -74,7 +78,6 @@ class WorstCaseRequest(DefendedTraining):
         "N",
         "Number of records with their own label that are targets too; the rest is in every "
         "training set. Default: all others.",
-        default=None,
     )
     wrong_label: str = _canary_option(
         "NAME",
@@ -113,12 +116,14 @@ class WorstCaseRequest(DefendedTraining):
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Return the comparison that was asked for, training what the run does not hold yet."""
     from privacygauge.audits.worst_case.play import compared
+    from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from privacygauge.classifier.worst_case import ATTACKS, Design
 
     # Before any code of the user's is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
-    wrong = _wrong_label(asked.wrong_label, given.trainer)
+    unlikely = asked.wrong_label != "uniform"
+    wrong = LeastLikelyLabel(given.trainer) if unlikely else UniformLabel()
     design = Design(asked.canaries, asked.ordinary, wrong, asked.models, ATTACKS, asked.rates)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return compared(
@@ -134,23 +139,6 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
         )
 
 
-def _wrong_label(name: str, trainer: Trainer) -> WrongLabel:
-    from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
-
-    return UniformLabel() if name == "uniform" else LeastLikelyLabel(trainer)
-
-
 COMMAND = Command(
-    NAME,
-    Group.CLASSIFIER,
-    WorstCaseRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC of the canaries is above VALUE with any of the defences (without "
-    "one if none is given): tpr (at the verdict's false-positive rate), tpr@0.1, tpr@0.01, "
-    "tpr@0.001 or auc; with the best of them: tpr-left or auc-left. Add .low for the lower end of "
-    "the interval (tpr.low=0.05).",
-    trains=True,
-    keeps=True,
+    NAME, Group.CLASSIFIER, WorstCaseRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
 )

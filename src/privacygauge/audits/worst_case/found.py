@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings
+from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NO_DEFENCE = "no defence"
 """What the undefended training is called."""
@@ -95,11 +93,10 @@ class WorstCaseComparison(Reported):
 
         The undefended one where there is no other.
         """
-
-        def left(training: AttackedTraining) -> tuple[float, float]:
-            return training.canaries(self.fpr).estimate.value, -training.accuracy.value
-
-        return min(self.defended or self.trainings, key=left)
+        return min(
+            self.defended or self.trainings,
+            key=lambda t: (t.canaries(self.fpr).estimate.value, -t.accuracy.value),
+        )
 
     @property
     def n_attacks(self) -> int:
@@ -144,11 +141,9 @@ class WorstCaseComparison(Reported):
 
         return report(self)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """Return one line for every training, group of targets, attack and rate."""
-        import pandas as pd
-
-        return pd.DataFrame(self.lines())
+        return frame(self.lines())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

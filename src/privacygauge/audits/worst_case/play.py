@@ -138,9 +138,10 @@ def compared(
     known = _known(wrong, running.run, design.n_canaries)
     chosen, inside = design.dealt(features, labels, known, running.seed, owner)
     ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
+    states = random_states(running.seed, len(inside))
     values = values_each_way(
         trainings_of(trainer, ways),
-        _cohort(features, chosen, inside, running.seed),
+        Cohort(features, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked),
         seed=running.seed,
         run=running.run,
         name=NAME,
@@ -264,12 +265,6 @@ def _known(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongL
         return label
     assert run is not None
     return _Drawn(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
-
-
-def _cohort(x: NDArray[Any], chosen: Targets, inside: Bools, seed: int) -> Cohort:
-    """Return the models, with the random states that `audit_worst_case` gives them."""
-    states = random_states(seed, len(inside))
-    return Cohort(x, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked)
 
 
 def _judged(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report.blocks import table
+from privacygauge.report.blocks import Rows, table
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
-from privacygauge.report.document import ends, estimate_dict, picked
+from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     count,
@@ -28,14 +27,15 @@ from privacygauge.report.numbers import (
 )
 from privacygauge.report.values import About, Json, Measure, Report, Table, Worst
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
 
 def report(f: WorstCaseComparison) -> Report:
     """Return everything that the audit says, as plain values."""
+    canaries, ordinary = f.none.found.groups
+    which = f"of each of {count(len(f.trainings))} trainings"
+    if not f.defended:
+        which = f"that were trained {how(f.none)}"
     return Report(
         "worst-case",
         "Worst-case records of a classifier",
@@ -46,7 +46,10 @@ def report(f: WorstCaseComparison) -> Report:
             "the model's answers and models of its own, trained in the same way",
             "membership-inference",
         ),
-        intro=_intro(f),
+        intro=f"{count(canaries.n_targets)} canaries and {count(ordinary.n_targets)} ordinary "
+        f"records in {count(canaries.n_models)} models {which}; "
+        f"{several(f.n_attacks, 'attack')}. Small figures are {rate(f.level)} intervals, wide "
+        "enough to hold together.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
@@ -62,68 +65,35 @@ def report(f: WorstCaseComparison) -> Report:
     )
 
 
-def _intro(f: WorstCaseComparison) -> str:
-    canaries, ordinary = f.none.found.groups
-    which = f"of each of {count(len(f.trainings))} trainings"
-    return (
-        f"{count(canaries.n_targets)} canaries and {count(ordinary.n_targets)} ordinary records in "
-        f"{count(canaries.n_models)} models "
-        f"{which if f.defended else f'that were trained {how(f.none)}'}; "
-        f"{several(f.n_attacks, 'attack')}. Small figures are {rate(f.level)} intervals, wide "
-        "enough to hold together."
-    )
-
-
 def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     best, none, at, name = f.best, f.none, f"at {rate(f.fpr)} false alarms", how(f.best)
+    found, usual, auc = best.canaries(f.fpr), best.ordinary(f.fpr), best.found.canaries.highest_auc
     right = f"The models are right {percent(none.accuracy.value)} of the time."
     label = "Canaries found without a defence"
     if best is not none:
         yield _found("tpr-without", label, none.canaries(f.fpr), at, right)
-    area = Measure(
-        "auc-left",
-        "Pairs of canaries in the right order",
-        best.found.canaries.highest_auc,
-        decimal_estimate(best.found.canaries.highest_auc),
-        "",
-        "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
-        "0.5",
-    )
-    guessing = f"Guessing finds {rate(f.fpr)}."
-    left = _found(
-        "tpr-left", f"Canaries found {at}", best.canaries(f.fpr), name, guessing, gate=True
-    )
-    usual = best.ordinary(f.fpr)
-    same = f"{name}, in the same models"
-    ordinary = _found("tpr-ordinary", f"Ordinary records found {at}", usual, same)
+    told = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
+    label = "Pairs of canaries in the right order"
+    area = Measure("auc-left", label, auc, decimal_estimate(auc), "", told, "0.5")
+    guessing, label = f"Guessing finds {rate(f.fpr)}.", f"Canaries found {at}"
+    left = _found("tpr-left", label, found, name, guessing, gate=True)
+    same, label = f"{name}, in the same models", f"Ordinary records found {at}"
+    ordinary = _found("tpr-ordinary", label, usual, same)
     # A register takes the first number that a release can be held to.
     first = ranking_decides(best.found.canaries)
     yield from (area, left, ordinary) if first else (left, ordinary, area)
-    yield Measure(
-        "model-accuracy",
-        "The models' own accuracy",
-        best.accuracy,
-        percent_estimate(best.accuracy, 1),
-        f"{name}, on ordinary records that they were not trained on",
-        gate=False,
-    )
+    label, shown = "The models' own accuracy", percent_estimate(best.accuracy, 1)
+    note = f"{name}, on ordinary records that they were not trained on"
+    yield Measure("model-accuracy", label, best.accuracy, shown, note, gate=False)
     yield from _limits(f)
 
 
 def _found(
     name: str, label: str, found: RateAtFpr, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
-    return Measure(
-        name,
-        label,
-        found.estimate,
-        tpr_estimate(found.estimate, found.fpr),
-        note,
-        text,
-        _guessing(found.fpr),
-        gate=gate,
-        doubtful=not found.resolved,
-    )
+    shown, few = tpr_estimate(found.estimate, found.fpr), not found.resolved
+    known, guessing = found.estimate, _guessing(found.fpr)
+    return Measure(name, label, known, shown, note, text, guessing, gate=gate, doubtful=few)
 
 
 def _guessing(fpr: float) -> str:
@@ -146,21 +116,17 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
 def _overview(f: WorstCaseComparison) -> Table:
     title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
     dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
-    return table(
-        "overview",
-        title,
-        [
-            {
-                "Training": t.title,
-                "Canaries found": cell(t.canaries(f.fpr)),
-                "Ordinary found": cell(t.ordinary(f.fpr)),
-                "Models right": percent_estimate(t.accuracy, 1).value,
-            }
-            for t in f.trainings
-        ],
-        f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}",
-        spare=("Models right",),
-    )
+    rows: Rows = [
+        {
+            "Training": t.title,
+            "Canaries found": cell(t.canaries(f.fpr)),
+            "Ordinary found": cell(t.ordinary(f.fpr)),
+            "Models right": percent_estimate(t.accuracy, 1).value,
+        }
+        for t in f.trainings
+    ]
+    note = f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}"
+    return table("overview", title, rows, note, spare=("Models right",))
 
 
 _TERMS = {
@@ -180,7 +146,7 @@ _TERMS = {
 }
 
 
-def trainings_frame(f: WorstCaseComparison) -> pd.DataFrame:
+def trainings_frame(f: WorstCaseComparison) -> DataFrame:
     """Return one row for every training: what the best attack finds, and what the models cost.
 
     Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
@@ -189,9 +155,7 @@ def trainings_frame(f: WorstCaseComparison) -> pd.DataFrame:
     ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
     ``delta`` and the ``accountant``.
     """
-    import pandas as pd
-
-    return pd.DataFrame([_row(f, training) for training in f.trainings])
+    return frame([_row(f, training) for training in f.trainings])
 
 
 def _row(f: WorstCaseComparison, training: AttackedTraining) -> dict[str, object]:

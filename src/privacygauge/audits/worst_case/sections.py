@@ -1,21 +1,23 @@
-"""The sections of the page on worst-case records."""
+"""The sections of the page on worst-case records, and their plots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison
-from privacygauge.audits.worst_case.plots import plots
 from privacygauge.audits.worst_case.verdict import grade_of_group
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.worst_case import AttackedTargets
+from privacygauge.report import defended
+from privacygauge.report.axes import MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.blocks import note, pairs, text
-from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
     count,
     decimal_estimate,
+    percent,
     percent_estimate,
+    plain,
     rate,
     shortened,
     tpr_estimate,
@@ -27,6 +29,7 @@ from privacygauge.report.values import (
     Content,
     Folded,
     Items,
+    Plot,
     Row,
     Section,
     Table,
@@ -49,9 +52,15 @@ _PLAYED = (
 def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     title = "Trainings compared" if f.defended else "Canaries and ordinary records"
+    ordered = sorted(f.trainings, key=lambda t: t is not f.best)
+    each = (
+        Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
+        for number, t in enumerate(ordered, 1)
+    )
+    blocks: tuple[Block, ...] = (defended.one_by_one(f.level), *each)
     return (
         Section("compared", title, tuple(_compared(f)), "Compared"),
-        Section("each", "Each training in full", tuple(_each(f)), "Each in full"),
+        Section("each", "Each training in full", blocks, "Each in full"),
         Section("played", "How it was played", _played(f)),
     )
 
@@ -92,15 +101,10 @@ def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
 
 def _line(f: WorstCaseComparison, t: AttackedTraining) -> Row:
     best = t is f.best and bool(f.defended)
+    claim = () if t.claim is None else (defended.claim_shown(t.claim),)
+    tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
     grade = grade_of_group(t.found.canaries).word
-    name = Cell(
-        shortened(t.title),
-        (*(() if t.claim is None else (claim_shown(t.claim),)), grade),
-        (
-            *(("leaves least",) if best else ()),
-            *(("worse than average",) if f.worse_for_canaries(t) else ()),
-        ),
-    )
+    name = Cell(shortened(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
     rates = [cell(x) for fpr in f.fprs for x in (t.canaries(fpr), t.ordinary(fpr))]
     areas = [decimal_estimate(group.highest_auc) for group in t.found.groups]
     cells: tuple[Content, ...] = (name, percent_estimate(t.accuracy, 1), *rates, *areas)
@@ -128,35 +132,22 @@ def _places(f: WorstCaseComparison) -> Iterator[Block]:
     )
 
 
-def _each(f: WorstCaseComparison) -> Iterator[Block]:
-    ordered = sorted(f.trainings, key=lambda t: t is not f.best)
-    yield one_by_one(f.level)
-    yield from (
-        Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
-        for number, t in enumerate(ordered, 1)
-    )
-
-
 def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
     groups = [{attack.attack: attack for attack in group.attacks} for group in t.found.groups]
     rows: list[tuple[Content, ...]] = []
     # Few canaries may be too few for an attack that was played on the ordinary records.
     for name in dict.fromkeys(name for group in groups for name in group):
         both = [group.get(name) for group in groups]
-        rates = [_at(played, place) for place in range(len(f.fprs)) for played in both]
+        rates = [
+            DASH if played is None else cell(played.rates[place])
+            for place in range(len(f.fprs))
+            for played in both
+        ]
         areas = [DASH if played is None else decimal_estimate(played.auc) for played in both]
         rows.append((name, *rates, *areas))
-    return Table(
-        f"attacks-{number}",
-        f"What every attack finds: {shortened(t.title)}",
-        (Column("Attack"), *_columns(f)),
-        tuple(rows),
-        shortened(t.found.model),
-    )
-
-
-def _at(played: AttackedTargets | None, place: int) -> Content:
-    return DASH if played is None else cell(played.rates[place])
+    title = f"What every attack finds: {shortened(t.title)}"
+    heads = (Column("Attack"), *_columns(f))
+    return Table(f"attacks-{number}", title, heads, tuple(rows), shortened(t.found.model))
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
@@ -168,7 +159,7 @@ def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
         "many records resolve, or the highest if they resolve none. The intervals allow for this "
         "choice.",
         "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
-        **methods(
+        **defended.methods(
             {
                 "Canaries found, in the comparison": none.canaries(f.fpr).estimate,
                 "Ordinary records found, in the comparison": none.ordinary(f.fpr).estimate,
@@ -180,3 +171,68 @@ def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
         ),
     }
     return text(_PLAYED), pairs(rows)
+
+
+_APART = 0.15
+
+
+def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
+    """Return the plots of the page; over the accuracy where there is more than one training."""
+    told = (
+        f"{plain(t.title)}: canaries {worst}, ordinary records {usual}, model right "
+        f"{percent(t.accuracy.value)}"
+        for t in f.trainings
+        for worst, usual in [(tpr_estimate(x, f.fpr).value for x in _both(f, t))]
+    )
+    words = "; ".join(told) + "."
+    caption = "Filled: canaries. Hollow: ordinary records in the same models. Bars are intervals "
+    caption += "that hold together; the dotted line is guessing."
+    title = "Canaries beside ordinary records"
+    groups = Plot("groups", title, caption, words, lambda: plot_groups(f))
+    if not f.defended:
+        return (groups,)
+    caption = "Down is private, right is accurate. Filled points: canaries, with intervals that "
+    caption += "hold together. Hollow points: ordinary records."
+    title = "Privacy against the models' accuracy"
+    return groups, Plot("accuracy", title, caption, words, lambda: plot_accuracy(f))
+
+
+def plot_groups(f: WorstCaseComparison) -> Axes:
+    """Draw what the best attack finds of either group, training by training: ``trainings.csv``."""
+    ax = axes(None)
+    for place, training in enumerate(f.trainings):
+        for group, found in enumerate(_both(f, training)):
+            _bar(ax, found, place - _APART + 2 * _APART * group, group)
+    ax.axvline(100 * f.fpr, color=OTHER, lw=0.9, ls=(0, (1, 2)))
+    ax.set_yticks(range(len(f.trainings)), [short(t.title) for t in f.trainings], fontsize=7.5)
+    ax.set_ylim(len(f.trainings) - 0.5, -0.5)
+    ax.set(xlabel=f"Found at {rate(f.fpr)} false alarms, %", xlim=(-2, 102))
+    legend_above(ax, 2, 1.3 + 0.42 * len(f.trainings))
+    return ax
+
+
+def plot_accuracy(f: WorstCaseComparison) -> Axes:
+    """Draw what the best attack finds over the models' accuracy on records they did not see."""
+    points = []
+    for t in f.trainings:
+        worst, usual = _both(f, t)
+        left = (100 * worst.value, 100 * worst.low, 100 * worst.high)
+        points.append(defended.Point(t.title, t.accuracy, left, 100 * usual.value))
+    ax = defended.over_accuracy(defended.plot_points(points, None, 100 * f.fpr))
+    ax.set(ylabel=f"Found at {rate(f.fpr)} false alarms, %", ylim=(-2, 102))
+    return ax
+
+
+def _both(f: WorstCaseComparison, training: AttackedTraining) -> tuple[Estimate, Estimate]:
+    return training.canaries(f.fpr).estimate, training.ordinary(f.fpr).estimate
+
+
+def _bar(ax: Axes, found: Estimate, up: float, group: int) -> None:
+    value, low, high = (100 * end for end in (found.value, found.low, found.high))
+    # A name for each kind of point, once.
+    known = ax.get_legend_handles_labels()[1]
+    name = ("canaries", "ordinary records")[group]
+    colour = (SERIES[1], SERIES[0])[group]
+    ax.errorbar([value], [up], xerr=[[value - low], [high - value]], color=colour, ls="none",
+                marker=MARKERS[group], mfc=("none" if group else colour), ms=5.5, elinewidth=1.2,
+                label=None if name in known else name)  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
-from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import TargetRisk
@@ -32,7 +31,9 @@ def verdict(f: WorstCaseComparison) -> Verdict:
     defences leave canaries at risk.
     """
     grade = grade_of_training(f.best)
-    if hidden := _hidden(f, grade):
+    turned = [t.found for t in (f.best, f.none) if grade_of_training(t) == UNTOLD]
+    if turned and grade in (NONE, UNTOLD):
+        hidden = turned[0].canaries.inverted + turned[0].ordinary.inverted
         return direction.verdict(direction.sentences(hidden))
     sentences, advice = tuple(_sentences(f)), tuple(_advice(f, grade))
     found = f.best.canaries(f.fpr).estimate
@@ -50,14 +51,6 @@ def how(training: AttackedTraining) -> str:
     if training.title == NO_DEFENCE:
         return "without a defence"
     return f"with {plain(training.title)}"
-
-
-def _hidden(f: WorstCaseComparison, grade: Grade) -> tuple[Inverted, ...]:
-    """Return what takes members for non-members with a training by which no leak was found."""
-    if grade not in (NONE, UNTOLD):
-        return ()
-    hidden = (t.found for t in (f.best, f.none) if grade_of_training(t) == UNTOLD)
-    return next((x.canaries.inverted + x.ordinary.inverted for x in hidden), ())
 
 
 def grade_of_training(training: AttackedTraining) -> Grade:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Fact, Headline, Reached
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.headline import Headline, Reached
 from privacygauge.report.attacks.played import Attacks, GameDescription
 from privacygauge.report.document import estimate_dict, picked, values_of
 from privacygauge.report.numbers import key
@@ -49,18 +46,12 @@ def attack(e: Evaluation) -> dict[str, Json]:
         **picked(e, "accuracy", "advantage", "auc"),
         **picked(e, "best_accuracy", "precision", "recall", "false_positive_rate", "epsilon"),
         **picked(e, "true_positives", "false_positives", "n_in", "n_out", "notes"),
-        "tpr_at_fpr": {key(r.fpr): _rate(r) for r in e.tpr_at_fpr},
+        "tpr_at_fpr": {
+            key(r.fpr): {
+                **estimate_dict(r.estimate),
+                **picked(r, "resolved", "at_threshold", "realised_fpr"),
+            }
+            for r in e.tpr_at_fpr
+        },
         "ppv": {key(prior): estimate_dict(x) for prior, x in e.predictive_values},
-    }
-
-
-def facts(found: Sequence[Fact]) -> list[Json]:
-    """Return numbers about a release, each with its label."""
-    return [picked(x, "label", "estimate") for x in found]
-
-
-def _rate(rate: RateAtFpr) -> Json:
-    return {
-        **estimate_dict(rate.estimate),
-        **picked(rate, "resolved", "at_threshold", "realised_fpr"),
     }

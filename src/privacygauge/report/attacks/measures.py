@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
+    DASH,
     Shown,
     decimal_estimate,
     fixed,
@@ -26,21 +27,16 @@ from privacygauge.report.values import Measure
 GATED_RATES = (0.1, 0.01, 0.001)
 """False-positive rates whose TPR a release can be held to."""
 
+_NO_ATTACK = "no attack has it"
 GUESSING = "50%: members and non-members count the same"
 """What guessing gives where accuracies are balanced."""
 
 
 def intro(a: Attacks) -> str:
     """Return what to know before the cards."""
-    allows = (
-        f"; that of the right guesses allows for the choice among {len(a.evaluations)} attacks"
-        if len(a.evaluations) > 1
-        else ""
-    )
-    return (
-        f"Of the strongest attack, {a.best.title}. Small figures are {rate(a.level)} "
-        f"intervals{allows}."
-    )
+    n, small = len(a.evaluations), f"Small figures are {rate(a.level)} intervals"
+    allows = f"; that of the right guesses allows for the choice among {n} attacks"
+    return f"Of the strongest attack, {a.best.title}. {small}{allows if n > 1 else ''}."
 
 
 def highest(a: Attacks) -> Iterator[Measure]:
@@ -53,19 +49,40 @@ def highest(a: Attacks) -> Iterator[Measure]:
     passes because a threshold did not carry over.
     """
     found = a.headline.reached
-    accuracy = _highest([e.accuracy for e in a.evaluations], "accuracy")
-    if isinstance(accuracy, Estimate):
-        value = max(accuracy.value, found.accuracy.value)
-        accuracy = replace(found.accuracy, value=value, high=max(value, found.accuracy.high))
+    value = max(x.value for x in (found.accuracy, *(e.accuracy for e in a.evaluations)))
+    right = replace(found.accuracy, value=value, high=max(value, found.accuracy.high))
+    label, shown = f"{right_of(found)} of the strongest attack", percent_estimate(right)
+    yield Measure("accuracy", label, right, shown, guessing=GUESSING, card=False)
     ranked = [advantage_of(found.accuracy)] if found.by_ranking else []
-    advantage = _highest([*ranked, *(e.advantage for e in a.evaluations)], "advantage")
-    auc = _highest([e.auc for e in a.evaluations], "AUC")
-    yield _gated("accuracy", f"{right_of(found)} of the strongest attack", accuracy, GUESSING)
-    yield _gated("advantage", "Highest advantage of all attacks", advantage, "0%")
-    yield replace(
-        _gated("auc", "Highest AUC of all attacks", auc, "0.5"), shown=decimal_estimate(auc)
-    )
-    yield from (_tpr(a.evaluations, fpr) for fpr in GATED_RATES)
+    every = [*ranked, *(e.advantage for e in a.evaluations)]
+    label = "Highest advantage of all attacks"
+    yield highest_of("advantage", label, every, percent_estimate, "0%", _NO_ATTACK)
+    every, label = [e.auc for e in a.evaluations], "Highest AUC of all attacks"
+    yield highest_of("auc", label, every, decimal_estimate, "0.5", _NO_ATTACK)
+    for fpr in GATED_RATES:
+        every = [r.estimate for e in a.evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
+        name, label = f"tpr@{key(fpr)}", f"Highest TPR at {rate(fpr)} FPR of all attacks"
+        yield highest_of(name, label, every, partial(tpr_estimate, fpr=fpr), rate(fpr), _NO_ATTACK)
+
+
+def highest_of(
+    name: str,
+    label: str,
+    found: Sequence[Estimate],
+    show: Callable[[Estimate], Shown],
+    guessing: str,
+    missing: str,
+) -> Measure:
+    """Return the highest of several numbers as a measure that no card shows.
+
+    Value and ends are each the highest of all; `missing` says why there is none.
+    """
+    if not found:
+        none = Skipped(name, missing)
+        return Measure(name, label, none, Shown(DASH), guessing=guessing, card=False)
+    first = max(found, key=lambda estimate: estimate.value)
+    best = replace(first, low=max(x.low for x in found), high=max(x.high for x in found))
+    return Measure(name, label, best, show(best), guessing=guessing, card=False)
 
 
 def cards(a: Attacks) -> Iterator[Measure]:
@@ -76,25 +93,14 @@ def cards(a: Attacks) -> Iterator[Measure]:
     """
     rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
     precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
-    yield Measure(
-        "strongest-accuracy",
-        "Right guesses",
-        a.headline.accuracy,
-        percent_estimate(a.headline.accuracy),
-        text="Members and non-members equally often. Guessing gives 50%. Balanced accuracy.",
-        guessing=GUESSING,
-        gate=False,
-    )
+    right, auc = a.headline.accuracy, a.best.auc
+    text = "Members and non-members equally often. Guessing gives 50%. Balanced accuracy."
+    label, shown = "Right guesses", percent_estimate(right)
+    yield Measure("strongest-accuracy", label, right, shown, "", text, GUESSING, gate=False)
     yield from rates
-    yield Measure(
-        "strongest-auc",
-        "Pairs put in the right order",
-        a.best.auc,
-        decimal_estimate(a.best.auc),
-        text="A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
-        guessing="0.5",
-        gate=False,
-    )
+    text = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
+    label, shown = "Pairs put in the right order", decimal_estimate(auc)
+    yield Measure("strongest-auc", label, auc, shown, "", text, "0.5", gate=False)
     yield epsilon(a)
     yield from precise
 
@@ -110,59 +116,19 @@ def epsilon(a: Attacks) -> Measure:
     else:
         note = f"with {rate(bound.level)} confidence, by {plain(a.headline.epsilon_attack)}"
         text = "A smaller epsilon of differential privacy cannot be claimed."
-    return Measure(
-        "epsilon",
-        "Epsilon is at least",
-        bound,
-        Shown(rounded_down(max(0.0, bound.low))),
-        note,
-        f"{text} {limit}",
-        guessing="0",
-    )
-
-
-def _highest(found: Sequence[Estimate], name: str) -> Estimate | Skipped:
-    if not found:
-        return Skipped(name, "no attack has it")
-    best = max(found, key=lambda e: e.value)
-    return replace(best, low=max(e.low for e in found), high=max(e.high for e in found))
-
-
-def _gated(name: str, label: str, found: Estimate | Skipped, guessing: str) -> Measure:
-    return Measure(name, label, found, percent_estimate(found), guessing=guessing, card=False)
-
-
-def _tpr(evaluations: Sequence[Evaluation], fpr: float) -> Measure:
-    found = [r.estimate for e in evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
-    label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
-    highest = _highest(found, label)
-    shown = (
-        percent_estimate(highest) if isinstance(highest, Skipped) else tpr_estimate(highest, fpr)
-    )
-    return replace(_gated(f"tpr@{key(fpr)}", label, highest, rate(fpr)), shown=shown)
+    shown = Shown(rounded_down(max(0.0, bound.low)))
+    return Measure("epsilon", "Epsilon is at least", bound, shown, note, f"{text} {limit}", "0")
 
 
 def _found_at(r: RateAtFpr) -> Measure:
-    return Measure(
-        f"strongest-tpr@{key(r.fpr)}",
-        f"Found at {rate(r.fpr)} false alarms",
-        r.estimate,
-        tpr_estimate(r.estimate, r.fpr),
-        text=f"Share of the members. Guessing finds {rate(r.fpr)}. TPR at {rate(r.fpr)} FPR.",
-        guessing=rate(r.fpr),
-        gate=False,
-        doubtful=not r.resolved,
-    )
+    name, label = f"strongest-tpr@{key(r.fpr)}", f"Found at {rate(r.fpr)} false alarms"
+    fpr, shown, few = rate(r.fpr), tpr_estimate(r.estimate, r.fpr), not r.resolved
+    text = f"Share of the members. Guessing finds {fpr}. TPR at {fpr} FPR."
+    return Measure(name, label, r.estimate, shown, "", text, fpr, gate=False, doubtful=few)
 
 
 def _precise(prior: float, found: Estimate | Skipped) -> Measure:
-    return Measure(
-        f"strongest-ppv@{key(prior)}",
-        "Right when it says \u201cmember\u201d",
-        found,
-        percent_estimate(found),
-        text=f"If {rate(prior)} of those asked about are members. Guessing is right {rate(prior)} "
-        "of the time.",
-        guessing=rate(prior),
-        gate=False,
-    )
+    name, label = f"strongest-ppv@{key(prior)}", "Right when it says \u201cmember\u201d"
+    shown, guessing = percent_estimate(found), rate(prior)
+    text = f"If {guessing} of those asked about are members. Guessing is right {guessing} of the "
+    return Measure(name, label, found, shown, "", f"{text}time.", guessing, gate=False)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report import plots
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.axes import SERIES
 from privacygauge.report.numbers import decimal_estimate, plain
 from privacygauge.report.values import Plot, Section
 
 
-def curves(a: Attacks) -> Section:
-    """Return the section with both ROC plots and the scores of the strongest attack."""
-    blocks = (roc(a.evaluations), roc_log(a.evaluations), scores(a.best))
-    return Section("curves", "Curves", blocks)
+def curves(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:
+    """Return the section with both ROC plots of attacks and the scores of the strongest one."""
+    return Section("curves", "Curves", (roc(evaluations), roc_log(evaluations), scores(best)))
 
 
 def roc(
@@ -27,9 +26,8 @@ def roc(
     "dotted diagonal is guessing.",
 ) -> Plot:
     """Return the ROC curves of attacks."""
-    return Plot(
-        name, title, caption, areas(evaluations), lambda: plots.plot_roc(evaluations), wide=False
-    )
+    told = areas(evaluations)
+    return Plot(name, title, caption, told, lambda: plots.plot_roc(evaluations), wide=False)
 
 
 def roc_log(
@@ -41,14 +39,8 @@ def roc_log(
     "left gives some members away almost for certain.",
 ) -> Plot:
     """Return the ROC curves of attacks, enlarged at few false alarms."""
-    return Plot(
-        name,
-        title,
-        caption,
-        areas(evaluations),
-        lambda: plots.plot_roc(evaluations, log=True),
-        wide=False,
-    )
+    draw = partial(plots.plot_roc, evaluations, log=True)
+    return Plot(name, title, caption, areas(evaluations), draw, wide=False)
 
 
 def scores(
@@ -63,14 +55,8 @@ def scores(
         f"The scores of {called} for members and non-members; a random member scores higher than "
         f"a random non-member with probability {decimal_estimate(e.auc)}."
     )
-    return Plot(
-        name,
-        f"Scores of {called}",
-        "The less the two overlap, the better the attack tells them apart.",
-        told,
-        lambda: plots.plot_scores(e),
-        wide=wide,
-    )
+    caption = "The less the two overlap, the better the attack tells them apart."
+    return Plot(name, f"Scores of {called}", caption, told, lambda: plots.plot_scores(e), wide)
 
 
 def areas(evaluations: Sequence[Evaluation]) -> str:

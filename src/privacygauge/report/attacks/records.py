@@ -13,12 +13,11 @@ from privacygauge.core.units import foremost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report.attacks.played import Records
 from privacygauge.report.curves import roc_curves
-from privacygauge.report.document import names_of
+from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import fixed, plain, shortened
 from privacygauge.report.values import Column, Table, Worst
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 RECORDS = 50
@@ -112,23 +111,21 @@ def _content(value: object) -> str:
     return "missing" if missing else str(value)
 
 
-def records_frame(records: Records) -> pd.DataFrame:
+def records_frame(records: Records) -> DataFrame:
     """Return one row for every target.
 
     Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
     ``risk``, which is missing throughout where no risk score was estimated.
     """
-    import pandas as pd
-
     columns: dict[str, NDArray[Any]] = {"id": names_of(records.ids), "member": records.member}
     columns |= {f"score:{title}": score for title, score in records.scores.items()}
     columns |= {f"guess:{title}": guess for title, guess in records.guesses.items()}
     missing = np.full(len(records.member), np.nan)
     columns["risk"] = missing if records.risk is None else records.risk
-    return pd.DataFrame(columns)
+    return frame(columns)
 
 
-def roc_frame(evaluations: Sequence[Evaluation]) -> pd.DataFrame:
+def roc_frame(evaluations: Sequence[Evaluation]) -> DataFrame:
     """Return the ROC curves, thinned to at most 500 points each.
 
     Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``

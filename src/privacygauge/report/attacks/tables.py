@@ -8,7 +8,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
-from privacygauge.report.blocks import columns, pairs, table, text
+from privacygauge.report.blocks import Rows, columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
 from privacygauge.report.numbers import (
     DASH,
@@ -19,18 +19,7 @@ from privacygauge.report.numbers import (
     rate,
     tpr_estimate,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Pairs,
-    Section,
-    Table,
-    Text,
-    Whisker,
-)
+from privacygauge.report.values import Block, Cell, Column, Folded, Pairs, Section, Table, Whisker
 
 TOO_FEW = (
     "\N{DAGGER} Fewer than 10 false positives are expected at this rate, so there are too few "
@@ -38,7 +27,7 @@ TOO_FEW = (
 )
 """Explains the dagger."""
 
-LINE = (
+_LINE = (
     "Where there is room, a line shows the share of right guesses between 40% and 100%; the thin "
     "mark is guessing, 50%."
 )
@@ -53,18 +42,33 @@ _LOWEST, _HIGHEST = 0.4, 1.0
 
 def section(a: Attacks) -> Section:
     """Return the section about all attacks: the main table, and every number behind a fold."""
-    return Section("attacks", "Attacks", blocks(a))
+    told = "Each attack guesses for every record whether it was in the data."
+    return Section("attacks", "Attacks", blocks(a.evaluations, a.best.title, a.level, told))
 
 
-def blocks(a: Attacks) -> tuple[Block, ...]:
-    """Return what the section about all attacks holds."""
+def blocks(
+    evaluations: Sequence[Evaluation],
+    best: str,
+    level: float,
+    told: str,
+    *,
+    epsilon: bool = True,
+) -> tuple[Block, ...]:
+    """Return what a section about all attacks holds, below what is told of them.
+
+    `best` is the title of the strongest; without `epsilon` nothing is said of it, nor of other
+    shares of members.
+    """
+    note = f"Small figures: {rate(level)} intervals."
+    chances = (priors(evaluations),) if epsilon else ()
+    ranked = (scores(evaluations),) if epsilon else ()
     return (
-        text("Each attack guesses for every record whether it was in the data. " + LINE),
-        main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
-        *notes(a.evaluations),
-        Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
-        Folded("Every number about the scores", (scores(a), rates(a.evaluations))),
-        Folded("How the intervals were made", (methods(a.evaluations),)),
+        text(f"{told} {_LINE}"),
+        main(evaluations, best, note=note, epsilon=epsilon),
+        *notes(evaluations),
+        Folded("Every number about the guesses", (guesses(evaluations), *chances)),
+        Folded("Every number about the scores", (*ranked, rates(evaluations))),
+        Folded("How the intervals were made", (methods(evaluations),)),
     )
 
 
@@ -82,23 +86,18 @@ def main(
 
     `best` is the title of the strongest, `fprs` are the rates whose TPR is shown.
     """
-    return table(
-        name,
-        title,
-        [
-            {
-                "Attack": attack(e),
-                "Right guesses": percent_estimate(e.accuracy, 1),
-                "40% to 100%": whisker(e.accuracy),
-                "AUC": decimal_estimate(e.auc),
-                **{f"TPR at {rate(r.fpr)} FPR": tpr(r) for r in e.tpr_at_fpr if r.fpr in fprs},
-                **({"Epsilon": at_least(e.epsilon)} if epsilon else {}),
-            }
-            for e in evaluations
-        ],
-        note,
-        best=[e.title == best for e in evaluations],
-    )
+    rows: Rows = [
+        {
+            "Attack": attack(e),
+            "Right guesses": percent_estimate(e.accuracy, 1),
+            "40% to 100%": whisker(e.accuracy),
+            "AUC": decimal_estimate(e.auc),
+            **{f"TPR at {rate(r.fpr)} FPR": tpr(r) for r in e.tpr_at_fpr if r.fpr in fprs},
+            **({"Epsilon": at_least(e.epsilon)} if epsilon else {}),
+        }
+        for e in evaluations
+    ]
+    return table(name, title, rows, note, best=[e.title == best for e in evaluations])
 
 
 def overview(a: Attacks) -> Table:
@@ -107,30 +106,24 @@ def overview(a: Attacks) -> Table:
     heads = {fpr: f"TPR at\n{rate(fpr)} FPR" for fpr in shown}
     found = {e.title: [r for r in e.tpr_at_fpr if r.fpr in shown] for e in a.evaluations}
     few = any(not r.resolved for rates in found.values() for r in rates)
-    return table(
-        "overview",
-        "How well each attack did",
-        [
-            {
-                "\nAttack": e.title,
-                f"Accuracy\n({rate(a.level)})": percent_estimate(e.accuracy, 1),
-                "\nAUC": decimal_estimate(e.auc).value,
-                **{
-                    heads[r.fpr]: Cell(
-                        tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved
-                    )
-                    for r in found[e.title]
-                },
-            }
-            for e in a.evaluations
-        ],
-        _FEW if few else "",
-        spare=[heads[fpr] for fpr in shown if fpr < 0.01],
-        best=[e.title == a.best.title for e in a.evaluations],
-    )
+    rows: Rows = [
+        {
+            "\nAttack": e.title,
+            f"Accuracy\n({rate(a.level)})": percent_estimate(e.accuracy, 1),
+            "\nAUC": decimal_estimate(e.auc).value,
+            **{
+                heads[r.fpr]: Cell(tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved)
+                for r in found[e.title]
+            },
+        }
+        for e in a.evaluations
+    ]
+    spare = [heads[fpr] for fpr in shown if fpr < 0.01]
+    best, note = [e.title == a.best.title for e in a.evaluations], _FEW if few else ""
+    return table("overview", "How well each attack did", rows, note, spare=spare, best=best)
 
 
-def notes(evaluations: Sequence[Evaluation]) -> Iterator[Text]:
+def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     """Yield what to know beside the main table."""
     n = len(evaluations)
     told = []
@@ -148,85 +141,76 @@ def notes(evaluations: Sequence[Evaluation]) -> Iterator[Text]:
 
 def guesses(evaluations: Sequence[Evaluation]) -> Table:
     """Return every number about the guesses."""
-    return table(
-        "guesses",
-        "Guesses",
-        [
-            {
-                "Attack": attack(e),
-                "Accuracy": percent_estimate(e.accuracy, 1),
-                "Advantage": percent_estimate(e.advantage, 1),
-                "Precision": percent_estimate(e.precision, 1),
-                "Recall (TPR)": percent_estimate(e.recall),
-                "False-positive rate": percent_estimate(e.false_positive_rate),
-                "Members hit": f"{count(e.true_positives)} of {count(e.n_in)}",
-                "False alarms": f"{count(e.false_positives)} of {count(e.n_out)}",
-            }
-            for e in evaluations
-        ],
-        "Precision: how often \u201cmember\u201d is right if half of those asked about are "
-        "members.",
-    )
+    rows: Rows = [
+        {
+            "Attack": attack(e),
+            "Accuracy": percent_estimate(e.accuracy, 1),
+            "Advantage": percent_estimate(e.advantage, 1),
+            "Precision": percent_estimate(e.precision, 1),
+            "Recall (TPR)": percent_estimate(e.recall),
+            "False-positive rate": percent_estimate(e.false_positive_rate),
+            "Members hit": f"{count(e.true_positives)} of {count(e.n_in)}",
+            "False alarms": f"{count(e.false_positives)} of {count(e.n_out)}",
+        }
+        for e in evaluations
+    ]
+    half = "Precision: how often \u201cmember\u201d is right if half of those asked about are "
+    return table("guesses", "Guesses", rows, f"{half}members.")
 
 
-def priors(a: Attacks) -> Table:
+def priors(evaluations: Sequence[Evaluation]) -> Table:
     """Return how often "member" is right at other shares of members, and epsilon."""
-    return table(
-        "priors",
-        "How often \u201cmember\u201d is right, and epsilon",
-        [
-            {
-                "Attack": attack(e),
-                **{
-                    f"If {rate(prior)} are members": percent_estimate(found, 1)
-                    for prior, found in e.predictive_values
-                },
-                "Epsilon at least": at_least(e.epsilon),
-                "Threshold": e.rule,
-            }
-            for e in a.evaluations
-        ],
-        "By the share of members among those asked about.",
-        prose=("Threshold",),
-    )
+    rows: Rows = [
+        {
+            "Attack": attack(e),
+            **{
+                f"If {rate(prior)} are members": percent_estimate(found, 1)
+                for prior, found in e.predictive_values
+            },
+            "Epsilon at least": at_least(e.epsilon),
+            "Threshold": e.rule,
+        }
+        for e in evaluations
+    ]
+    title = "How often \u201cmember\u201d is right, and epsilon"
+    note = "By the share of members among those asked about."
+    return table("priors", title, rows, note, prose=("Threshold",))
 
 
-def scores(a: Attacks) -> Table:
+def scores(evaluations: Sequence[Evaluation]) -> Table:
     """Return every number about the scores."""
-    return table(
-        "scores",
-        "Scores",
-        [
-            {
-                "Attack": attack(e),
-                "AUC": decimal_estimate(e.auc),
-                "Best accuracy": percent_estimate(e.best_accuracy, 1),
-                **{f"TPR at {rate(r.fpr)}": tpr(r) for r in e.tpr_at_fpr},
-            }
-            for e in a.evaluations
-        ],
-        "The best accuracy is that of the best threshold in hindsight, which no attacker knows.",
-    )
+    rows: Rows = [
+        {
+            "Attack": attack(e),
+            "AUC": decimal_estimate(e.auc),
+            "Best accuracy": percent_estimate(e.best_accuracy, 1),
+            **{f"TPR at {rate(r.fpr)}": tpr(r) for r in e.tpr_at_fpr},
+        }
+        for e in evaluations
+    ]
+    note = "The best accuracy is that of the best threshold in hindsight, which no attacker knows."
+    return table("scores", "Scores", rows, note)
 
 
 def rates(evaluations: Sequence[Evaluation]) -> Table:
     """Return the true-positive rates, one by one."""
-    heads = ("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
+    heads = columns("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
+    rows = (
+        (
+            attack(e),
+            rate(r.fpr),
+            tpr(r),
+            tpr_estimate(r.at_threshold, r.fpr).interval,
+            tpr_estimate(r.realised_fpr, r.fpr),
+        )
+        for e in evaluations
+        for r in e.tpr_at_fpr
+    )
     return Table(
         "rates",
         "True-positive rates, one by one",
-        columns(*heads),
-        tuple(
-            (
-                attack(e),
-                rate(r.fpr),
-                tpr(r),
-                tpr_estimate(r.at_threshold, r.fpr).interval,
-                tpr_estimate(r.realised_fpr, r.fpr),
-            )
-            for e in evaluations
-            for r in e.tpr_at_fpr
-        ),
+        heads,
+        tuple(rows),
         "The first interval allows for not knowing the threshold of exactly that false-positive "
         "rate; the second takes the threshold as given.",
     )
@@ -234,6 +218,7 @@ def rates(evaluations: Sequence[Evaluation]) -> Table:
 
 def methods(evaluations: Sequence[Evaluation]) -> Table:
     """Return how the intervals of every column were made."""
+    found = [r for e in evaluations for r in e.tpr_at_fpr]
     numbers: dict[str, list[Estimate | Skipped]] = {
         "Accuracy": [e.accuracy for e in evaluations],
         "Advantage": [e.advantage for e in evaluations],
@@ -242,9 +227,9 @@ def methods(evaluations: Sequence[Evaluation]) -> Table:
         "False-positive rate": [e.false_positive_rate for e in evaluations],
         "AUC": [e.auc for e in evaluations],
         "Best accuracy in hindsight": [e.best_accuracy for e in evaluations],
-        "TPR at FPR": [r.estimate for e in evaluations for r in e.tpr_at_fpr],
-        "TPR, threshold as given": [r.at_threshold for e in evaluations for r in e.tpr_at_fpr],
-        "Realised FPR": [r.realised_fpr for e in evaluations for r in e.tpr_at_fpr],
+        "TPR at FPR": [r.estimate for r in found],
+        "TPR, threshold as given": [r.at_threshold for r in found],
+        "Realised FPR": [r.realised_fpr for r in found],
         "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
         "Epsilon": [e.epsilon for e in evaluations],
     }
@@ -285,7 +270,7 @@ def attack(e: Evaluation) -> Cell:
     return Cell(e.name, below=tuple(x for x in (e.variant, thresholds) if x))
 
 
-def tpr(r: RateAtFpr) -> Content:
+def tpr(r: RateAtFpr) -> Cell:
     """Return a true-positive rate, with a dagger where non-members are too few to resolve it."""
     return Cell(tpr_estimate(r.estimate, r.fpr), doubtful=not r.resolved)
 
