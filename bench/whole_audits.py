@@ -106,7 +106,7 @@ def classifiers(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the lines of classifiers."""
     trained = ((1_000, "logistic"), (1_000, "random-forest"))
     if not quick:
-        trained += ((4_000, "logistic"), (16_000, "logistic"), (4_000, "random-forest"))
+        trained += ((4_000, "logistic"), (4_000, "random-forest"))
     for n, model in trained:
         file = str(folder / f"records-{n}.csv")
         asked = ("--data", file, "--model", model, "--shadows", str(MODELS))
@@ -151,7 +151,7 @@ def tables(folder: Path, quick: bool) -> Iterator[Duel]:
 
 def language_models(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the lines of language models."""
-    for n in (40,) if quick else (40, 200):
+    for n in (40,) if quick else (40, 100):
         files = {x: str(folder / f"{x}-{n}.txt") for x in ("members", "nonmembers")}
         given = files | {x: str(folder / f"causal-{x}") for x in ("target", "reference")}
         asked = [text for name, value in given.items() for text in (f"--{name}", value)]
@@ -174,7 +174,7 @@ def audit(
     """Return a line of two whole audits."""
     ours = Side(f"privacygauge {asked[0]}", __file__, "work", {"arguments": list(asked)})
     note = NOTES[theirs.peer, theirs.make]
-    return Duel(path, *size, ours, theirs, prepare=prepare, whole=True, note=note)
+    return Duel(path, *size, ours, theirs, turns=2, prepare=prepare, whole=True, note=note)
 
 
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
