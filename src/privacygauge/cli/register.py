@@ -38,8 +38,8 @@ def register(
         list[str],
         typer.Argument(
             metavar="REPORT",
-            help="Folders of finished audits of any kind, or their report.json; NAME=FOLDER gives "
-            "a line a name.",
+            help="Folders of finished audits of any kind, or their report.json, here or at URLs; "
+            "NAME=FOLDER gives a line a name.",
             show_default=False,
             autocompletion=completion.reports,
         ),
@@ -78,10 +78,7 @@ def named(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
     from privacygauge.errors import InputError
     from privacygauge.register.play import names_of
-    from privacygauge.runs.folder import require_local
 
-    for text in texts:
-        require_local(text.rpartition("=")[2], "reports are read from folders")
     pairs = [(None, text) if Path(text).exists() else _pair(text) for text in texts]
     given = [name for name, _ in pairs if name is not None]
     for name in given:
@@ -96,8 +93,10 @@ def exceeded(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
 
 
 def _pair(text: str) -> tuple[str | None, str]:
+    from privacygauge.runs.folder import url_of
+
     name, equals, path = text.partition("=")
-    return (name, path) if equals and name and path else (None, text)
+    return (name, path) if equals and name and path and not url_of(text) else (None, text)
 
 
 def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
