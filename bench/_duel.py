@@ -166,6 +166,7 @@ def started(side: Side) -> Iterator[Process]:
     """Start a side on one core, and end it."""
     command = [python_of(side.peer), str(HERE / "_side.py"), str(HERE / side.script), side.make]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1"), **QUIET}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who starts anew compiles nothing again
     if side.peer:  # a peer sees no more of PrivacyGauge than its user would
         environment.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory() as folder:
