@@ -168,9 +168,9 @@ def page(rows: Sequence[dict[str, Any]], figure: str) -> str:
             *(f"- {told(row)}: {row['error']}" for row in failed),
             "- python-synthpop as a whole: its own encoding fails on columns of ten or more "
             "categories (KeyError), so its trees are given codes.",
-            "- Privacy Meter: the version on the index, 1.0.1 of 2023, imports TensorFlow, PyTorch and "
-            "opacus at once and lacks the templates of its report.",
-            "- LeakPro: it is not on the index; what has its name there is somebody's empty package.\n",
+            "- Privacy Meter: the version on the index, 1.0.1 of 2023, imports TensorFlow, PyTorch "
+            "and opacus at once and lacks the templates of its report.",
+            "- LeakPro: it is not on the index, where an empty package has its name.\n",
             "\n## How cost grows\n",
             GROWTH.format(figure=figure),
             *growth(run),
