@@ -228,10 +228,16 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
         lines.append(
             f"| {row['path']} | {row['size']:,} {row['unit']} | {theirs['name']}{mark} "
             f"| **{spread(row['ratio'])}**{goal} | {row['processor_ratio'][1]:,.3g} "
-            f"| {time(ours['seconds'])} | {time(theirs['seconds'])} "
+            f"| {spent(ours)} | {spent(theirs)} "
             f"| {ours['peak']:,.0f} / {theirs['peak']:,.0f} |"
         )
     return [*lines, "", *(f"[{number}] {note}.\n" for note, number in notes.items())]
+
+
+def spent(side: dict[str, Any]) -> str:
+    """Return the wall time, and the processor's where others' work made it far longer."""
+    wall, own = side["seconds"], side["processor"]
+    return time(wall) if wall < 1.5 * own else f"{time(wall)} (processor {time(own)})"
 
 
 def time(seconds: float) -> str:
