@@ -5,7 +5,8 @@
     python bench --only energies     the paths whose names hold a word
     python bench --write             keep the numbers, which the site's page shows
 
-Lines that are measured again replace those in bench/results.json; the others stay.
+Lines that are measured again replace those in bench/results.json; others stay, but for those that
+no script measures any more.
 
 Peers are run where `python bench/peers/make.py` has installed them; without it their lines say so.
 """
@@ -18,10 +19,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from _duel import Outcome, held, one_core
-from _page import as_json, keep, line
+from _duel import Duel, Outcome, held, one_core
+from _page import as_json, keep, line, rivals
 
 SCRIPTS = (
+    "whole_audits",
     "metric_attacks",
     "intervals",
     "pool_attacks",
@@ -39,12 +41,17 @@ SCRIPTS = (
 """Each offers ``duels(folder, quick)``."""
 
 
+def listed(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return all duels."""
+    for script in SCRIPTS:
+        yield from import_module(script).duels(folder, quick)
+
+
 def outcomes(folder: Path, quick: bool, words: list[str]) -> Iterator[Outcome]:
     """Return what came of each duel whose path holds one of the words; of all without words."""
-    for script in SCRIPTS:
-        for duel in import_module(script).duels(folder, quick):
-            if not words or any(word in duel.path for word in words):
-                yield held(duel)
+    for duel in listed(folder, quick):
+        if not words or any(word in duel.path for word in words):
+            yield held(duel)
 
 
 def main() -> None:
@@ -58,12 +65,14 @@ def main() -> None:
     options = parser.parse_args()
     one_core()
     found = []
-    with tempfile.TemporaryDirectory() as folder:
-        for outcome in outcomes(Path(folder), options.quick, options.only):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        offered = rivals([*listed(folder, False), *listed(folder, True)])
+        for outcome in outcomes(folder, options.quick, options.only):
             found.append(outcome)
             print(line(outcome), flush=True)
             if options.write:
-                keep(as_json(found))
+                keep(as_json(found), offered)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,8 @@ class Duel:
     """What a reader has to know to judge the ratio."""
     prepare: Callable[[], object] = list
     """Writes the files that the sides read; called when the duel is held."""
+    whole: bool = False
+    """Whether every turn is a process of its own, timed from its start: what a user waits for."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +136,9 @@ class Process:
             raise SideError(said[-1][:300] if said else "it ended without a word")
         return json.loads(line)
 
-    def turn(self) -> dict[str, Any]:
+    def turn(self, how: str = "") -> dict[str, Any]:
         """Return one run, scaled to the whole work."""
-        self._process.stdin.write("\n")
+        self._process.stdin.write(f"{how}\n")
         self._process.stdin.flush()
         found = self.answer()
         for what in ("seconds", "cpu"):
@@ -162,6 +166,7 @@ def started(side: Side) -> Iterator[Process]:
     """Start a side on one core, and end it."""
     command = [python_of(side.peer), str(HERE / "_side.py"), str(HERE / side.script), side.make]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1"), **QUIET}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who starts anew compiles nothing again
     if side.peer:  # a peer sees no more of PrivacyGauge than its user would
         environment.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory() as folder:
@@ -184,15 +189,34 @@ def started(side: Side) -> Iterator[Process]:
                 process.kill()
 
 
+@contextmanager
+def at_work(side: Side, whole: bool) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Give what takes a turn: in one process for all of them, or in one each."""
+    if whole:
+        yield partial(from_start_on, side)
+        return
+    with started(side) as process:
+        process.answer()
+        yield process.turn
+
+
+def from_start_on(side: Side) -> dict[str, Any]:
+    """Return one run in a process of its own, its start and its imports included."""
+    began = time.perf_counter()
+    with started(side) as process:
+        process.answer()
+        found = process.turn("once")
+        return found | {"seconds": time.perf_counter() - began, "cpu": found["since_start"]}
+
+
 def held(duel: Duel) -> Outcome:
     """Return what came of both sides in turns, or why nothing did."""
     try:
         duel.prepare()
-        with started(duel.ours) as ours, started(duel.theirs) as theirs:
-            for side in (ours, theirs):
-                side.answer()
-                side.turn()  # imports and caches are warm
-            pairs = [(ours.turn(), theirs.turn()) for _ in range(duel.turns)]
+        with at_work(duel.ours, duel.whole) as ours, at_work(duel.theirs, duel.whole) as theirs:
+            for turn in (ours, theirs):
+                turn()  # imports and caches are warm
+            pairs = [(ours(), theirs()) for _ in range(duel.turns)]
     except (SideError, InputError) as error:  # data may be missing
         return Outcome(duel, None, None, str(error))
     first, second = (runs(list(side)) for side in zip(*pairs, strict=True))

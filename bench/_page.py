@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from _duel import Outcome, Runs, Side, peers_folder
+from _duel import Duel, Outcome, Runs, Side, peers_folder
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 
@@ -65,14 +65,16 @@ def named(side: Side) -> str:
     if project is None or not stamp.exists():
         return side.name
     spelt = project.replace("-", "[-_]")
-    found = re.search(rf"^{spelt}==(\S+)$", stamp.read_text(), re.MULTILINE | re.IGNORECASE)
+    found = re.search(
+        rf"^{spelt}(?:-platform)?==(\S+)$", stamp.read_text(), re.MULTILINE | re.IGNORECASE
+    )
     return side.name.replace(project, f"{project} {found[1]}", 1) if found else side.name
 
 
 PROJECTS = (
     "adversarial-robustness-toolbox",
     "anonymeter",
-    "arfpy",
+    "PrivacyGuard",
     "DataSynthesizer",
     "minicons",
     "python-synthpop",
@@ -107,22 +109,36 @@ def as_json(found: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [numbers(outcome) for outcome in found]
 
 
-def merged(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the kept rows, those that were measured again replaced, in the order of the paths."""
+Rival: TypeAlias = tuple[str, int, str]
+"""A path, a size, and the name of the other side without its version."""
+
+
+def merged(rows: Sequence[dict[str, Any]], offered: Sequence[Rival]) -> list[dict[str, Any]]:
+    """Return the rows that are offered, in that order; what was measured again is replaced."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     found = {key(row): row for row in [*kept, *rows]}
-    paths = list(dict.fromkeys(row["path"] for row in found.values()))
-    return sorted(found.values(), key=lambda row: (paths.index(row["path"]), row["size"]))
+    paths = list(dict.fromkeys(path for path, _, _ in offered))
+    left = [found[rival] for rival in dict.fromkeys(offered) if rival in found]
+    return sorted(left, key=lambda row: (paths.index(row["path"]), row["size"]))
 
 
-def key(row: dict[str, Any]) -> tuple[Any, ...]:
+def key(row: dict[str, Any]) -> Rival:
     """Return what a row is about."""
-    return row["path"], row["size"], re.sub(r" \d[\d.]*", "", row["theirs"]["name"])
+    return row["path"], row["size"], unversioned(row["theirs"]["name"])
 
 
-def keep(new: Sequence[dict[str, Any]]) -> None:
+def rivals(duels: Iterable[Duel]) -> list[Rival]:
+    """Return what the lines of duels are about."""
+    return [(duel.path, duel.size, unversioned(duel.theirs.name)) for duel in duels]
+
+
+def unversioned(name: str) -> str:
+    return re.sub(r" \d[\d.]*", "", name)
+
+
+def keep(new: Sequence[dict[str, Any]], offered: Sequence[Rival]) -> None:
     """Write bench/results.json."""
-    RESULTS.write_text(json.dumps(merged(new), indent=1) + "\n", encoding="utf-8")
+    RESULTS.write_text(json.dumps(merged(new, offered), indent=1) + "\n", encoding="utf-8")
 
 
 def page(rows: Sequence[dict[str, Any]], figure: str) -> str:
@@ -151,7 +167,10 @@ def page(rows: Sequence[dict[str, Any]], figure: str) -> str:
             "\n## What could not be run\n",
             *(f"- {told(row)}: {row['error']}" for row in failed),
             "- python-synthpop as a whole: its own encoding fails on columns of ten or more "
-            "categories (KeyError), so its trees are given codes.\n",
+            "categories (KeyError), so its trees are given codes.",
+            "- Privacy Meter: the version on the index, 1.0.1 of 2023, imports TensorFlow, PyTorch "
+            "and opacus at once and lacks the templates of its report.",
+            "- LeakPro: it is not on the index, where an empty package has its name.\n",
             "\n## How cost grows\n",
             GROWTH.format(figure=figure),
             *growth(run),
@@ -209,10 +228,16 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
         lines.append(
             f"| {row['path']} | {row['size']:,} {row['unit']} | {theirs['name']}{mark} "
             f"| **{spread(row['ratio'])}**{goal} | {row['processor_ratio'][1]:,.3g} "
-            f"| {time(ours['seconds'])} | {time(theirs['seconds'])} "
+            f"| {spent(ours)} | {spent(theirs)} "
             f"| {ours['peak']:,.0f} / {theirs['peak']:,.0f} |"
         )
     return [*lines, "", *(f"[{number}] {note}.\n" for note, number in notes.items())]
+
+
+def spent(side: dict[str, Any]) -> str:
+    """Return the wall time, and the processor's where others' work made it far longer."""
+    wall, own = side["seconds"], side["processor"]
+    return time(wall) if wall < 1.5 * own else f"{time(wall)} (processor {time(own)})"
 
 
 def time(seconds: float) -> str:

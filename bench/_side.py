@@ -55,15 +55,22 @@ def forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def run(work: Callable[[], Any], held: float) -> dict[str, Any]:
-    """Return what one run takes and finds: the mean of as many as take a fifth of a second."""
+def run(work: Callable[[], Any], held: float, shortest: float) -> dict[str, Any]:
+    """Return what one run takes and finds: the mean of as many as take so many seconds."""
     forget_peak()
     began, used, n = time.perf_counter(), cpu(), 0
-    while not n or time.perf_counter() - began < SHORTEST:
+    while not n or time.perf_counter() - began < shortest:
         value, n = work(), n + 1
     seconds, used = (time.perf_counter() - began) / n, (cpu() - used) / n
     peak = memory("VmHWM")
-    return {"seconds": seconds, "cpu": used, "peak": peak, "rise": peak - held, "value": value}
+    return {
+        "seconds": seconds,
+        "cpu": used,
+        "since_start": cpu(),
+        "peak": peak,
+        "rise": peak - held,
+        "value": value,
+    }
 
 
 def main() -> None:
@@ -75,8 +82,9 @@ def main() -> None:
         work = getattr(loaded(Path(script)), make)(**json.loads(arguments))
         held = memory("VmRSS")  # a first run may keep what it took
         print(json.dumps({"ready": True}), file=answers, flush=True)
-        for _ in sys.stdin:
-            print(json.dumps(run(work, held)), file=answers, flush=True)
+        for line in sys.stdin:
+            shortest = 0.0 if line.strip() == "once" else SHORTEST
+            print(json.dumps(run(work, held, shortest)), file=answers, flush=True)
 
 
 if __name__ == "__main__":

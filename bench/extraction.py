@@ -23,7 +23,7 @@ from privacygauge.language.model import load_causal
 N_TOKENS, TRIES = 64, 100
 
 
-def save(folder: Path, n: int) -> None:
+def save(folder: Path, n: int, seed: int = 0) -> None:
     """Write a GPT-2 of 4 layers of 256 with random weights, and n texts of known words."""
     if not folder.exists():
         transformers.utils.logging.disable_progress_bar()
@@ -31,7 +31,7 @@ def save(folder: Path, n: int) -> None:
         words = [f"word{number}" for number in range(2000)]
         vocab = {word: number for number, word in enumerate(["<unk>", *words])}
         made = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer(vocab))
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         settings = transformers.GPT2Config(
             vocab_size=len(vocab), n_embd=256, n_layer=4, n_head=4, n_positions=128
         )

@@ -4,12 +4,11 @@ One core, which all of them share in turns. Adult's 15 columns; ours know a sche
 complete records. The others run in environments of their own, which `bench/peers/make.py` makes.
 
 - DataSynthesizer, correlated attribute mode, one parent a column: a Bayes network after PrivBayes,
-  and without noise where epsilon is 0. It reads a CSV file, takes the ranges from it, starts a pool
-  of processes for every column (a second row is without them) and writes its network as JSON.
+  and without noise where epsilon is 0. It reads a CSV file, takes the ranges from it, and writes
+  its network as JSON; the pool of processes that it starts for every column is left out.
 - python-synthpop: one CART a column on ALL others, whose values are those of resampled records.
   Ours draws a column after the other, each given those drawn before, so that theirs could draw all
   at once.
-- arfpy: an adversarial random forest; nothing of ours is like it.
 """
 
 from __future__ import annotations
@@ -53,21 +52,17 @@ class Other:
     """Of its script."""
 
 
-def data_synthesizer(ours: Generator, epsilon: int, processes: str) -> Other:
-    """Return DataSynthesizer with its pool of processes for every column, or in one process."""
+def data_synthesizer(ours: Generator, epsilon: int) -> Other:
+    """Return DataSynthesizer in one process."""
     noise = f"epsilon {epsilon}" if epsilon else "no noise"
-    name = f"DataSynthesizer, {noise}" + (", one process" if processes == "one" else "")
-    arguments = {"epsilon": epsilon, "processes": processes}
-    return Other(name, "datasynthesizer", ours, arguments)
+    name = f"DataSynthesizer, {noise}, one process"
+    return Other(name, "datasynthesizer", ours, {"epsilon": epsilon})
 
 
 OTHERS = (
-    data_synthesizer(BayNet(), 0, "many"),
-    data_synthesizer(BayNet(), 0, "one"),
-    data_synthesizer(PrivBayes(1.0), 1, "many"),
-    data_synthesizer(PrivBayes(1.0), 1, "one"),
+    data_synthesizer(BayNet(), 0),
+    data_synthesizer(PrivBayes(1.0), 1),
     Other("python-synthpop, trees on codes", "synthpop", SynthPop()),
-    Other("arfpy", "arfpy", SynthPop()),
 )
 
 

@@ -178,27 +178,6 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
             tolerance=1e-6,
         )
 
-    def save() -> None:
-        x, y = records(1_000)
-        np.savez(folder / "adult.npz", x=x, y=y)
-
-    yield Duel(
-        path,
-        1_000,
-        unit,
-        Side(named, __file__, "work", {"n": 1_000, "rows": LEFT_OUT, "by": "ours"}),
-        Side(
-            "adversarial-robustness-toolbox's PDTP, one iteration (scaled)",
-            "peers/art.py",
-            "pdtp",
-            {"file": str(folder / "adult.npz"), "rows": REFITS},
-            "art",
-            share=REFITS / LEFT_OUT,
-        ),
-        note="its default is ten iterations, ten times as long; what it gives is not PDTP",
-        prepare=save,
-    )
-
 
 def main() -> None:
     """Print the tables."""

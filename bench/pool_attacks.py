@@ -7,6 +7,7 @@ with every number and interval of an audit; theirs trains as many models on rand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +20,14 @@ from privacygauge.core.attacks.lira import LiraOnline
 FEATURES, CLASSES, MODELS = 20, 5, 16
 
 
-def save(folder: Path, n: int) -> str:
-    """Write n records, a random half of them members, and return the file."""
+def save(file: Path, n: int) -> None:
+    """Write n records, a random half of them members."""
     rng = np.random.default_rng(0)
     y = rng.integers(CLASSES, size=n)
     x = rng.normal(size=(n, FEATURES)) + rng.normal(size=(CLASSES, FEATURES))[y]
     member = np.zeros(n, bool)
     member[rng.permutation(n)[: n // 2]] = True
-    file = folder / f"records-{n}.npz"
     np.savez(file, x=x, y=y, member=member)
-    return str(file)
 
 
 def work(file: str, models: int) -> Callable[[], list[float]]:
@@ -54,7 +53,8 @@ def work(file: str, models: int) -> Callable[[], list[float]]:
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the lines of the common table."""
     for n in (1_000, 4_000) if quick else (500, 1_000, 4_000):
-        given = {"file": save(folder, n), "models": MODELS}
+        file = folder / f"records-{n}.npz"
+        given = {"file": str(file), "models": MODELS}
         yield Duel(
             "LiRA, from training to metrics",
             n,
@@ -62,6 +62,7 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
             Side("audit_model with LiRA", __file__, "work", given),
             Side("sacroml LIRAAttack", "peers/sacroml.py", "lira", given, "sacroml"),
             turns=2,
+            prepare=partial(save, file, n),
         )
 
 

@@ -201,7 +201,7 @@ def work(models: int, epochs: int, kind: str, by: str) -> Callable[[], None]:
         if by == "ours":
             ours(networks, range(models))
         else:
-            users_loop(networks, models, loader=by == "loader")
+            users_loop(networks, models, loader=False)
 
     return train
 
@@ -216,19 +216,17 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
     cases.append(("1024-512-256-128 relu", 2, 2 if quick else 5))
     for kind, models, epochs in cases:
         goals = {"64 tanh": 5.0 if models >= 16 else None, "1024-512-256-128 relu": 1.4}
-        for by, goal in (("loader", goals[kind]), ("tensors", None)):
-            rival = {"loader": "loop with a DataLoader", "tensors": "loop on tensors"}[by]
-            sizes = {"epochs": epochs, "kind": kind}
-            mine = Side("stacked", __file__, "work", {**sizes, "models": models, "by": "ours"})
-            theirs = Side(
-                f"{rival} (scaled)",
-                __file__,
-                "work",
-                {**sizes, "models": 1, "by": by},
-                share=1 / models,
-            )
-            path = f"shadow training, {kind}"
-            yield Duel(path, models, f"models, {epochs} epochs", mine, theirs, goal)
+        sizes = {"epochs": epochs, "kind": kind}
+        mine = Side("stacked", __file__, "work", {**sizes, "models": models, "by": "ours"})
+        theirs = Side(
+            "loop on tensors (scaled)",
+            __file__,
+            "work",
+            {**sizes, "models": 1, "by": "loop"},
+            share=1 / models,
+        )
+        path = f"shadow training, {kind}"
+        yield Duel(path, models, f"models, {epochs} epochs", mine, theirs, goals[kind])
 
 
 def main() -> None:

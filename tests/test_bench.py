@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
 BENCH = Path(__file__).parents[1] / "bench"
+SLEEPER = """
+import os, time
+time.sleep(0.5)
+
+def work():
+    return lambda: [os.getpid()]
+"""
 
 
 @pytest.fixture
@@ -30,12 +40,56 @@ def test_listing_reads_no_data_and_makes_none(without_data, tmp_path, quick):
     duel = import_module("_duel")
     folder = tmp_path / "listed"
     folder.mkdir()
-    for script in ("leave_one_out", "generators", "differential_training_privacy",
-                   "released_tables", "vulnerability", "masked_energies"):  # fmt: skip
+    for script in command_line().SCRIPTS:
         duels = list(import_module(script).duels(folder, quick))
         assert duels
         assert all(isinstance(one, duel.Duel) for one in duels)
     assert not list(folder.iterdir())
+
+
+def command_line():
+    """Return bench/__main__.py as a module."""
+    spec = spec_from_file_location("bench_main", BENCH / "__main__.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_each_line_has_one_honest_baseline_or_libraries(without_data, tmp_path):
+    rivals = defaultdict(list)
+    for quick in (True, False):
+        for one in command_line().listed(tmp_path, quick):
+            rivals[quick, one.path, one.size].append(one.theirs.peer)
+    for line, peers in rivals.items():
+        assert len(set(peers)) == len(peers), line
+        assert len(peers) == 1 or "" not in peers, line
+
+
+@pytest.mark.slow
+def test_only_what_is_still_measured_is_kept(without_data, tmp_path):
+    page, main = import_module("_page"), command_line()
+    duels = [one for quick in (False, True) for one in main.listed(tmp_path, quick)]
+    offered = page.rivals(duels)
+    kept = json.loads(page.RESULTS.read_text())
+    assert {page.key(row) for row in kept} <= set(offered)
+    fewer = [rival for rival in offered if rival[0] != "ROC curve"]
+    left = page.merged([], fewer)
+    assert {row["path"] for row in kept if row not in left} == {"ROC curve"}
+
+
+def test_a_whole_turn_is_a_process_from_its_start_on(without_data, tmp_path):
+    duel = import_module("_duel")
+    (tmp_path / "sleeper.py").write_text(SLEEPER)
+    side = duel.Side("sleeper", str(tmp_path / "sleeper.py"), "work")
+    with duel.at_work(side, whole=True) as turn:
+        first, second = turn(), turn()
+    assert min(first["seconds"], second["seconds"]) > 0.5
+    assert first["value"] != second["value"]
+    with duel.at_work(side, whole=False) as turn:
+        first, second = turn(), turn()
+    assert max(first["seconds"], second["seconds"]) < 0.5
+    assert first["value"] == second["value"]
 
 
 @pytest.mark.slow

@@ -10,26 +10,6 @@ import numpy as np
 VERSION = "adversarial-robustness-toolbox"
 
 
-def pdtp(file: str, rows: int) -> Callable:
-    """Return a call that gives the PDTP of the first rows, by refits of logistic regression."""
-    from art.estimators.classification import SklearnClassifier
-    from art.metrics import PDTP
-    from sklearn.linear_model import LogisticRegression
-
-    with np.load(file) as archive:
-        x, y = archive["x"], archive["y"]
-
-    def measure() -> list[float]:
-        ends = (float(x.min()), float(x.max()))
-        target = SklearnClassifier(model=LogisticRegression(max_iter=1000), clip_values=ends)
-        target.fit(x, np.eye(int(y.max()) + 1)[y])
-        other = SklearnClassifier(model=LogisticRegression(max_iter=1000), clip_values=ends)
-        found, _, _ = PDTP(target, other, x, y, indexes=np.arange(rows), num_iter=1)
-        return found.tolist()
-
-    return measure
-
-
 def pdtp_of_naive_bayes(file: str) -> Callable:
     """Return a call that gives version and the PDTP of all rows, by refits of naive Bayes."""
     from art.estimators.classification import SklearnClassifier

@@ -8,19 +8,17 @@ from pathlib import Path
 import pandas as pd
 
 
-def draw(file: str, epsilon: float, processes: str) -> Callable:
+def draw(file: str, epsilon: float) -> Callable:
     """Return a call that learns a table and draws as many records.
 
-    It reads a CSV file, takes the ranges from it, and writes its network as JSON. With
-    `processes` "one" it does without the pool of processes that it starts for every column.
+    It reads a CSV file, takes the ranges from it, and writes its network as JSON. It does without
+    the pool of processes that it starts for every column, which costs more than it saves.
     """
     from DataSynthesizer.DataDescriber import DataDescriber
     from DataSynthesizer.DataGenerator import DataGenerator
+    from DataSynthesizer.lib import PrivBayes
 
-    if processes == "one":
-        from DataSynthesizer.lib import PrivBayes
-
-        PrivBayes.Pool = InThisProcess
+    PrivBayes.Pool = InThisProcess
     frame = pd.read_csv(file)
     texts = {name: not pd.api.types.is_numeric_dtype(frame[name]) for name in frame}
 

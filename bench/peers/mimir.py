@@ -17,15 +17,14 @@ from types import ModuleType, SimpleNamespace
 UNUSED = ("hf_olmo", "openai", "datasets", "nltk", "nltk.tokenize")
 
 
-def signals(model: str, reference: str, texts: str, prefix: str) -> Callable:
-    """Return a call that gives every attack's scores, (n,) each: LOWER for members."""
+def loaded(model: str, reference: str) -> tuple:
+    """Return the target, and its attacks by our names."""
     sys.path.insert(0, os.environ["MIMIR"])
     os.environ |= {"MIMIR_CACHE_PATH": "unused", "MIMIR_DATA_SOURCE": "unused"}
     for name in UNUSED:
         sys.modules[name] = ModuleType(name)
         sys.modules[name].__spec__ = ModuleSpec(name, None)
     sys.modules["nltk.tokenize"].WhitespaceTokenizer = None
-    import numpy as np
     import torch
     from mimir.attacks.loss import LOSSAttack
     from mimir.attacks.min_k import MinKProbAttack
@@ -47,10 +46,8 @@ def signals(model: str, reference: str, texts: str, prefix: str) -> Callable:
         dataset_nonmember="",
         pretokenized=False,
     )
-    asked, put = (json.loads(Path(file).read_text()) for file in (texts, prefix))
     target, other = LanguageModel(config), ReferenceModel(config, reference)
-    recall = {"prefix": put, "num_shots": len(put), "avg_length": 1}
-    attacks = {
+    return target, {
         "loss": LOSSAttack(config, target),
         "zlib": ZLIBAttack(config, target),
         "min-k": MinKProbAttack(config, target),
@@ -59,14 +56,54 @@ def signals(model: str, reference: str, texts: str, prefix: str) -> Callable:
         "recall": ReCaLLAttack(config, target),
     }
 
-    def measure() -> dict[str, list[float]]:
-        found: dict[str, list[float]] = {name: [] for name in attacks}
-        for text in asked:
-            probs, everything = target.get_probabilities(text, return_all_probs=True)
-            for name, attack in attacks.items():
-                own = None if name == "likelihood-ratio" else np.array(probs)
-                score = attack.attack(text, own, all_probs=everything, recall_dict=recall)
-                found[name].append(float(score))
-        return found
+
+def scored(target, attacks: dict, texts: list[str], recall: dict) -> dict[str, list[float]]:
+    """Return every attack's scores, (n,) each: LOWER for members."""
+    import numpy as np
+
+    found: dict[str, list[float]] = {name: [] for name in attacks}
+    for text in texts:
+        probs, everything = target.get_probabilities(text, return_all_probs=True)
+        for name, attack in attacks.items():
+            own = None if name == "likelihood-ratio" else np.array(probs)
+            score = attack.attack(text, own, all_probs=everything, recall_dict=recall)
+            found[name].append(float(score))
+    return found
+
+
+def signals(model: str, reference: str, texts: str, prefix: str) -> Callable:
+    """Return a call that gives every attack's scores, (n,) each: LOWER for members."""
+    target, attacks = loaded(model, reference)
+    asked, put = (json.loads(Path(file).read_text()) for file in (texts, prefix))
+    recall = {"prefix": put, "num_shots": len(put), "avg_length": 1}
+    return lambda: scored(target, attacks, asked, recall)
+
+
+def audit(target: str, reference: str, members: str, nonmembers: str) -> Callable:
+    """Return a call that plays all attacks but ReCaLL, and writes their metrics."""
+
+    def measure() -> list[float]:
+        loaded_target, attacks = loaded(target, reference)
+        del attacks["recall"]
+        from mimir.attacks.attack_utils import get_precision_recall_metrics, get_roc_metrics
+
+        inside, outside = (
+            scored(loaded_target, attacks, Path(file).read_text().splitlines(), {})
+            for file in (members, nonmembers)
+        )
+        told = {}
+        for name in attacks:
+            both = {"preds_member": inside[name], "preds_nonmember": outside[name]}
+            fpr, tpr, area, interval = get_roc_metrics(**both, perform_bootstrap=True)
+            ends = interval.confidence_interval
+            _, _, area_of_precision = get_precision_recall_metrics(**both)
+            told[name] = {
+                "auc": [float(area), float(ends.low), float(ends.high)],
+                "pr_auc": float(area_of_precision),
+                "curve": [list(map(float, fpr)), list(map(float, tpr))],
+                "scores": [inside[name], outside[name]],
+            }
+        Path("report.json").write_text(json.dumps(told))
+        return [float(len(told))]
 
     return measure

@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
@@ -88,6 +89,66 @@ def lira_scores(file: str) -> Callable:
         return told
 
     return measure
+
+
+def audit_of_records(file: str, models: int, model: str) -> Callable:
+    """Return a call that trains a model and plays LiRA and the worst case, with their reports."""
+    logging.disable(logging.INFO)
+
+    def measure() -> list[float]:
+        import pandas as pd
+        from sacroml.attacks.target import Target
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.linear_model import LogisticRegression
+
+        frame = pd.read_csv(file)
+        x, y = frame.drop(columns="label").to_numpy(), frame["label"].to_numpy()
+        member = np.zeros(len(y), bool)
+        member[np.random.default_rng(0).permutation(len(y))[: len(y) // 2]] = True
+        made = {
+            "logistic": LogisticRegression(max_iter=1000),
+            "random-forest": RandomForestClassifier(n_jobs=1),
+        }[model]
+        made.fit(x[member], y[member])
+        parts = {"X_train": x[member], "y_train": y[member]}
+        parts |= {"X_test": x[~member], "y_test": y[~member]}
+        raw = {f"{name}_orig": value for name, value in parts.items()}
+        target = Target(model=made, dataset_name="records", **parts, **raw)
+        return [
+            reported("likelihood_attack", target, n_shadow_models=models, mode="online-carlini"),
+            reported("worst_case_attack", target),
+        ]
+
+    return measure
+
+
+def audit_of_predictions(file: str) -> Callable:
+    """Return a call that plays the worst-case attack on predictions, with its report."""
+    logging.disable(logging.INFO)
+
+    def measure() -> list[float]:
+        from sacroml.attacks.target import Target
+
+        with np.load(file) as archive:
+            probs, member = archive["probs"], archive["member"]
+        target = Target(proba_train=probs[member], proba_test=probs[~member])
+        return [reported("worst_case_attack", target)]
+
+    return measure
+
+
+def reported(name: str, target, **options) -> float:
+    """Return the mean AUC of one of its attacks, once its report is written."""
+    from importlib import import_module
+
+    kind = {"likelihood_attack": "LIRAAttack", "worst_case_attack": "WorstCaseAttack"}[name]
+    attack = getattr(import_module(f"sacroml.attacks.{name}"), kind)(output_dir=name, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        attack.attack(target)
+    if not Path(name, "report.pdf").exists():
+        raise FileNotFoundError(f"{name} wrote no report")
+    return float(np.mean([found["AUC"] for found in attack.attack_metrics]))
 
 
 def worst_case(file: str) -> Callable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
@@ -42,6 +43,38 @@ def attacks(file: str) -> Callable:
     def measure() -> list[float]:
         found = both_attacks(given, by_class=True)
         return [float(np.mean([one.get_attacker_advantage() for one in found]))]
+
+    return measure
+
+
+def audit_of_predictions(file: str) -> Callable:
+    """Return a call that plays three attacks on everything and each class, with its report."""
+
+    def measure() -> list[float]:
+        attack, data = tests()
+        from tensorflow_privacy.privacy.privacy_tests.membership_inference_attack import plotting
+
+        with np.load(file) as archive:
+            probs, labels, member = archive["probs"], archive["labels"], archive["member"]
+        logits = np.log(probs)  # entropies are made of logits only
+        given = data.AttackInputData(
+            logits_train=logits[member],
+            logits_test=logits[~member],
+            labels_train=labels[member],
+            labels_test=labels[~member],
+        )
+        kinds = (
+            data.AttackType.THRESHOLD_ATTACK,
+            data.AttackType.THRESHOLD_ENTROPY_ATTACK,
+            data.AttackType.LOGISTIC_REGRESSION,
+        )
+        slices = data.SlicingSpec(entire_dataset=True, by_class=True)
+        found = attack.run_attacks(given, slices, kinds)
+        Path("report.txt").write_text(found.summary(by_slices=True))
+        best = found.get_result_with_max_auc()
+        plotting.save_plot(plotting.plot_roc_curve(best.roc_curve), "report.png")
+        found.save("report.pickle")
+        return [float(best.get_auc())]
 
     return measure
 

@@ -115,6 +115,16 @@ def test_what_is_wrong_names_the_url(place, scratch, capsys, tmp_path):
         one_line(run_inside(given, capsys), f"{MEMORY}{message}")
 
 
+def test_a_policy_at_a_url_holds(place, scratch, capsys, tmp_path):
+    asked = (*at(place, "jsonl"), "--out", tmp_path / "out", "--quiet", "--policy")
+    Folder(MEMORY).set("strict.toml", b"[classifier]\nauc = 0.1\n")
+    assert run_inside((*asked, f"{MEMORY}/strict.toml"), capsys).returncode == 3
+    Folder(MEMORY).set("other.toml", b"[dtp]\ndtp = 0.1\n")
+    told = f"{MEMORY}/other.toml sets no limit for classifier"
+    one_line(run_inside((*asked, f"{MEMORY}/other.toml"), capsys), told)
+    one_line(run_inside((*asked, f"{MEMORY}/none.toml"), capsys), "/none.toml does not exist")
+
+
 def test_a_request_does_not_ask_for_its_copies():
     for command in COMMANDS:
         assert "urls" not in {f.name for f, _ in command.request.asked()}

@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 from privacygauge.cli.register import register
 from privacygauge.cli.runs import report
 from privacygauge.errors import InputError
+from privacygauge.runs.folder import Folder
 from tests.register.documents import CLASSIFIER, COMPUTED, RANKING, UNTOLD, written
+from tests.runs.sample import contents
 
 app = typer.Typer()
 app.command()(register)
@@ -52,6 +54,19 @@ def test_json_alone_writes_no_folder(folders):
     assert not (folders / "privacygauge-register").exists()
     assert done("register", "model", "--json", "x.json", "--quiet").stdout == ""
     assert (folders / "x.json").is_file()
+
+
+def test_reports_at_urls_give_the_register_of_those_here(folders):
+    for name in ("model", "table"):
+        for key, content in contents(folders / name).items():
+            Folder(f"memory://a=b/{name}").set(key, content)
+    here = done("register", "model", "a twin=table", "--json", "-")
+    there = done("register", "memory://a=b/model", "a twin=memory://a=b/table", "--json", "-")
+    file = done("register", "memory://a=b/model/report.json", "a twin=table", "--json", "-")
+    assert here.exit_code == there.exit_code == 0
+    assert here.stdout == there.stdout == file.stdout
+    with pytest.raises(InputError, match=r"memory://a=b/none/report\.json does not exist"):
+        app(["register", "memory://a=b/none"], standalone_mode=False)
 
 
 def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(folders):

@@ -110,13 +110,11 @@ def asked_limits(
     if not texts and policy is None:
         return ()  # the import takes time
     from privacygauge.report.limits import parsed_limits, policy_limits
-    from privacygauge.runs.folder import require_local
 
     known = request.metrics or command.metrics
     limits = parsed_limits(texts, known)
     if policy is None:
         return limits
-    require_local(policy, "limits are read from a file")
     return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
 
 

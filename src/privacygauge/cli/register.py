@@ -27,7 +27,8 @@ CARD = "model-card.md"
 _FOLDER = "privacygauge-register"
 _FILES = "register.html, register.json and register.csv"
 _REPORTS = (
-    "Folders of finished audits of any kind, or their report.json; NAME=FOLDER gives a line a name."
+    "Folders of finished audits of any kind, or their report.json, here or at URLs; NAME=FOLDER "
+    "gives a line a name."
 )
 _LEVEL = "Level wanted for all lines together; it changes no interval."
 _LIMITS = (
@@ -73,14 +74,12 @@ def named(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
     from privacygauge.errors import InputError
     from privacygauge.register.play import names_of
-    from privacygauge.runs.folder import require_local
+    from privacygauge.runs.folder import url_of
 
-    for text in texts:
-        require_local(text.rpartition("=")[2], "reports are read from folders")
     pairs: list[tuple[str | None, str]] = []
     for text in texts:
         name, _, path = text.partition("=")
-        is_named = name and path and not Path(text).exists()
+        is_named = name and path and not Path(text).exists() and not url_of(text)
         pairs.append((name, path) if is_named else (None, text))
     given = [name for name, _ in pairs if name is not None]
     for name in given:

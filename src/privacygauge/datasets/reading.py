@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.bounds import check_size
 from privacygauge.datasets.files import content_of
 from privacygauge.errors import InputError
+from privacygauge.runs.folder import copied, shown, url_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,11 +141,12 @@ def read_array(path: Path, what: str) -> NDArray[Any]:
 
 
 def read_text(path: Path, what: str) -> str:
-    """Return the text of a UTF-8 file, unpacked where its name ends in .gz.
+    """Return the text of a UTF-8 file, here or at a URL, unpacked where its name ends in .gz.
 
     Parameters
     ----------
     path : Path
+        A URL is one also where slashes were made one, as by `Path`.
     what : str
         What messages call the file, such as ``score``.
 
@@ -153,10 +156,23 @@ def read_text(path: Path, what: str) -> str:
         One line: the file, what is wrong, and the way out.
     """
     try:
-        with _readable(path, what):
-            return content_of(path).decode("utf-8-sig")
+        with _here(path) as file, _readable(file, what):
+            return content_of(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+        raise InputError(
+            f"{shown(path)} is not UTF-8 ({error.reason}): save it as UTF-8"
+        ) from error
+
+
+@contextmanager
+def _here(path: Path) -> Iterator[Path]:
+    """Give a file itself, or a copy of one at a URL, which is removed afterwards."""
+    url = url_of(path)
+    if url is None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+        yield copied(url, Path(folder, path.name))
 
 
 def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:

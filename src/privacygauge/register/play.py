@@ -14,6 +14,7 @@ from privacygauge.register.found import RiskRegister, Together
 from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
 from privacygauge.report.numbers import plain
 from privacygauge.report.values import Origin
+from privacygauge.runs.folder import located, shown, url_of
 
 REPORT = "report.json"
 """What a register reads in a folder."""
@@ -30,8 +31,8 @@ def risk_register(
     Parameters
     ----------
     reports : sequence of paths, or mapping of names to paths
-        Folders of finished audits of any kind, or their ``report.json``. Without names a line is
-        called by its folder.
+        Folders of finished audits of any kind, or their ``report.json``, here or at URLs. Without
+        names a line is called by its folder.
     title : str
         What is to be released.
     level : float
@@ -91,7 +92,7 @@ def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
     """
     file = _file(Path(path))
     text = read_text(file, "report")
-    return line_of(text, name or _folder_name(file), where=str(file))
+    return line_of(text, name or _folder_name(file), where=shown(file))
 
 
 def model_card(path: str | Path, *, name: str | None = None, dataset: str | None = None) -> str:
@@ -140,10 +141,12 @@ def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str 
 
 
 def _folder_name(file: Path) -> str:
-    return file.absolute().parent.name or "report"
+    return Path(located(file)).parent.name or "report"
 
 
 def _file(path: Path) -> Path:
+    if url_of(path):
+        return path if path.suffix == ".json" else path / REPORT
     if not path.is_dir():
         return path
     file = path / REPORT

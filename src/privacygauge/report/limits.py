@@ -61,17 +61,19 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     import tomllib
 
     from privacygauge.datasets.reading import read_text
+    from privacygauge.runs.folder import shown
 
+    file = shown(path)
     try:
         table = tomllib.loads(read_text(Path(path), "policy")).get(command)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
+        raise InputError(f"{file} is not TOML: {error}") from error
     if not isinstance(table, dict) or not table:
-        raise InputError(f"{path} sets no limit for {command}: add a table [{command}]")
+        raise InputError(f"{file} sets no limit for {command}: add a table [{command}]")
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{path}: {command}.{name} must be a number, got {value!r}")
-    return tuple(_parsed(f"{name}={value}", metrics, str(path)) for name, value in table.items())
+            raise InputError(f"{file}: {command}.{name} must be a number, got {value!r}")
+    return tuple(_parsed(f"{name}={value}", metrics, file) for name, value in table.items())
 
 
 def exceeded(report: Report, limits: Collection[Limit]) -> list[str]:
