@@ -33,6 +33,7 @@ SCRIPTS = (
     "released_tables",
     "vulnerability",
     "masked_energies",
+    "causal_energies",
     "extraction",
     "test_set_reuse",
 )

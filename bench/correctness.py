@@ -43,6 +43,9 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     def asked(peer: str, make: str, **arguments: Any) -> Side:
         return Side(peer, f"peers/{peer}.py", make, arguments, peer)
 
+    def here(make: str, **arguments: Any) -> Side:
+        return Side(make, "peers/repositories.py", make, arguments)
+
     cases = dict(made.rankings())
     if (published := made.location30()) is not None:
         cases["location30"] = published
@@ -97,6 +100,11 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     yield "next tokens by minicons", asked("minicons", "next_token_scores", **given)
     given |= {"reference": str(causal["reference"]), "prefix": str(prefix)}
     yield "signals by mimir", asked("mimir", "signals", **given)
+    del given["prefix"]
+    yield "signals by OpenUnlearning", here("open_unlearning", **given)
+    yield "signals by LLM-PBE", here("llm_pbe", **given)
+    del given["reference"]
+    yield "extraction by PrivacyGuard", here("privacy_guard", **given, **made.WRITING)
 
 
 def answer(side: Side) -> Any:

@@ -168,6 +168,10 @@ def long_texts() -> list[str]:
     return [" ".join(rng.choice(WORDS, 7 + number)) for number in range(12)]
 
 
+WRITING = {"prefix": 3, "temperature": 0.8, "top_k": 20, "tries": [1, 100, 10_000]}
+"""How the rest of a long text is to be written: words that are given, and how often it is tried."""
+
+
 def prefix() -> list[str]:
     """Return two texts that others are put after; the second begins with a blank."""
     rng = np.random.default_rng(10)
