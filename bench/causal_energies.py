@@ -1,7 +1,7 @@
 """Log-likelihoods of whole notes under a model of GPT-2 small's shape, beside a batched loop.
 
 The model has 124 million random weights; the notes are made of MTSamples' sentences, up to 400
-words each. The loop is what one writes with transformers: 8 notes a batch in the order in which
+words each. The loop is what one writes with transformers: 4 notes a batch in the order in which
 they come, logits at all positions, their logarithms, the notes' own tokens. Ours says more about
 each token: the mean and the deviation over the vocabulary, for min-k++. Both sides read a part of
 the notes and are scaled, run on one thread and start with a loaded model.
@@ -24,7 +24,7 @@ from privacygauge.language.first_weights import Shape
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal
 
-N, PART, BATCH, WORDS = 1000, 8, 8, 400
+N, PART, BATCH, WORDS = 1000, 4, 4, 400
 
 
 def save(folder: Path, n: int) -> None:
@@ -81,7 +81,7 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
         N,
         f"notes of up to {WORDS} words",
         *both,
-        turns=1 if quick else 3,
+        turns=1 if quick else 2,
         tolerance=1e-4,
         note="both sides scaled",
         prepare=partial(save, model, part),

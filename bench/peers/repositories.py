@@ -95,7 +95,9 @@ def llm_pbe(model: str, reference: str, texts: str) -> Callable:
     source, moved = Path(os.environ["LLM_PBE"]), torch.Tensor.to
     for name in ("attacks", "attacks.MIA", "models"):
         package(name, source / name.replace(".", "/"))
-    torch.Tensor.to = lambda self, where: moved(self, "cpu" if where == "cuda" else where)
+    torch.Tensor.to = lambda self, *a, **k: moved(
+        self, *("cpu" if x == "cuda" else x for x in a), **k
+    )
     torch.Tensor.cuda = lambda self: self
     from attacks.MIA.member_inference import MemberInferenceAttack, MIAMetric
     from models.ft_clm import FinetunedCasualLM
@@ -121,9 +123,15 @@ def llm_pbe(model: str, reference: str, texts: str) -> Callable:
 
 
 def privacy_guard(
-    model: str, texts: str, prefix: int, temperature: float, top_k: int, tries: list[int]
+    model: str,
+    texts: str,
+    prefix: int,
+    suffix: int,
+    temperature: float,
+    top_k: int,
+    tries: list[int],
 ) -> Callable:
-    """Return a call that gives how likely each text comes after its first words, (n,) each."""
+    """Return a call that gives how likely words come after the first ones, (n,) each."""
     sys.path.insert(0, os.environ["PRIVACY_GUARD"])
     import pandas as pd
     import torch
@@ -138,7 +146,7 @@ def privacy_guard(
     cut = Path(texts).with_name("cut.jsonl")
     parts = {
         "prompt": [" ".join(each[:prefix]) for each in words],
-        "target": [" " + " ".join(each[prefix:]) for each in words],
+        "target": [" " + " ".join(each[prefix : prefix + suffix]) for each in words],
     }
     pd.DataFrame(parts).to_json(cut, orient="records", lines=True)
     attack = LogprobsAttack(

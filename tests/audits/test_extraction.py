@@ -12,7 +12,7 @@ from privacygauge.audits.extraction.says import EXTRACTED, FEW, NOTHING
 from privacygauge.errors import InputError
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries, judged_texts
 from privacygauge.language.extraction import Writing
-from privacygauge.language.model import load_causal
+from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.sides import sides_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.report import render
@@ -171,9 +171,11 @@ def test_by_coins_no_more_than_the_level(rows):
 
 
 @pytest.mark.torch
-def test_more_texts_of_members_are_no_leak(gpt):
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_more_texts_of_members_are_no_leak(untaught, kind):
     """Each text comes with a chance of a fifth; members have eight texts, others one."""
-    texts = made_texts(400, 9, least=8, most=14)
+    model = load_masked(untaught[2]) if kind == "masked" else load_causal(untaught[0])
+    texts = numbered_texts(made_texts(400, 9, least=8, most=14))
     who = [*(f"in{row // 8}" for row in range(320)), *(f"out{row}" for row in range(80))]
     sides = sides_of(
         {"text": texts[:320], "patient": who[:320]}, {"text": texts[320:], "patient": who[320:]}
@@ -181,7 +183,8 @@ def test_more_texts_of_members_are_no_leak(gpt):
     wrong = {"compared": 0, "all": 0}
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        judged = judged_texts(sides, [gpt], rng)
+        judged = judged_texts(sides, [model], rng)
+        assert (judged.identifier is None) == (kind == "causal")
         hit = rng.random(len(judged.text)) < 0.2
         for name, one in (
             ("compared", judged),
@@ -244,11 +247,6 @@ def test_texts_are_shown_on_request_only():
         assert PREFIX not in render.page(report)
         assert "Anna Berg" not in render.as_json(report)
         assert "Anna Berg" not in report.frames["records.parquet"]().to_csv()
-
-
-@pytest.fixture(scope="module")
-def gpt(untaught):
-    return load_causal(untaught[0])
 
 
 @pytest.fixture(scope="module")

@@ -388,7 +388,7 @@ def test_extraction_by_probabilities(tmp_path):
 
     made_inputs.save_causal(tmp_path, 0)
     model, asked = load_causal(tmp_path), made_inputs.WRITING
-    how = Writing(asked["prefix"], 50, asked["temperature"], asked["top_k"])
+    how = Writing(*(asked[name] for name in ("prefix", "suffix", "temperature", "top_k")))
     [suffixes], _ = suffixes_of(made_inputs.long_texts(), [model], how)
     assert (suffixes.n_prefix == asked["prefix"]).all()
     found = written(model, suffixes, how)

@@ -9,6 +9,7 @@ from pathlib import Path
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
+from privacygauge.language.adapters import base_of
 from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted, judged_texts
 from privacygauge.language.extraction import Writing
 from privacygauge.language.kinds import known_kind
@@ -76,7 +77,7 @@ def audit_extraction(
     ----------
     target, reference : path, CausalModel or MaskedModel
         Folders of this machine, or models from `load_causal` or `load_masked`, of one kind. The
-        reference was not trained on the texts; None for none.
+        reference was not trained on the texts; None for the base of a PEFT adapter, else for none.
     members, nonmembers : path, sequence of str, mapping of lists, or data frame
         Texts that the target was trained on, and others like them; see `audit_masked`.
     writing : Writing, optional
@@ -117,6 +118,8 @@ def audit_extraction(
     """
     running = Running(command, seed, level, provenance, progress=progress)
     sides = sides_of(members, nonmembers, columns=columns)
+    if reference is None and isinstance(target, str | Path):
+        reference = base_of(target)
     models = [
         _loaded(model, device, precision) for model in (target, reference) if model is not None
     ]
