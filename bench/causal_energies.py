@@ -56,16 +56,18 @@ def work(model: str, by: str) -> Callable[[], list[float]]:
 def looped(model, notes: list[str]) -> list[float]:
     """Return the same by the batched loop."""
     found = []
-    encoded = [torch.as_tensor(one.ids) for one in model.tokenizer.encoded(notes)]
+    encoded = model.tokenizer.encoded(notes)
     for start in range(0, len(encoded), BATCH):
         some = encoded[start : start + BATCH]
-        ids = torch.nn.utils.rnn.pad_sequence(some, batch_first=True)
-        lengths = torch.tensor([len(one) for one in some])
-        mask = (torch.arange(ids.shape[1]) < lengths[:, None]).long()
+        ids, inside, content = (
+            torch.nn.utils.rnn.pad_sequence([torch.as_tensor(x) for x in part], batch_first=True)
+            for part in zip(*((x.ids, np.ones_like(x.ids), ~x.framing) for x in some), strict=True)
+        )
         with torch.no_grad():
-            logits = model.module(input_ids=ids, attention_mask=mask).logits
+            logits = model.module(input_ids=ids, attention_mask=inside).logits
             logs = logits[:, :-1].log_softmax(-1).gather(2, ids[:, 1:, None])[:, :, 0]
-        found += ((logs * mask[:, 1:]).sum(1) / (lengths - 1)).tolist()
+        scored = content[:, 1:]
+        found += ((logs * scored).sum(1) / scored.sum(1)).tolist()
     return found
 
 
