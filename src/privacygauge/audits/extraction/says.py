@@ -65,6 +65,7 @@ class _Words:
     needs: str
     thing: str
     one: str
+    short: str
     part: str
     unsaid: str
 
@@ -75,6 +76,7 @@ _WRITING = _Words(
     "the beginnings of texts, and as many samples of the model as were asked for",
     "text",
     "a text",
+    "text",
     "suffix",
     "Longer prefixes, other prompts or further training may bring out more. What was extracted "
     "holds for whoever knows the prefixes; that nothing was does not bound membership inference.",
@@ -87,6 +89,7 @@ _FILLING = _Words(
     "as were asked for",
     "identifier",
     "an identifier",
+    "item",  # names of numbers have to fit into a line
     "identifier",
     "Other ways to ask or further training may bring out more. What was extracted holds for "
     "whoever knows the rest of the text; that nothing was does not bound membership inference.",
@@ -217,8 +220,8 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
     verbatim, memory = f.share(f.hits[VERBATIM], a.level), "likeliest tokens, no sampling"
     gives = "What the model gives away because it was trained on the texts."
     for name, label, found, beside_it, meaning in (
-        ("extracted-beyond", f"an extracted {w.thing}, beyond others", beyond, within, gives),
-        ("extracted", f"an extracted {w.thing}", extracted, chance, alone),
+        ("extracted-beyond", f"an extracted {w.short}, beyond others", beyond, within, gives),
+        ("extracted", f"an extracted {w.short}", extracted, chance, alone),
         ("verbatim", f"{w.one} given verbatim", verbatim, memory, alone),
     ):
         label = f"People with {label}"
