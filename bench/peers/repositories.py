@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -53,11 +54,9 @@ def open_unlearning(model: str, reference: str, texts: str) -> Callable:
     replaced("data")
     replaced("data.utils", IGNORE_INDEX=-100)
     import torch
-    from evals.metrics.mia.loss import LOSSAttack
-    from evals.metrics.mia.min_k import MinKProbAttack
-    from evals.metrics.mia.min_k_plus_plus import MinKPlusPlusAttack
-    from evals.metrics.mia.reference import ReferenceAttack
-    from evals.metrics.mia.zlib import ZLIBAttack
+
+    def attack_of(file: str, name: str) -> type:
+        return getattr(import_module(f"evals.metrics.mia.{file}"), name)
 
     torch.set_num_threads(1)
     target, tokenizer = loaded(model)
@@ -80,11 +79,13 @@ def open_unlearning(model: str, reference: str, texts: str) -> Callable:
 
     other, _ = loaded(reference)
     return lambda: {
-        "loss": scores(LOSSAttack, []),
-        "zlib": scores(ZLIBAttack, [], tokenizer=tokenizer),
-        "min-k": scores(MinKProbAttack, [0]),
-        "min-k++": scores(MinKPlusPlusAttack, [0]),
-        "likelihood-ratio": scores(ReferenceAttack, [], reference_model=other),
+        "loss": scores(attack_of("loss", "LOSSAttack"), []),
+        "zlib": scores(attack_of("zlib", "ZLIBAttack"), [], tokenizer=tokenizer),
+        "min-k": scores(attack_of("min_k", "MinKProbAttack"), [0]),
+        "min-k++": scores(attack_of("min_k_plus_plus", "MinKPlusPlusAttack"), [0]),
+        "likelihood-ratio": scores(
+            attack_of("reference", "ReferenceAttack"), [], reference_model=other
+        ),
     }
 
 
@@ -99,10 +100,9 @@ def llm_pbe(model: str, reference: str, texts: str) -> Callable:
         self, *("cpu" if x == "cuda" else x for x in a), **k
     )
     torch.Tensor.cuda = lambda self: self
-    from attacks.MIA.member_inference import MemberInferenceAttack, MIAMetric
-    from models.ft_clm import FinetunedCasualLM
+    mia, whole = import_module("attacks.MIA.member_inference"), import_module("models.ft_clm")
 
-    class Local(FinetunedCasualLM):
+    class Local(whole.FinetunedCasualLM):
         def load_local_model(self, model_path: str | None = None) -> None:
             self._lm, self._tokenizer = loaded(self.model_path)
 
@@ -110,12 +110,12 @@ def llm_pbe(model: str, reference: str, texts: str) -> Callable:
     target, other = Local(model), Local(reference)
     asked = json.loads(Path(texts).read_text())
     names = {
-        "loss": MIAMetric.LOSS,
-        "zlib": MIAMetric.ZLIB,
-        "min-k": MIAMetric.MIN_K_PROB,
-        "likelihood-ratio": MIAMetric.LIRA,
+        "loss": mia.MIAMetric.LOSS,
+        "zlib": mia.MIAMetric.ZLIB,
+        "min-k": mia.MIAMetric.MIN_K_PROB,
+        "likelihood-ratio": mia.MIAMetric.LIRA,
     }
-    attacks = {name: MemberInferenceAttack(metric, other) for name, metric in names.items()}
+    attacks = {name: mia.MemberInferenceAttack(metric, other) for name, metric in names.items()}
     return lambda: {
         name: [float(attack._get_score(target, text)) for text in asked]
         for name, attack in attacks.items()
@@ -135,12 +135,12 @@ def privacy_guard(
     sys.path.insert(0, os.environ["PRIVACY_GUARD"])
     import pandas as pd
     import torch
-    from privacy_guard.analysis.extraction import probabilistic_memorization_analysis_node as node
-    from privacy_guard.attacks.extraction.logprobs_attack import LogprobsAttack
-    from privacy_guard.attacks.extraction.predictors.huggingface_predictor import (
-        HuggingFacePredictor,
-    )
 
+    extraction = "privacy_guard.attacks.extraction"
+    predictor = import_module(f"{extraction}.predictors.huggingface_predictor")
+    node = import_module(
+        "privacy_guard.analysis.extraction.probabilistic_memorization_analysis_node"
+    )
     torch.set_num_threads(1)
     words = [text.split() for text in json.loads(Path(texts).read_text())]
     cut = Path(texts).with_name("cut.jsonl")
@@ -149,10 +149,10 @@ def privacy_guard(
         "target": [" " + " ".join(each[prefix : prefix + suffix]) for each in words],
     }
     pd.DataFrame(parts).to_json(cut, orient="records", lines=True)
-    attack = LogprobsAttack(
+    attack = import_module(f"{extraction}.logprobs_attack").LogprobsAttack(
         str(cut),
         None,
-        HuggingFacePredictor(model, "cpu"),
+        predictor.HuggingFacePredictor(model, "cpu"),
         output_format=None,
         n_values=tries,
         temperature=temperature,
