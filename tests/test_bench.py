@@ -31,7 +31,8 @@ def test_listing_reads_no_data_and_makes_none(without_data, tmp_path, quick):
     folder = tmp_path / "listed"
     folder.mkdir()
     for script in ("leave_one_out", "generators", "differential_training_privacy",
-                   "released_tables", "vulnerability", "masked_energies", "causal_energies"):  # fmt: skip
+                   "released_tables", "vulnerability", "masked_energies",
+                   "causal_energies"):  # fmt: skip
         duels = list(import_module(script).duels(folder, quick))
         assert duels
         assert all(isinstance(one, duel.Duel) for one in duels)
