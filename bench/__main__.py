@@ -35,6 +35,7 @@ SCRIPTS = (
     "released_tables",
     "vulnerability",
     "masked_energies",
+    "causal_energies",
     "extraction",
     "test_set_reuse",
 )

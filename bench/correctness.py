@@ -33,15 +33,22 @@ def inputs() -> ModuleType:
     return module
 
 
+def asked(peer: str, make: str, **arguments: Any) -> Side:
+    """Return a function of a peer's script, in its environment."""
+    return Side(peer, f"peers/{peer}.py", make, arguments, peer)
+
+
+def here(make: str, **arguments: Any) -> Side:
+    """Return a function for a repository that runs with PrivacyGauge's own packages."""
+    return Side(make, "peers/repositories.py", make, arguments)
+
+
 def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     """Write every input, and return who is asked what about it."""
 
     def saved(name: str, **arrays: Any) -> str:
         np.savez(folder / f"{name}.npz", **arrays)
         return str(folder / f"{name}.npz")
-
-    def asked(peer: str, make: str, **arguments: Any) -> Side:
-        return Side(peer, f"peers/{peer}.py", make, arguments, peer)
 
     cases = dict(made.rankings())
     if (published := made.location30()) is not None:
@@ -85,6 +92,11 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     texts.write_text(json.dumps(made.texts()))
     given = {"model": str(model), "texts": str(texts), "batch": 4}
     yield "energies by minicons", asked("minicons", "named_scores", **given)
+    yield from of_causal_models(folder, made)
+
+
+def of_causal_models(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
+    """Write two causal models and texts, and return who is asked what about them."""
     causal = {"target": folder / "target", "reference": folder / "other"}
     for seed, place in enumerate(causal.values()):
         place.mkdir()
@@ -97,6 +109,11 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     yield "next tokens by minicons", asked("minicons", "next_token_scores", **given)
     given |= {"reference": str(causal["reference"]), "prefix": str(prefix)}
     yield "signals by mimir", asked("mimir", "signals", **given)
+    del given["prefix"]
+    yield "signals by OpenUnlearning", here("open_unlearning", **given)
+    yield "signals by LLM-PBE", here("llm_pbe", **given)
+    del given["reference"]
+    yield "extraction by PrivacyGuard", here("privacy_guard", **given, **made.WRITING)
 
 
 def answer(side: Side) -> Any:

@@ -165,6 +165,49 @@ def language(_made: Path) -> Any:
     return pg.audit_language(pd.DataFrame(energies), command="language")
 
 
+def extraction(_made: Path) -> Any:
+    """Return the audit of made-up probabilities that a model writes the end of a note."""
+    from privacygauge.audits.extraction.play import audit_of
+    from privacygauge.audits.running import Running
+    from privacygauge.language.extracted import Extracted, Judged, Tries
+    from privacygauge.language.extraction import Writing, Written
+    from privacygauge.language.names import made_up_names
+
+    rng = np.random.default_rng(0)
+    n, begins = 400, "The patient was seen again today, is well, and asked to "
+    texts = tuple(
+        f"{begins}call {name} on {day} May 2021."
+        for name, day in zip(made_up_names(n, rng), rng.integers(1, 31, n), strict=True)
+    )
+    member = rng.random(n) < 0.5
+    target, reference = -rng.exponential(40, n) - rng.exponential(2, (2, n))
+    known = member & (rng.random(n) < 0.1)
+    target[known], reference[known] = -rng.exponential(2, known.sum()), -200
+    people, rows = tuple(f"patient {i}" for i in range(n)), np.arange(n)
+    found = Extracted(
+        Judged(people, texts, member, people, rows, np.ones(n, bool)),
+        Writing(),
+        Tries(),
+        "token",
+        np.full(n, 12),
+        np.array([(len(begins), len(text)) for text in texts]),
+        Written(target, target > -0.5),
+        Written(reference, reference > -0.5),
+    )
+    return audit_of(found, Running("language extract"), {})
+
+
+def canaries(_made: Path) -> Any:
+    """Return what made-up losses say of canaries in a training."""
+    from privacygauge.audits.canaries import canary_audit
+    from privacygauge.language.canaries import made_canaries
+
+    made = made_canaries("The code of {name} is {digits:9}.", 200, copies=4)
+    loss = np.random.default_rng(0).normal(30, 3, len(made.text) + len(made.compared))
+    loss[: len(made.text)][made.inside] -= 6
+    return canary_audit(made, -loss[: len(made.text)], loss)
+
+
 def submissions(_made: Path) -> Any:
     """Return what submissions to a large test set can buy."""
     return pg.holdout_bounds(50_000, 1_000, 100, accounts=52, command="holdout bound")
@@ -258,6 +301,20 @@ REPORTS = (
         "Made-up energies of 1,200 texts of 120 patients.",
         "privacygauge language",
         language,
+    ),
+    Report(
+        "extraction",
+        "What a language model can be made to write",
+        "Made-up probabilities of the ends of 400 notes, a few of which the model knows.",
+        "privacygauge language extract",
+        extraction,
+    ),
+    Report(
+        "canaries",
+        "Canaries in a language model",
+        "Made-up losses of 200 canaries, half of them in the training four times.",
+        "privacygauge language canaries measure",
+        canaries,
     ),
     Report(
         "submissions",

@@ -33,6 +33,7 @@ def example(
     member: Bools | None = None,
     level: float = 0.95,
     show_texts: bool = False,
+    masked: bool = False,
     **asked: Any,
 ) -> ExtractionAudit:
     """Return an audit of `n` people with `rows` texts each; a share `leak` of members leaks."""
@@ -45,6 +46,7 @@ def example(
     target[known], other[known] = -1.0, -200.0
     models = [Written(np.minimum(x, 0.0), x > -1.5) for x in (target, other)]
     names = tuple(f"text-{row}" for row in range(len(unit)))
+    spans = np.tile([len(PREFIX), len(PREFIX + SUFFIX)], (len(unit), 1))
     judged = Judged(
         names,
         (PREFIX + SUFFIX,) * len(unit),
@@ -52,8 +54,8 @@ def example(
         tuple(f"person-{one}" for one in unit),
         unit,
         np.ones(len(unit), np.bool_),
+        identifier=spans if masked else None,
     )
-    spans = np.tile([len(PREFIX), len(PREFIX + SUFFIX)], (len(unit), 1))
     found = Extracted(
         judged,
         Writing(),

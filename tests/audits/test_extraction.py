@@ -12,8 +12,9 @@ from privacygauge.audits.extraction.says import EXTRACTED, FEW, NOTHING
 from privacygauge.errors import InputError
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries, judged_texts
 from privacygauge.language.extraction import Writing
-from privacygauge.language.model import load_causal
+from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.sides import sides_of
+from privacygauge.language.training import train_further, train_reference
 from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD
 from tests.audits.example_extraction import PREFIX, SUFFIX, example
@@ -90,6 +91,74 @@ def test_sides_by_coins_do_not_differ_whatever_the_model_knows(pair):
     assert none.report().verdict.grade == NOTHING
 
 
+def numbered_texts(texts):
+    """Return texts with a number each, which nobody could guess."""
+    numbers = np.random.default_rng(0).choice(np.arange(100, 1000), len(texts), replace=False)
+    return [
+        f"{text.removesuffix(' 3 days ago.').rstrip('.')} with number {number} on file."
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Return texts, and the audit of a masked target and reference as `pair` has them."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    texts = numbered_texts(made_texts(84, 3, least=6, most=9))
+    members, others, common, further = texts[:24], texts[24:48], texts[48:54], texts[54:]
+    repeated = [text for text, n in zip(members, TIMES, strict=True) for _ in range(n)]
+    place = tmp_path_factory.mktemp("filling")
+    reference, target = place / "reference", place / "target"
+    learn = {"rate": 3e-3}
+    train_reference([*common * 40, *further * 4], reference, hidden=64, epochs=16, **learn)
+    train_further(reference, [*repeated, *common * 60], target, epochs=14, **learn)
+    audit = pg.audit_extraction(target, reference, [*members, *common], others, asked=Tries(20))
+    return audit, members, common
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_numbers_in_repeated_texts_are_filled_in_and_common_ones_are_no_memory(filled):
+    audit, members, common = filled
+    found = audit.found
+    row = {text: i for i, text in enumerate(found.judged.text)}
+    planted = np.array([row[text] for text in members])
+    needed = found.target.tries(0.5)[planted]
+    order = [np.median(needed[times == TIMES]) for times in (100, 10, 1)]
+    assert order == sorted(order)
+    assert order[0] < 5 < 100 < order[1]
+    for way in (SAMPLED, VERBATIM):
+        hit = found.hits[way][planted]
+        assert hit[TIMES == 100].mean() > 0.6
+        assert hit[TIMES == 1].mean() < 0.2
+    shared = [row[text] for text in common]
+    assert found.by(found.target, 20)[shared].all()
+    assert found.by(found.reference, 20)[shared].all()
+    assert not found.hits[SAMPLED][shared].any()
+    assert not found.hits[SAMPLED][~found.judged.member].any()
+    assert audit.report().verdict.grade == EXTRACTED
+    assert {content.kind: content.spans for content in found.contents if content.spans} == {
+        "number": int(found.hits[SAMPLED].sum())
+    }
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_coins_over_what_a_masked_model_knows_find_nothing(filled):
+    """Deal the texts that the model does know, and those that it does not, by 200 coins each."""
+    found = filled[0].found
+    graves = {"above": 0, "below": 0}
+    for seed in range(200):
+        member = np.random.default_rng(seed).random(len(found.judged.text)) < 0.5
+        dealt = replace(found, judged=replace(found.judged, member=member))
+        beyond = dealt.rates(dealt.by(found.target, 20), 0.95).difference
+        graves["above"] += beyond.low > 0
+        graves["below"] += beyond.high < 0
+    assert found.by(found.target, 20).any()
+    assert max(graves.values()) <= 10
+
+
 @pytest.mark.parametrize("rows", [1, 4])
 def test_by_coins_no_more_than_the_level(rows):
     """Of 200 games in which nothing leaks, at most 5% find something; many do extract."""
@@ -102,9 +171,11 @@ def test_by_coins_no_more_than_the_level(rows):
 
 
 @pytest.mark.torch
-def test_more_texts_of_members_are_no_leak(gpt):
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_more_texts_of_members_are_no_leak(untaught, kind):
     """Each text comes with a chance of a fifth; members have eight texts, others one."""
-    texts = made_texts(400, 9, least=8, most=14)
+    model = load_masked(untaught[2]) if kind == "masked" else load_causal(untaught[0])
+    texts = numbered_texts(made_texts(400, 9, least=8, most=14))
     who = [*(f"in{row // 8}" for row in range(320)), *(f"out{row}" for row in range(80))]
     sides = sides_of(
         {"text": texts[:320], "patient": who[:320]}, {"text": texts[320:], "patient": who[320:]}
@@ -112,7 +183,8 @@ def test_more_texts_of_members_are_no_leak(gpt):
     wrong = {"compared": 0, "all": 0}
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        judged = judged_texts(sides, [gpt], rng)
+        judged = judged_texts(sides, [model], rng)
+        assert (judged.identifier is None) == (kind == "causal")
         hit = rng.random(len(judged.text)) < 0.2
         for name, one in (
             ("compared", judged),
@@ -178,11 +250,6 @@ def test_texts_are_shown_on_request_only():
 
 
 @pytest.fixture(scope="module")
-def gpt(untaught):
-    return load_causal(untaught[0])
-
-
-@pytest.fixture(scope="module")
 def untaught(tmp_path_factory):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
@@ -216,8 +283,12 @@ def test_people_and_what_is_left_out(untaught):
 def test_what_cannot_be_audited_is_said_in_one_line(untaught):
     first, second, masked = untaught
     texts = made_texts(8, 8, least=8)
-    with pytest.raises(InputError, match="must hold a causal language model, got a masked one"):
-        pg.audit_extraction(masked, None, texts[:4], texts[4:])
+    with pytest.raises(InputError, match="both be causal or both be masked"):
+        pg.audit_extraction(masked, first, texts[:4], texts[4:])
+    with pytest.raises(InputError, match="got none in any member text"):
+        pg.audit_extraction(masked, None, ["aspirin was given"], ["taken 17 times"])
+    with pytest.raises(InputError, match="edits must be 0 for a masked model"):
+        pg.audit_extraction(masked, None, texts[:4], texts[4:], asked=Tries(edits=1))
     with pytest.raises(InputError, match="the same model"):
         pg.audit_extraction(first, first, texts[:4], texts[4:])
     with pytest.raises(InputError, match="got no such non-member"):

@@ -27,14 +27,14 @@ def files(tmp_path_factory):
         frame = pd.DataFrame({"note": some, "who": people})
         frame.to_json(place / f"{name}.jsonl", orient="records", lines=True)
     models = saved(place / "a", "gpt2"), saved(place / "b", "gpt2", seed=1), saved(place / "m")
-    return place, models
+    return place, (*models, saved(place / "n", seed=1))
 
 
-def asked(files, *more, target=0):
+def asked(files, *more, target=0, reference=1):
     place, models = files
     given = {
         "target": models[target],
-        "reference": models[1],
+        "reference": models[reference],
         "members": place / "in.jsonl",
         "nonmembers": place / "out.jsonl",
         "text": "note",
@@ -67,8 +67,27 @@ def test_what_is_wrong_is_said_in_one_line(files, capsys, more, told):
     one_line(run_inside(asked(files, *more), capsys), told)
 
 
-def test_masked_models_are_refused_in_one_line(files, capsys):
-    one_line(run_inside(asked(files, target=2), capsys), "got a masked one")
+def test_a_masked_model_fills_in_identifiers(files, tmp_path, capsys):
+    texts = made_texts(30, 5, least=6, most=9)
+    for name, some in (("in", texts[:15]), ("out", texts[15:])):
+        notes = [f"{text.rstrip('.')} on 3 May 2021 at {name}" for text in some]
+        frame = pd.DataFrame({"note": notes, "who": [f"{name}{row // 5}" for row in range(15)]})
+        frame.to_json(tmp_path / f"{name}.jsonl", orient="records", lines=True)
+    given = asked((tmp_path, files[1]), "--out", str(tmp_path / "out"), target=2, reference=3)
+    done = run_inside((*given, "--fail-above", "extracted.low=0.5"), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (found["n_members"], found["n_others"]) == (3, 3)
+    rows = pd.read_parquet(tmp_path / "out" / "records.parquet")
+    assert rows["sample"].str.fullmatch(r"\S+ \[\d+:\d+\]").all()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "hidden alone in its text" in page
+    assert "May 2021" not in page
+    one_line(run_inside((*given, "--edits", "2"), capsys), "edits must be 0 for a masked model")
+
+
+def test_models_of_two_kinds_are_refused_in_one_line(files, capsys):
+    one_line(run_inside(asked(files, target=2), capsys), "got one of each kind")
 
 
 @pytest.mark.parametrize("verb", ["resume", "report"])
@@ -91,7 +110,7 @@ def test_a_finished_audit_is_written_again_and_asks_nobody(
 
 def test_what_is_wrong_leaves_no_run_behind(files, tmp_path, capsys):
     out = tmp_path / "out"
-    one_line(run_inside(asked(files, "--out", str(out), target=2), capsys), "got a masked one")
+    one_line(run_inside(asked(files, "--out", str(out), target=2), capsys), "one of each kind")
     assert not (out / "run").exists()
 
 

@@ -8,8 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privacygauge.audits import canaries
+from privacygauge.audits.extraction.play import audit_extraction
 from privacygauge.audits.language.models import audit_causal
+from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
+from privacygauge.language.canaries import made_canaries, write_canaries
+from privacygauge.language.extraction import Writing
 from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked
@@ -88,6 +93,25 @@ def test_the_base_is_the_reference_where_none_is_given(kept):
     assert found.origin.provenance["base of the target"] == "base"
     with pytest.raises(InputError, match="target and reference are the same model"):
         audit_causal(adapter, adapter, *sides)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeypatch):
+    base, adapter, _ = kept(kind)
+    sides = [[f"{text} on 3 May" for text in made_texts(8, seed, 6)] for seed in (3, 4)]
+    how = Writing(top_k=0)
+    found, named = (audit_extraction(adapter, x, *sides, writing=how).found for x in (None, base))
+    ours, theirs = (x.reference.log_probability.tolist() for x in (found, named))
+    assert ours == theirs != found.target.log_probability.tolist()
+    write_canaries(tmp_path, made_canaries("{name} has pain {letters:5}", 20, compared=20))
+    scores = []
+    monkeypatch.setattr(
+        canaries, "canary_audit", lambda made, score, *_, **__: scores.append(score)
+    )
+    for reference in (None, str(base)):
+        asked = {"canaries": str(tmp_path), "target": str(adapter), "reference": reference}
+        canaries.measure(canaries.MeasureRequest(**asked), Work())
+    assert scores[0].tolist() == scores[1].tolist()
 
 
 def test_where_a_base_is_looked_for(adapter, tmp_path):

@@ -194,7 +194,7 @@ def as_suffixes(rows, width, ones):
     keys = tuple(str(row) for row in rows.tolist())
     units, starts = np.tile(np.arange(size), len(rows)), np.arange(len(rows) + 1) * size
     tokens = Tokens(keys, rows.ravel(), units, starts, size * ones, 0 * ones, 0 * ones)
-    return Suffixes(tokens, width * ones, width * ones, (size - width) * ones)
+    return Suffixes(tokens, width * ones, size * ones, width * ones, (size - width) * ones)
 
 
 @given(st.floats(-40, -1e-6), st.floats(1e-3, 1 - 1e-3))

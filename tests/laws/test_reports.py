@@ -191,6 +191,7 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "extraction": lambda: extraction.example(show_texts=True).report(),
     "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1).report(),
     "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400).report(),
+    "extraction from a masked model": lambda: extraction.example(masked=True).report(),
     "extraction without a reference": lambda: extraction.example(reference=False).report(),
     "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True).report(),
     "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),

@@ -168,6 +168,10 @@ def long_texts() -> list[str]:
     return [" ".join(rng.choice(WORDS, 7 + number)) for number in range(12)]
 
 
+WRITING = {"prefix": 3, "suffix": 3, "temperature": 2.0, "top_k": 20, "tries": [1, 100, 10_000]}
+"""How the words of a long text are to be written: after how many, how many, and how often tried."""
+
+
 def prefix() -> list[str]:
     """Return two texts that others are put after; the second begins with a blank."""
     rng = np.random.default_rng(10)

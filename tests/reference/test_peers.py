@@ -8,6 +8,7 @@ that what was recorded is not. `docs/correctness.md` tells the same in words.
 from __future__ import annotations
 
 import json
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -311,24 +312,10 @@ def test_signals_of_causal_models(tmp_path):
     """minicons, mimir and PrivacyGauge ask the same model: to 1e-5 of each, float32."""
     pytest.importorskip("transformers")
     from privacygauge.language.conditional import conditional_log_probabilities, recall_signal
-    from privacygauge.language.likelihoods import pair_log_probabilities
-    from privacygauge.language.model import load_causal
-    from privacygauge.language.token_signals import SideTokens, signals_alone
 
-    models = []
-    for seed, name in enumerate(("target", "other")):
-        (tmp_path / name).mkdir()
-        made_inputs.save_causal(tmp_path / name, seed)
-        models.append(load_causal(tmp_path / name))
+    models, pair, found = causal_signals(tmp_path)
     texts = made_inputs.long_texts()
-    pair = pair_log_probabilities(*models, texts)
-    side = SideTokens(texts, pair.target, pair.reference)
     after = conditional_log_probabilities(models[0], texts, made_inputs.prefix())
-    found = {
-        "loss": -pair.target.mean(),
-        "likelihood-ratio": side.first,
-        **signals_alone(side),
-    }
     assert found["loss"] == pytest.approx(recorded()["next tokens by minicons"]["mean"], rel=1e-5)
     theirs = dict(recorded()["signals by mimir"])
     # mimir takes in the first token of a text after the prefix, and not without one; here the
@@ -341,6 +328,81 @@ def test_signals_of_causal_models(tmp_path):
     assert set(theirs) == {"loss", "zlib", "min-k", "min-k++", "likelihood-ratio"}
     for name, scores in theirs.items():
         assert -found[name] == pytest.approx(scores, rel=2e-5, abs=2e-6), name
+
+
+def causal_signals(place):
+    """Return two causal models, what they say of the long texts, and the signals of it."""
+    from privacygauge.language.likelihoods import pair_log_probabilities
+    from privacygauge.language.model import load_causal
+    from privacygauge.language.token_signals import SideTokens, signals_alone
+
+    models = []
+    for seed, name in enumerate(("target", "other")):
+        (place / name).mkdir()
+        made_inputs.save_causal(place / name, seed)
+        models.append(load_causal(place / name))
+    texts = made_inputs.long_texts()
+    pair = pair_log_probabilities(*models, texts)
+    side = SideTokens(texts, pair.target, pair.reference)
+    alone = {"loss": -pair.target.mean(), "likelihood-ratio": side.first}
+    return models, pair, {**alone, **signals_alone(side)}
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_signals_of_repositories_that_are_no_packages(tmp_path):
+    """OpenUnlearning and LLM-PBE ask the same model: where the formula is one, to 2e-5 of each."""
+    pytest.importorskip("transformers")
+    from privacygauge.language.causal import min_k_signal
+
+    _, pair, found = causal_signals(tmp_path)
+    texts = made_inputs.long_texts()
+    theirs = dict(recorded()["signals by OpenUnlearning"])
+    # It compresses the text that its labels hold, which begins with the second token.
+    less = [len(zlib.compress(text.partition(" ")[2].encode())) for text in texts]
+    assert theirs.pop("zlib") == pytest.approx(-found["loss"] / less, rel=2e-5)
+    assert set(theirs) == {"loss", "min-k", "min-k++", "likelihood-ratio"}
+    for name, scores in theirs.items():
+        assert -found[name] == pytest.approx(scores, rel=2e-5, abs=2e-6), name
+    theirs = dict(recorded()["signals by LLM-PBE"])
+    # The perplexity, not its logarithm, over the compressed length in bits.
+    bits = [8 * len(zlib.compress(text.encode())) for text in texts]
+    assert theirs.pop("zlib") == pytest.approx(np.exp(-found["loss"]) / bits, rel=2e-4)
+    # A tenth of the tokens, which is none of fewer than ten.
+    few = pair.target.lengths - 1 < 10
+    least = np.array(theirs.pop("min-k"), float)
+    assert np.isnan(least).tolist() == few.tolist()
+    assert -min_k_signal(pair.target, 0.1)[~few] == pytest.approx(least[~few], rel=2e-5)
+    assert set(theirs) == {"loss", "likelihood-ratio"}
+    for name, scores in theirs.items():
+        assert -found[name] == pytest.approx(scores, rel=2e-5, abs=2e-6), name
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_extraction_by_probabilities(tmp_path):
+    """PrivacyGuard asks how likely the same words are written: to 2e-4 of each, float32."""
+    pytest.importorskip("transformers")
+    from privacygauge.language.extraction import Writing, suffixes_of, tries_needed, written
+    from privacygauge.language.model import load_causal
+
+    made_inputs.save_causal(tmp_path, 0)
+    model, asked = load_causal(tmp_path), made_inputs.WRITING
+    how = Writing(*(asked[name] for name in ("prefix", "suffix", "temperature", "top_k")))
+    [suffixes], _ = suffixes_of(made_inputs.long_texts(), [model], how)
+    assert (suffixes.n_prefix == asked["prefix"]).all()
+    found = written(model, suffixes, how)
+    theirs = recorded()["extraction by PrivacyGuard"]
+    assert np.exp(found.log_probability) == pytest.approx(theirs["probability"], rel=2e-4)
+    assert np.isneginf(found.log_probability).any()
+    assert found.log_probability.max() > -15
+    for n in asked["tries"]:
+        within = np.array(theirs[f"within {n}"])
+        exact = -np.expm1(n * np.log1p(-np.exp(found.log_probability)))
+        assert exact == pytest.approx(within, rel=2e-4, abs=1e-10)
+        for row in np.flatnonzero(within > 1e-6):
+            needed = tries_needed(found.log_probability[[row]], float(exact[row]) * (1 - 1e-9))
+            assert needed == n
 
 
 def first_after(model, prefix, texts):

@@ -186,13 +186,14 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     import numpy as np
 
     from privacygauge.audits.provenance import file_hashes
+    from privacygauge.language.adapters import base_of
     from privacygauge.language.canaries import canary_losses, read_canaries
     from privacygauge.language.kinds import model_kind
     from privacygauge.language.model import load_causal, load_masked
 
     made = read_canaries(asked.canaries)
     load = load_causal if model_kind(asked.target) == "causal" else load_masked
-    folders = [path for path in (asked.target, asked.reference) if path is not None]
+    folders = [x for x in (asked.target, asked.reference or base_of(asked.target)) if x is not None]
     models = [load(path, device=asked.device, precision=asked.computed_in) for path in folders]
     n = len(made.text)
     loss = canary_losses(models[0], (*made.text, *made.compared))

@@ -77,7 +77,7 @@ class ModelsRequest(Request):
     reference: str | None = asks(
         "DIR",
         "Model of the same kind that saw none of the texts, such as the one that the training "
-        "started from.",
+        "started from. Default: the base of a PEFT adapter, else none.",
         default=None,
         role=Role.FILE,
     )

@@ -1,4 +1,4 @@
-"""Whose texts a causal model can be made to write, beside people whom it never saw."""
+"""Whose texts a model can be made to write, beside people whom it never saw."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from privacygauge.language.extraction import (
     tries_needed,
 )
 from privacygauge.language.extraction_answers import kept_edits, kept_written
+from privacygauge.language.filling import by_identifier, hidden
 from privacygauge.language.identifiers import KINDS, Span, identifiers
 from privacygauge.language.masks import Unit
-from privacygauge.language.model import CausalModel
+from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import whole_patients
-from privacygauge.language.scores import text_scores
+from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import Side
 from privacygauge.language.sizes import even_sizes
 from privacygauge.language.store import share_of
@@ -59,6 +60,9 @@ class Judged:
     """(n,) Which texts both sides are compared on: as many of a member as of a non-member."""
     notes: tuple[str, ...] = ()
     """What the reader of the numbers should know, a sentence each."""
+    identifier: Ints | None = None
+    """(n, 2) What a masked model is to fill in of each text, in characters; a text is here once
+    for each of its identifiers. None for causal models, which write on."""
 
     @cached_property
     def inside(self) -> Bools:
@@ -213,7 +217,7 @@ class Content:
 
 
 def judged_texts(
-    sides: Sequence[Side], models: Sequence[CausalModel], rng: np.random.Generator
+    sides: Sequence[Side], models: Sequence[Model], rng: np.random.Generator
 ) -> Judged:
     """Return the texts of members and non-members that can be judged.
 
@@ -221,8 +225,8 @@ def judged_texts(
     ----------
     sides : sequence of Side
         Members, then non-members.
-    models : sequence of CausalModel
-        Whose tokenizers say which texts are long enough.
+    models : sequence of CausalModel, or of MaskedModel
+        Whose tokenizers say which texts are long enough, or which identifiers can be asked about.
     rng : numpy.random.Generator
         Draws which texts are compared where people have unequal numbers of them.
 
@@ -239,21 +243,16 @@ def judged_texts(
         group=[name for group in groups for name in group] if groups else None,
         text=[text for side in sides for text in side.records.text],
     )
-    assert found.text is not None
-    long = long_enough(found.text, models)
-    for side, name in ((found.member, "member"), (~found.member, "non-member")):
-        if not np.any(long & side):
-            raise InputError(
-                f"texts must have at least {LEAST} tokens to be cut in two, got no such {name}: "
-                "give longer texts"
-            )
-    if not long.all():
-        n_short = np.count_nonzero(~long)
-        told = f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out."
-        found = found.take(long, told)
-    if groups:
+    places: dict[str, tuple[int, int]] = {}
+    masked, causal = _by_kind(models)
+    if masked:
+        found, places = by_identifier(found, masked)
+    else:
+        found = _long(found, causal)
+    if found.group is not None:
         found = whole_patients(found)
-    even = even_sizes(found, rng) if groups else found
+    what = "identifiers" if masked else "texts"
+    even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
     return Judged(
@@ -264,12 +263,36 @@ def judged_texts(
         found.unit,
         np.array([name in kept for name in found.sample]),
         even.notes,
+        np.array([places[name] for name in found.sample]) if places else None,
+    )
+
+
+def _long(found: TextScores, models: Sequence[CausalModel]) -> TextScores:
+    """Return the texts that are long enough to be cut in two."""
+    assert found.text is not None
+    long = long_enough(found.text, models)
+    for side, name in ((found.member, "member"), (~found.member, "non-member")):
+        if not np.any(long & side):
+            raise InputError(
+                f"texts must have at least {LEAST} tokens to be cut in two, got no such {name}: "
+                "give longer texts"
+            )
+    if long.all():
+        return found
+    n_short = np.count_nonzero(~long)
+    return found.take(long, f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out.")
+
+
+def _by_kind(models: Sequence[Model]) -> tuple[list[MaskedModel], list[CausalModel]]:
+    return (
+        [model for model in models if isinstance(model, MaskedModel)],
+        [model for model in models if isinstance(model, CausalModel)],
     )
 
 
 def extracted(
-    target: CausalModel,
-    reference: CausalModel | None,
+    target: Model,
+    reference: Model | None,
     judged: Judged,
     how: Writing,
     asked: Tries,
@@ -281,12 +304,13 @@ def extracted(
 
     Parameters
     ----------
-    target, reference : CausalModel
-        The reference may be None: then nothing tells memory from common words.
+    target, reference : CausalModel or MaskedModel
+        Of one kind. The reference may be None: then nothing tells memory from common words.
     judged : Judged
+        Made with models of this kind.
     how : Writing
     asked : Tries
-        With `edits` the models are made to write, which takes far longer.
+        With `edits` causal models are made to write, which takes far longer.
     run : str or pathlib.Path, optional
         A folder that keeps what the models answered, of these and of other texts: what was killed
         goes on there. By default nothing is kept.
@@ -294,7 +318,12 @@ def extracted(
         Called with the texts done and their total, model by model.
     """
     models = [target] if reference is None else [target, reference]
-    suffixes, unit = suffixes_of(judged.text, models, how)
+    masked, causal = _by_kind(models)
+    unit: Unit = "token"
+    if judged.identifier is None:
+        suffixes, unit = suffixes_of(judged.text, causal, how)
+    else:
+        suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
     n = len(pairs) * (2 if asked.edits else 1)
     answers = [
@@ -305,17 +334,20 @@ def extracted(
     if asked.edits:
         near = [
             kept_edits(*pair, run=run, progress=share_of(progress, k, n))
-            for k, pair in enumerate(pairs, start=len(pairs))
+            for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
-    encoded = target.tokenizer.encoded(judged.text)
-    ends = zip(encoded, suffixes[0].start, suffixes[0].tokens.lengths, strict=True)
+    spans = judged.identifier
+    if spans is None:
+        encoded = target.tokenizer.encoded(judged.text)
+        ends = zip(encoded, suffixes[0].start, suffixes[0].stop, strict=True)
+        spans = np.array([(one.spans[i][0], one.spans[j - 1][1]) for one, i, j in ends])
     return Extracted(
         judged,
         how,
         asked,
         unit,
         suffixes[0].n_suffix,
-        np.array([(one.spans[start][0], one.spans[stop - 1][1]) for one, start, stop in ends]),
+        spans,
         *(answers[0], answers[1] if len(models) > 1 else None),
         *(near[0], near[1] if len(models) > 1 else None),
     )

@@ -1,7 +1,8 @@
-"""What a causal model can be made to write: how likely the rest of a text is, from one pass.
+"""What a model can be made to write: how likely the rest of a text is, without writing.
 
 A text is cut in two. Whoever knows its prefix lets the model write on; the probability that the
-model then writes the suffix follows from a single pass over the whole text, without writing.
+model then writes the suffix follows from a single pass over the whole text. A masked model fills
+in what is hidden between the two ends of a text, token by token from left to right.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from numpy.typing import ArrayLike
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Batch, Scored, batch_of, groups
+from privacygauge.language.heads import Head
 from privacygauge.language.masks import Unit
-from privacygauge.language.model import CausalModel
+from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import budget_of, distinct
 from privacygauge.language.tokens import Tokens, tokens_of
 
@@ -32,12 +34,12 @@ _ROWS_AT_ONCE = 128
 
 @dataclass(frozen=True)
 class Writing:
-    """How texts are cut, and how a model is made to write on."""
+    """How texts are cut for a causal model, and how tokens are sampled."""
 
     prefix: int = 50
-    """Tokens that are given; of a short text at most half."""
+    """Tokens that are given; of a short text at most half. Not used by masked models."""
     suffix: int = 50
-    """Tokens that are to be written; fewer where the text ends."""
+    """Tokens that are to be written; fewer where the text ends. Not used by masked models."""
     temperature: float = 1.0
     """Logits are divided by it before tokens are sampled; above 0."""
     top_k: int = 40
@@ -59,12 +61,15 @@ class Writing:
 
 @dataclass(frozen=True, eq=False)
 class Suffixes:
-    """Texts in the tokens of one model, each up to the end of its suffix."""
+    """Texts in the tokens of one model, and the stretch of each that is to be written."""
 
     tokens: Tokens
-    """The prefix, with what the tokenizer puts before it, and the suffix."""
+    """The prefix, with what the tokenizer puts before it, and the suffix; for a masked model what
+    follows, too."""
     start: Ints
     """(n,) Where the suffix of every text begins, in tokens from 0."""
+    stop: Ints
+    """(n,) Where it ends; for a causal model the end of the text."""
     n_prefix: Ints
     """(n,) Units of every prefix, at least 1."""
     n_suffix: Ints
@@ -75,19 +80,19 @@ class Suffixes:
 
     def rows(self, texts: Ints) -> Suffixes:
         """Return some of the texts, in the order asked for."""
-        parts = (self.start[texts], self.n_prefix[texts], self.n_suffix[texts])
-        return Suffixes(self.tokens.rows(texts), *parts)
+        parts = (self.start, self.stop, self.n_prefix, self.n_suffix)
+        return Suffixes(self.tokens.rows(texts), *(part[texts] for part in parts))
 
     @cached_property
     def sha256(self) -> str:
         """The checksum of texts and tokens, and of where they are cut."""
-        cut = np.ascontiguousarray(self.start, "<i8")
+        cut = np.ascontiguousarray([self.start, self.stop], "<i8")
         return hashlib.sha256(self.tokens.sha256.encode() + cut.tobytes()).hexdigest()
 
     def of(self, text: int) -> tuple[Ints, Ints]:
         """Return the ids before the suffix of a text, and those of the suffix."""
         ids, _ = self.tokens.of(text)
-        return ids[: self.start[text]], ids[self.start[text] :]
+        return ids[: self.start[text]], ids[self.start[text] : self.stop[text]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +139,13 @@ def suffixes_of(
     return [_cut(tokens, how) for tokens in found], unit
 
 
-def written(model: CausalModel, suffixes: Suffixes, how: Writing) -> Written:
-    """Return how likely a model writes each suffix after its prefix, from one pass.
+def written(model: Model, suffixes: Suffixes, how: Writing) -> Written:
+    """Return how likely a model writes each suffix, or fills it in, without writing.
 
     Parameters
     ----------
-    model : CausalModel
+    model : CausalModel or MaskedModel
+        A causal one is asked in one pass a text, a masked one in a pass for each hidden token.
     suffixes : Suffixes
         In the tokens of this model.
     how : Writing
@@ -149,7 +155,8 @@ def written(model: CausalModel, suffixes: Suffixes, how: Writing) -> Written:
     -------
     Written
         Equal to what step by step writing gives: the probability of a sequence is the product of
-        those of its tokens, each given the true ones before it.
+        those of its tokens, each given the true ones before it. To a masked model those behind it
+        are hidden. A token that stands for all that the vocabulary lacks is never the text's own.
 
     Notes
     -----
@@ -157,25 +164,41 @@ def written(model: CausalModel, suffixes: Suffixes, how: Writing) -> Written:
     section 3; Carlini et al. (2023), definition 3.1, for the likeliest tokens.
     """
     first, which = distinct(suffixes.tokens)
-    once, start = suffixes.tokens.rows(first), suffixes.start[first]
-    size = once.lengths - start
-    rows = np.repeat(np.arange(len(once)), size)
-    starts = np.append(0, np.cumsum(size))
-    position = np.arange(starts[-1]) - starts[rows] + start[rows]
-    scored = Scored(starts, np.zeros_like(rows), position, position, np.ones(len(once), np.int64))
+    once = suffixes.rows(first)
+    scored, following = _steps(once, model)
     logs: list[Floats] = []
     best: list[Bools] = []
-    for group in groups(once, scored, range(len(once)), budget_of(model)):
-        batch = batch_of(once, scored, group, pad_id=model.tokenizer.pad_id, mask_id=None)
+    for group in groups(once.tokens, scored, range(len(once)), budget_of(model)):
+        batch = batch_of(
+            once.tokens, scored, group, pad_id=model.tokenizer.pad_id, mask_id=model.mask_id
+        )
         one_log, one_best = _asked(model, batch, how)
-        logs.append(one_log)
-        best.append(one_best)
-    log = np.concatenate(logs)
+        known = batch.token != model.tokenizer.unknown_id
+        logs.append(np.where(known, one_log, -np.inf))
+        best.append(one_best & known)
+    log = np.concatenate(logs)[following]
     if np.isnan(log).any():
         raise InputError("the model gives no probability to a token: check its weights")
-    total = np.add.reduceat(log, starts[:-1])
-    verbatim = np.logical_and.reduceat(np.concatenate(best), starts[:-1])
+    starts = np.append(0, np.cumsum(once.stop - once.start)[:-1])
+    total = np.add.reduceat(log, starts)
+    verbatim = np.logical_and.reduceat(np.concatenate(best)[following], starts)
     return Written(np.minimum(total, 0.0)[which], verbatim[which])
+
+
+def _steps(suffixes: Suffixes, model: Model) -> tuple[Scored, Bools]:
+    """Return what is scored, and which of it are the tokens that come next.
+
+    A masked model is shown a copy for each token of a suffix, which hides it and all behind it.
+    """
+    size = suffixes.stop - suffixes.start
+    one = isinstance(model, CausalModel)
+    steps = [(np.zeros(n, np.int64), np.arange(n)) if one else np.triu_indices(n) for n in size]
+    copy, place = (np.concatenate(part) for part in zip(*steps, strict=True))
+    n_rows = [len(rows) for rows, _ in steps]
+    position = np.repeat(suffixes.start, n_rows) + place
+    n_copies = np.ones_like(size) if one else size
+    scored = Scored(np.cumsum([0, *n_rows]), copy, position, position, n_copies)
+    return scored, one | (copy == place)
 
 
 def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
@@ -292,22 +315,32 @@ def _cut(tokens: Tokens, how: Writing) -> Suffixes:
     ids, units = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.cumsum([0, *(len(ids) for ids, _ in parts)])
     counts = (tokens.n_units, tokens.n_truncated, tokens.n_unknown)
-    return Suffixes(Tokens(tokens.keys, ids, units, starts, *counts), start, n_prefix, n_suffix)
+    cut = Tokens(tokens.keys, ids, units, starts, *counts)
+    return Suffixes(cut, start, cut.lengths, n_prefix, n_suffix)
 
 
-def _asked(model: CausalModel, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
+def _asked(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
     """Return the log-probability (m,) of every token, and whether it is the likeliest."""
     import torch
 
     to = partial(torch.as_tensor, device=model.module.device)
     inside = np.arange(batch.ids.shape[1]) < batch.lengths[:, None]
-    row, before, token = to(batch.row), to(batch.position - 1), to(batch.token)
+    inputs = {"input_ids": to(batch.ids), "attention_mask": to(inside.astype(np.int64))}
+    row, place, token = to(batch.row), to(batch.position), to(batch.token)
+    head = Head(())
     with torch.inference_mode():
-        logits = model.module(
-            input_ids=to(batch.ids), attention_mask=to(inside.astype(np.int64)), use_cache=False
-        ).logits
+        if isinstance(model, CausalModel):
+            values, place = model.module(**inputs, use_cache=False).logits, place - 1
+        elif model.head is None:
+            values = model.module(**inputs).logits
+        else:
+            values, head = model.module.base_model(**inputs).last_hidden_state, model.head
         parts = [
-            _sampled(logits[row[few], before[few]].float() / how.temperature, token[few], how.top_k)
+            _sampled(
+                head(values[row[few], place[few]]).float() / how.temperature,
+                token[few],
+                how.top_k,
+            )
             for few in (slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(token), _ROWS_AT_ONCE))
         ]
         log, best = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))

@@ -1,4 +1,4 @@
-"""What causal models write of texts, kept on disk: a killed extraction goes on where it was."""
+"""What models write of texts, kept on disk: a killed extraction goes on where it was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.language.extraction import Suffixes, Writing, Written, edits, written
-from privacygauge.language.model import CausalModel
+from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import computed, distinct, model_settings, texts_a_task
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.plan import ArraySpec, Plan, Task
@@ -22,7 +22,7 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 class Reading:
     """The work of a run: how likely a model writes the suffixes of a task."""
 
-    model: CausalModel
+    model: Model
     """The model."""
     suffixes: Suffixes
     """The texts, each once, sorted by length."""
@@ -52,7 +52,7 @@ class Editing:
 
 
 def kept_written(
-    model: CausalModel,
+    model: Model,
     suffixes: Suffixes,
     how: Writing,
     *,

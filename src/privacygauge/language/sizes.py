@@ -10,7 +10,9 @@ from privacygauge.errors import InputError
 from privacygauge.language.scores import TextScores
 
 
-def even_sizes(scores: TextScores, rng: np.random.Generator, level: float = 0.95) -> TextScores:
+def even_sizes(
+    scores: TextScores, rng: np.random.Generator, level: float = 0.95, *, what: str = "texts"
+) -> TextScores:
     """Return the texts that patients are compared on: as many for the members as for the others.
 
     Parameters
@@ -21,6 +23,8 @@ def even_sizes(scores: TextScores, rng: np.random.Generator, level: float = 0.95
         Draws the texts; the order of the rows does not matter.
     level : float
         Of the tests of `sizes_differ`, in (0, 1).
+    what : str
+        What the note calls the rows.
 
     Returns
     -------
@@ -58,7 +62,9 @@ def even_sizes(scores: TextScores, rng: np.random.Generator, level: float = 0.95
     kept = _kept(size, member, population, noise, level)
     if np.array_equal(kept, size):
         return scores
-    return scores.take(_drawn(scores, patient, kept, rng), _note(size, kept, member, population))
+    return scores.take(
+        _drawn(scores, patient, kept, rng), _note(size, kept, member, population, what)
+    )
 
 
 def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
@@ -125,13 +131,13 @@ def _drawn(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generat
     return stays
 
 
-def _note(size: Ints, kept: Ints, member: Bools, population: Bools) -> str:
+def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -> str:
     sides = {"members": member, "non-members": ~(member | population)}
     if population.any():
         sides["the population"] = population
     have = checks.listed(f"{np.median(size[side]):g} for {name}" for name, side in sides.items())
     count = checks.listed(f"{np.mean(kept[side]):.3g}" for side in sides.values())
     return (
-        f"Patients have unequal numbers of texts, in the median {have}: they are compared on "
+        f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
         f"equally many, drawn at random (on average {count})."
     )

@@ -32,7 +32,7 @@ _DECIDES = (
     *("device", "precision"),
 )
 
-_HELP = """Audit what a causal language model can be made to write of its training texts.
+_HELP = """Audit what a language model can be made to write, or to fill in, of its training texts.
 
 Example: privacygauge language extract --target model --reference other --members in.jsonl
 --nonmembers out.jsonl
@@ -45,8 +45,13 @@ class ExtractionRequest(ModelsRequest):
 
     members: str = members_option()
     nonmembers: str = nonmembers_option()
-    prefix: int = asks("TOKENS", "Tokens that are given; of a short text at most half.", default=50)
-    suffix: int = asks("TOKENS", "Tokens that the model is to write after them.", default=50)
+    prefix: int = asks(
+        "TOKENS",
+        "Tokens that are given to a causal model; of a short text at most half. A masked one is "
+        "given the whole text, with one identifier hidden.",
+        default=50,
+    )
+    suffix: int = asks("TOKENS", "Tokens that a causal model is to write after them.", default=50)
     tries: int = asks("N", "n: how often the model is made to write each text.", default=1000)
     chance: float = asks(
         "P", "p: the probability that the text is among them, in (0, 1).", default=0.5
@@ -55,7 +60,7 @@ class ExtractionRequest(ModelsRequest):
     top_k: int = asks("K", "Tokens are sampled from the K likeliest; 0: from all.", default=40)
     edits: int = asks(
         "D",
-        "Count what the likeliest tokens give within so many token edits as near verbatim. The "
+        "Count what the likeliest tokens give within so many token edits as near verbatim. Causal "
         "models are made to write then, which takes far longer. 0: do not.",
         default=0,
     )

@@ -1,4 +1,4 @@
-"""The audit of extraction from a causal language model."""
+"""The audit of extraction from a language model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
+from privacygauge.language.adapters import base_of
 from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted, judged_texts
 from privacygauge.language.extraction import Writing
 from privacygauge.language.kinds import known_kind
-from privacygauge.language.model import CausalModel, load_causal
+from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
 from privacygauge.language.precision import Precision
 from privacygauge.language.sides import sides_of
 from privacygauge.language.text_files import Columns, TextRecordsLike
@@ -29,7 +30,7 @@ ALONE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractionAudit(Reported):
-    """What can be extracted from a causal language model, with ways to look at it."""
+    """What can be extracted from a language model, with ways to look at it."""
 
     origin: Origin
     """Where it comes from."""
@@ -46,8 +47,8 @@ class ExtractionAudit(Reported):
 
 
 def audit_extraction(
-    target: str | Path | CausalModel,
-    reference: str | Path | CausalModel | None,
+    target: str | Path | Model,
+    reference: str | Path | Model | None,
     members: TextRecordsLike,
     nonmembers: TextRecordsLike,
     *,
@@ -65,25 +66,26 @@ def audit_extraction(
     provenance: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> ExtractionAudit:
-    """Audit what a causal language model can be made to write of the texts it was trained on.
+    """Audit what a language model can be made to write of the texts it was trained on.
 
     Each text is cut in two: whoever knows the prefix lets the model write on. The probability of
-    the suffix follows from a single pass. What a reference writes as readily is common text and
-    does not count, and people whom the target never saw say what is found by chance.
+    the suffix follows from a single pass. A masked model fills in the identifiers of a text, one
+    hidden at a time. What a reference writes as readily is common text and does not count, and
+    people whom the target never saw say what is found by chance.
 
     Parameters
     ----------
-    target, reference : path or CausalModel
-        Folders of this machine, or models from `load_causal`. The reference was not trained on
-        the texts; None for none.
+    target, reference : path, CausalModel or MaskedModel
+        Folders of this machine, or models from `load_causal` or `load_masked`, of one kind. The
+        reference was not trained on the texts; None for the base of a PEFT adapter, else for none.
     members, nonmembers : path, sequence of str, mapping of lists, or data frame
         Texts that the target was trained on, and others like them; see `audit_masked`.
     writing : Writing, optional
         Lengths of prefix and suffix, temperature and top-k; default: 50 tokens each,
-        temperature 1, the 40 likeliest tokens.
+        temperature 1, the 40 likeliest tokens. Masked models know all but the identifier.
     asked : Tries, optional
         n, p and the edits of near verbatim extraction; default: 1,000 tries, a chance of one half,
-        and none, since for edits the models have to write.
+        and none, since for edits the models have to write. Masked models take none.
     show_texts : bool
         Whether the page shows what was extracted.
     columns : Columns, optional
@@ -116,13 +118,23 @@ def audit_extraction(
     """
     running = Running(command, seed, level, provenance, progress=progress)
     sides = sides_of(members, nonmembers, columns=columns)
+    if reference is None and isinstance(target, str | Path):
+        reference = base_of(target)
     models = [
         _loaded(model, device, precision) for model in (target, reference) if model is not None
     ]
     if len(models) > 1 and models[0].source.weights == models[1].source.weights:
         raise InputError("target and reference are the same model: give another reference, or none")
-    judged = judged_texts(sides, models, seeds.stream(seed, "extraction"))
     how, tries = writing or Writing(), asked or Tries()
+    if len({isinstance(model, MaskedModel) for model in models}) > 1:
+        raise InputError(
+            "target and reference must both be causal or both be masked, got one of each kind"
+        )
+    if tries.edits and isinstance(models[0], MaskedModel):
+        raise InputError(
+            f"edits must be 0 for a masked model, which does not write on, got {tries.edits}"
+        )
+    judged = judged_texts(sides, models, seeds.stream(seed, "extraction"))
     other = models[1] if len(models) > 1 else None
     if before is not None:
         before()
@@ -149,19 +161,16 @@ def audit_of(
     return ExtractionAudit(origin, found, show_texts)
 
 
-def _loaded(given: str | Path | CausalModel, device: str, precision: Precision) -> CausalModel:
-    if isinstance(given, CausalModel):
-        found = given
+def _loaded(given: str | Path | Model, device: str, precision: Precision) -> Model:
+    if isinstance(given, CausalModel | MaskedModel):
+        found: Model = given
     elif known_kind(given) == "masked":
-        raise InputError(
-            f"{given} must hold a causal language model, got a masked one, which does not write "
-            "on: audit it with privacygauge language"
-        )
+        return load_masked(given, device=device, precision=precision)
     else:
         found = load_causal(given, device=device, precision=precision)
     if getattr(found.module.config, "is_encoder_decoder", False):
         raise InputError(
-            f"{found.source.path} must hold a causal language model, got an encoder-decoder, which "
-            "does not write on: audit it with privacygauge language"
+            f"{found.source.path} must hold a causal or a masked language model, got an "
+            "encoder-decoder, which does not write on: audit it with privacygauge language"
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,9 +54,45 @@ SCALE = (NOTHING, FEW, EXTRACTED)
 
 _LISTED, _AT_ONCE = 50, 10
 """People who are listed, and those before a fold."""
-_UNSAID = (
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How an audit speaks of what is extracted."""
+
+    model: str
+    does: str
+    needs: str
+    thing: str
+    one: str
+    short: str
+    part: str
+    unsaid: str
+
+
+_WRITING = _Words(
+    "A causal language model",
+    "Whoever knows the beginning of a text lets the model write on, again and again.",
+    "the beginnings of texts, and as many samples of the model as were asked for",
+    "text",
+    "a text",
+    "text",
+    "suffix",
     "Longer prefixes, other prompts or further training may bring out more. What was extracted "
-    "holds for whoever knows the prefixes; that nothing was does not bound membership inference."
+    "holds for whoever knows the prefixes; that nothing was does not bound membership inference.",
+)
+_FILLING = _Words(
+    "A masked language model",
+    "Whoever knows all of a text but one name, date or number lets the model fill it in, again "
+    "and again.",
+    "texts with one identifier hidden, the number of its tokens, and as many samples of the model "
+    "as were asked for",
+    "identifier",
+    "an identifier",
+    "item",  # names of numbers have to fit into a line
+    "identifier",
+    "Other ways to ask or further training may bring out more. What was extracted holds for "
+    "whoever knows the rest of the text; that nothing was does not bound membership inference.",
 )
 _CONTENT = (
     "Found by form alone, so some are missed and some are none. What the prefix already holds is "
@@ -65,30 +102,35 @@ _CONTENT = (
 
 def report(a: ExtractionAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    f, ways = a.found, _ways(a)
+    f, w, ways = a.found, _words(a), _ways(a)
     n_in, n_out = int(f.judged.inside.sum()), int((~f.judged.inside).sum())
     return Report(
         kind="extraction",
         title="Audit of extraction",
-        about=About(
-            "A causal language model",
-            "Whoever knows the beginning of a text lets the model write on, again and again.",
-            "the beginnings of texts, and as many samples of the model as were asked for",
-            "training-data-extraction",
-        ),
-        intro=f"{several(len(f.judged.text), 'text')}, of {count(n_in)} people the model was "
-        f"trained on and {count(n_out)} others. Each was cut in two: {f.how.prefix} {f.unit}s are "
-        f"given, at most half of a text, and the next {f.how.suffix} are to be written "
-        f"({f.how.describe()}).",
+        about=About(w.model, w.does, w.needs, "training-data-extraction"),
+        intro=f"{several(len(f.judged.text), w.thing)}, of {count(n_in)} people the model was "
+        f"trained on and {count(n_out)} others. "
+        + (
+            "Each was hidden alone in its text and is to be filled in, token by token from left "
+            "to right"
+            if w is _FILLING
+            else f"Each was cut in two: {f.how.prefix} {f.unit}s are given, at most half of a "
+            f"text, and the next {f.how.suffix} are to be written"
+        )
+        + f" ({f.how.describe()}).",
         origin=a.origin,
         verdict=verdict(a),
         measures=tuple(_measures(a)),
         sections=(
-            Section("ways", "Whose texts can be extracted", (ways, _by_tries(a)), "Extraction"),
-            Section("content", "What the extracted texts hold", tuple(_contents(a)), "Content"),
-            Section("people", "Whose texts come first", (_people(a),), "People"),
+            Section(
+                "ways", f"Whose {w.thing}s can be extracted", (ways, _by_tries(a)), "Extraction"
+            ),
+            Section(
+                "content", f"What the extracted {w.thing}s hold", tuple(_contents(a)), "Content"
+            ),
+            Section("people", f"Whose {w.thing}s come first", (_people(a),), "People"),
         ),
-        terms=_TERMS,
+        terms=_terms(w),
         worst=_worst(a),
         data={
             **picked(f, "how", "asked", "unit", "contents"),
@@ -108,30 +150,33 @@ def report(a: ExtractionAudit) -> Report:
 
 def verdict(a: ExtractionAudit) -> Verdict:
     """Return the verdict: by the lower end of what members' texts give beyond others'."""
-    f, level = a.found, a.level
+    f, level, w = a.found, a.level, _words(a)
     found, rates = f.share(f.hits[SAMPLED], level), _rates(a, f.hits[SAMPLED])
     beyond = rates.difference
     alone = "" if f.reference is None else ", and the reference does not give it"
     told = (
         f"Of people whom the model never saw, "
-        f"{percent_estimate(rates.others)} have such a text: a difference of "
+        f"{percent_estimate(rates.others)} have such {w.one}: a difference of "
         f"{percent_estimate(beyond)} ({rate(level)} interval)."
     )
     if beyond.high < 0:
-        return direction.verdict((f"More of others' texts can be extracted. {told}",), UNTOLD)
+        return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
     k, n = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum()), found.n
     grade = EXTRACTED if beyond.low > 0 else FEW if k else NOTHING
     n_tries, which = _tries(f.asked.tries), " with a chance of " + rate(f.asked.chance)
     shown = percent_estimate(found)
     headline = (
-        f"Texts of {count(k)} of {count(n)} people ({shown.interval}%) can be extracted with "
-        f"{n_tries}"
+        f"{w.thing.capitalize()}s of {count(k)} of {count(n)} people ({shown.interval}%) can be "
+        f"extracted with {n_tries}"
         if k
-        else f"No text of {count(n)} people can be extracted with {n_tries} (at most "
+        else f"No {w.thing} of {count(n)} people can be extracted with {n_tries} (at most "
         f"{shown.high}% of people have one)"
     )
     advice = {
-        NOTHING: ("Audit with more tries and longer prefixes, and play membership inference.",),
+        NOTHING: (
+            f"Audit with more tries{' and longer prefixes' if w is _WRITING else ''}, and play "
+            "membership inference.",
+        ),
         FEW: ("Give more texts, or more tries: the sides do not differ significantly.",),
         EXTRACTED: (
             "Train again before a release: leave out repeated texts, mask identifiers, and take "
@@ -139,9 +184,9 @@ def verdict(a: ExtractionAudit) -> Verdict:
             "Look at the texts that come first, and audit again.",
         ),
     }
-    sentences = (f"Extracted means: the suffix is among {n_tries}{which}{alone}. {told}",)
+    sentences = (f"Extracted means: the {w.part} is among {n_tries}{which}{alone}. {told}",)
     gauge = Gauge(
-        "People with an extracted text, beyond those among others",
+        f"People with an extracted {w.thing}, beyond those among others",
         percent_estimate(beyond),
         beyond.low,
         beyond.value,
@@ -152,7 +197,11 @@ def verdict(a: ExtractionAudit) -> Verdict:
         "because it was trained on them.",
         zones=("No more than from others", "Extracted"),
     )
-    return Verdict(grade, SCALE, headline, sentences, _UNSAID, advice[grade], gauge)
+    return Verdict(grade, SCALE, headline, sentences, w.unsaid, advice[grade], gauge)
+
+
+def _words(a: ExtractionAudit) -> _Words:
+    return _WRITING if a.found.judged.identifier is None else _FILLING
 
 
 def _tries(n: int) -> str:
@@ -164,16 +213,16 @@ def _rates(a: ExtractionAudit, hit: Bools) -> BothSides:
 
 
 def _measures(a: ExtractionAudit) -> Iterator[Measure]:
-    f = a.found
+    f, w = a.found, _words(a)
     within, alone = f"within {_tries(f.asked.tries)}", "By the target and not by the reference."
     chance = f"{within}, chance {rate(f.asked.chance)}"
     beyond, extracted = _rates(a, f.hits[SAMPLED]).difference, f.share(f.hits[SAMPLED], a.level)
     verbatim, memory = f.share(f.hits[VERBATIM], a.level), "likeliest tokens, no sampling"
     gives = "What the model gives away because it was trained on the texts."
     for name, label, found, beside_it, meaning in (
-        ("extracted-beyond", "an extracted text, beyond others", beyond, within, gives),
-        ("extracted", "an extracted text", extracted, chance, alone),
-        ("verbatim", "a text given verbatim", verbatim, memory, alone),
+        ("extracted-beyond", f"an extracted {w.short}, beyond others", beyond, within, gives),
+        ("extracted", f"an extracted {w.short}", extracted, chance, alone),
+        ("verbatim", f"{w.one} given verbatim", verbatim, memory, alone),
     ):
         label = f"People with {label}"
         shown = percent_estimate(found)
@@ -197,7 +246,7 @@ def _ways(a: ExtractionAudit) -> Table:
     hits |= {names[way]: hit for way, hit in f.hits.items()}
     return table(
         "ways",
-        "People with a text that can be extracted",
+        f"People with {_words(a).one} that can be extracted",
         [{"By": name, **_both(_rates(a, hit))} for name, hit in hits.items()],
         "Target alone: what the reference gives at the same tries does not count. Verbatim: the "
         "likeliest token is chosen at every step.",
@@ -217,7 +266,7 @@ def _by_tries(a: ExtractionAudit) -> Table:
 
 
 def _contents(a: ExtractionAudit) -> Iterator[Block]:
-    f = a.found
+    f, w = a.found, _words(a)
     if not len(f.first):
         yield text("Nothing was extracted.")
         return
@@ -234,7 +283,7 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
             }
             for x in f.contents
         ],
-        f"In {several(len(f.first), 'extracted text')} of {count(n)} people. {_CONTENT}",
+        f"In {several(len(f.first), f'extracted {w.thing}')} of {count(n)} people. {_CONTENT}",
     )
     if not a.show_texts:
         yield note("The texts themselves are shown with --show-texts.")
@@ -243,17 +292,17 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
     shown: list[dict[str, Content]] = [
         {"Text": _id(a, row), "Extracted": plain(f.suffix(row))} for row in rows
     ]
-    yield table("texts", "Extracted texts", shown, prose=("Extracted",), at_once=_AT_ONCE)
+    yield table("texts", f"Extracted {w.thing}s", shown, prose=("Extracted",), at_once=_AT_ONCE)
 
 
 def _people(a: ExtractionAudit) -> Block:
     f = a.found
     if not len(f.first):
-        return text("Nobody: no member's text was extracted.")
+        return text(f"Nobody: no member's {_words(a).thing} was extracted.")
     needed = f.target.tries(f.asked.chance)
     return table(
         "people",
-        "People whose text needs fewest tries",
+        f"People whose {_words(a).thing} needs fewest tries",
         [
             {
                 "Person": plain(shortened(f.judged.person[row])),
@@ -265,7 +314,7 @@ def _people(a: ExtractionAudit) -> Block:
             }
             for row in _first(a, _LISTED)
         ],
-        "The text of each that needs fewest; ids only.",
+        f"The {_words(a).thing} of each that needs fewest; ids only.",
         prose=("Identifiers",),
         at_once=_AT_ONCE,
     )
@@ -285,7 +334,7 @@ def _id(a: ExtractionAudit, row: int) -> str:
 
 def _worst(a: ExtractionAudit) -> Worst:
     ids = tuple(plain(shortened(a.found.judged.person[row])) for row in _first(a, _AT_ONCE))
-    return Worst("people", ids, "" if ids else "nobody's text was extracted")
+    return Worst("people", ids, "" if ids else f"nobody's {_words(a).thing} was extracted")
 
 
 def _frame(a: ExtractionAudit) -> pd.DataFrame:
@@ -315,14 +364,16 @@ def _frame(a: ExtractionAudit) -> pd.DataFrame:
     )
 
 
-_TERMS = {
-    "Extracted": "The model writes the suffix of a text at least once in n tries with a "
-    "probability of at least p, computed from the probabilities of its tokens, not by trying; "
-    "(n, p)-discoverable extraction.",
-    "Reference": "A model that was not trained on the texts. What it gives as readily is common "
-    "text, and no memory.",
-    "Verbatim": "The model writes exactly the suffix where it chooses the likeliest token at every "
-    "step.",
-    "Member": "Somebody with a text that the model was trained on.",
-    "Others": "People of the same kind whom the model never saw.",
-}
+def _terms(w: _Words) -> dict[str, str]:
+    writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
+    return {
+        "Extracted": f"The model {writes} at least once in n tries with a probability of at least "
+        "p, computed from the probabilities of its tokens, not by trying; (n, p)-discoverable "
+        "extraction.",
+        "Reference": "A model that was not trained on the texts. What it gives as readily is "
+        "common text, and no memory.",
+        "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at every "
+        "step.",
+        "Member": "Somebody with a text that the model was trained on.",
+        "Others": "People of the same kind whom the model never saw.",
+    }
