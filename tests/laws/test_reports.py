@@ -236,6 +236,11 @@ def page_of(name: str) -> str:
     return files_of(name)["report.html"].decode("utf-8")
 
 
+@cache
+def parsed(name: str) -> Page:
+    return Page(page_of(name))
+
+
 def without_plots(report: Report) -> Report:
     sections = tuple(
         replace(section, blocks=tuple(b for b in section.blocks if not isinstance(b, Plot)))
@@ -255,7 +260,7 @@ def text_of(report: Report) -> str:
 
 
 def test_the_page_is_sound(name):
-    page = Page(page_of(name))
+    page = parsed(name)
     ids = page.values("id")
     assert len(ids) == len(set(ids))
     for attribute in ("aria-labelledby", "href"):
@@ -268,7 +273,7 @@ def test_the_page_is_sound(name):
 
 def test_every_number_is_the_same_in_all_forms(name):
     report = of(name)
-    page = " ".join(Page(page_of(name)).text)
+    page = " ".join(parsed(name).text)
     forms = [flat(form) for form in (page, text_of(report), render.summary(report))]
     document = render.document(report)
     for form in forms:
@@ -392,7 +397,7 @@ def test_hostile_words_are_text(name):
 
 
 def test_of_one_thing_there_is_no_plural(name):
-    page = " ".join(Page(page_of(name)).text)
+    page = " ".join(parsed(name).text)
     things = "accounts|attacks|examples|nearest others|submissions|tests|times|records"
     assert not re.search(rf"(?<![\d.,/%-])(?<!of )1 ({things})\b", " ".join(page.split()))
 
