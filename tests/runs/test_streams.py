@@ -48,8 +48,15 @@ def made(dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, byte
     return inside, signal, values, {label(a): scores(a, signal, values, inside) for a in ON_WORLDS}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("block", [1, 9 * 50, 1 << 18])
+# Each dtype and each block; the long tests have all pairs.
+CASES = [
+    pytest.param(dtype, block, marks=[] if (i + j) % 2 else pytest.mark.slow)
+    for i, dtype in enumerate(("float32", "float64"))
+    for j, block in enumerate((1, 9 * 50, 1 << 18))
+]
+
+
+@pytest.mark.parametrize(("dtype", "block"), CASES)
 def test_a_run_gives_the_same_bytes_as_its_array(
     dtype: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
