@@ -140,13 +140,18 @@ def privacygauge(*arguments: str) -> int:
         sys.argv = before
 
 
-@every_page
-def test_commands_exist(page):
+@cache
+def program():
     import typer
 
     from privacygauge.cli.main import app
 
-    group = typer.main.get_command(app)
+    return typer.main.get_command(app)
+
+
+@every_page
+def test_commands_exist(page):
+    group = program()
     targets = re.findall(
         r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -164,13 +169,9 @@ def test_commands_exist(page):
 
 
 def test_every_command_has_one_place_among_the_commands():
-    import typer
-
-    from privacygauge.cli.main import app
-
     text = "\n".join(page.read_text() for page in sorted(ROOT.glob("docs/commands/*.md")))
     marks = re.findall(r"^<!-- help(?:: (.+))? -->$", text, re.MULTILINE)
-    assert sorted(marks) == sorted(["", *leaves(typer.main.get_command(app))])
+    assert sorted(marks) == sorted(["", *leaves(program())])
 
 
 def leaves(command, *path: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD
 from tests.audits.example_extraction import PREFIX, SUFFIX, example
 from tests.language.tiny_models import made_texts, saved, taught
+from tests.thorough import times
 
 TEXTS = made_texts(60, 3, least=9, most=13)
 MEMBERS, OTHERS, COMMON, FURTHER = TEXTS[:24], TEXTS[24:48], TEXTS[48:54], TEXTS[54:]
@@ -181,7 +182,8 @@ def test_more_texts_of_members_are_no_leak(untaught, kind):
         {"text": texts[:320], "patient": who[:320]}, {"text": texts[320:], "patient": who[320:]}
     )
     wrong = {"compared": 0, "all": 0}
-    for seed in range(40):
+    games = times(40)
+    for seed in range(games):
         rng = np.random.default_rng(seed)
         judged = judged_texts(sides, [model], rng)
         assert (judged.identifier is None) == (kind == "causal")
@@ -192,8 +194,8 @@ def test_more_texts_of_members_are_no_leak(untaught, kind):
         ):
             found = replace(example().found, judged=one)
             wrong[name] += found.rates(hit, 0.95).difference.low > 0
-    assert wrong["compared"] <= 4
-    assert wrong["all"] == 40
+    assert wrong["compared"] <= games // 10
+    assert wrong["all"] == games
 
 
 def test_a_person_counts_once():

@@ -143,17 +143,17 @@ def test_a_pool_with_features_tells_more_than_one_signal() -> None:
 
 
 def test_the_audit_plays_it_where_records_are_known() -> None:
-    target, shadow = made_up(columns={"age": np.arange(400.0)}), made_up(seed=1)
+    target, shadow = made_up(60, columns={"age": np.arange(60.0)}), made_up(60, seed=1)
     quick = pg.audit_classifier(target, attacks=[THRESHOLD])
     assert "quantile-regression" not in {e.name for e in quick.evaluations}
-    for features in (["age"], np.arange(400.0)[:, None]):
+    for features in (["age"], np.arange(60.0)[:, None]):
         audit = pg.audit_classifier(target, features=features)
         assert "quantile-regression" in {e.name for e in audit.evaluations}
-    named = made_up(seed=1, columns={"age": np.arange(400.0)})
+    named = made_up(60, seed=1, columns={"age": np.arange(60.0)})
     of_both = (
         pg.audit_classifier(target, named, features=["age"]),
         pg.audit_classifier(
-            target, shadow, features=np.arange(400.0)[:, None], shadow_features=np.ones((400, 1))
+            target, shadow, features=np.arange(60.0)[:, None], shadow_features=np.ones((60, 1))
         ),
     )
     assert all("quantile-regression" in {e.name for e in a.evaluations} for a in of_both)

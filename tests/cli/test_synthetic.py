@@ -135,7 +135,7 @@ def test_a_generator_whose_fits_take_long(table, capsys, tmp_path):
 
 
 def test_a_released_table(table, capsys, tmp_path):
-    frame = pd.read_csv(table).drop(columns="name")
+    frame = pd.read_csv(table)[["cat0", "num0"]]  # each column is a secret to guess
     real, others = frame.iloc[:150], frame.iloc[150:]
     real.to_csv(tmp_path / "real.csv", index=False)
     others.to_csv(tmp_path / "others.csv", index=False)

@@ -22,10 +22,14 @@ class Found:
     meaning: str
 
 
+made = cache(typer.main.get_command)
+"""Of the app all commands, which take longer to make than to look through."""
+
+
 @cache
 def found(name: str) -> tuple[Found, ...]:
     """Return the options of a command, such as ``holdout attack``, without ``--help``."""
-    command = typer.main.get_command(app)
+    command = made(app)
     for word in name.split():
         command = command.commands[word]
     flags = [(next((x for x in p.opts if x.startswith("--")), ""), p) for p in command.params]

@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,10 @@ from privacygauge.language.model import load_causal, load_masked
 from tests.language.tiny_models import byte_pairs, made_texts, saved
 
 torch = pytest.importorskip("torch")
-peft = pytest.importorskip("peft")
+# Peft takes seconds to import: not where tests are only collected.
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed"),
     # What peft asks transformers.
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),
 ]
@@ -33,6 +35,8 @@ CLOSE = 2e-5
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     """Return the folders of a base, of an adapter on it with random weights, and of both merged."""
+    import peft
+
     made = {}
 
     def folders(kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +38,30 @@ def scores(attack: Attack, signal: np.ndarray, worlds: object, inside: np.ndarra
     return found.value.tobytes() + np.float64(found.rule.threshold).tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("block", [1, 9 * 50, 1 << 18])
-def test_a_run_gives_the_same_bytes_as_its_array(
-    dtype: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@cache
+def made(dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, bytes]]:
+    """Return coins, a target's signal, the models' values, and what every attack says of them."""
     rng = np.random.default_rng(0)
     inside = coin_flips(K, N, rng)
     signal = rng.normal(size=N)
     values = (rng.normal(size=(K, N)) + inside).astype(dtype)
+    return inside, signal, values, {label(a): scores(a, signal, values, inside) for a in ON_WORLDS}
+
+
+# Each dtype and each block; the long tests have all pairs.
+CASES = [
+    pytest.param(dtype, block, marks=[] if (i + j) % 2 else pytest.mark.slow)
+    for i, dtype in enumerate(("float32", "float64"))
+    for j, block in enumerate((1, 9 * 50, 1 << 18))
+]
+
+
+@pytest.mark.parametrize(("dtype", "block"), CASES)
+def test_a_run_gives_the_same_bytes_as_its_array(
+    dtype: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, signal, values, expected = made(dtype)
     stored = kept(tmp_path, values).array("logit")
-    expected = {label(a): scores(a, signal, values, inside) for a in ON_WORLDS}
     monkeypatch.setattr(groups, "BLOCK", block)
     assert {label(a): scores(a, signal, stored, inside) for a in ON_WORLDS} == expected
 

@@ -199,10 +199,10 @@ def test_rows_and_json(found):
     assert [entry["label"] for entry in written["learnt"]] == ["sex", "town", "job"]
 
 
-def test_the_same_seed_gives_the_same_numbers(tables, found):
+def test_the_same_seed_gives_the_same_numbers(tables):
     real, holdout = tables
-    again = utility(real, real, holdout, rng=np.random.default_rng(2))
-    assert again.to_dict() == found["real"].to_dict()
+    one, again = (utility(real, real, holdout, rng=np.random.default_rng(2)) for _ in range(2))
+    assert again.to_dict() == one.to_dict()
 
 
 @pytest.mark.parametrize(

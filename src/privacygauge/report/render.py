@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,7 @@ def page(report: Report) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
     """Return what renders templates: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined

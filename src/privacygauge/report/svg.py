@@ -24,11 +24,17 @@ def drawn(plot: Plot) -> Markup:
 def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
     """Return what `draw` draws as SVG, the same at every call; text in it stays text."""
     import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     file = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "privacygauge"}):
         figure = draw().get_figure(root=True)
         assert figure is not None
+        FigureCanvasSVG(figure)
+        layout = figure.get_layout_engine()
+        if layout is not None:  # saving would draw it all once more to lay it out
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None})
     return file.getvalue()
 

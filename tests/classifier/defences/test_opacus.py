@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -23,9 +24,12 @@ from tests.classifier.defences.test_dp_sgd import known_by_heart, lower
 from tests.classifier.networks import made
 
 torch = pytest.importorskip("torch")
-create_accountant = pytest.importorskip("opacus.accountants").create_accountant
-# Opacus alone takes seconds to import.
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+# Opacus alone takes seconds to import: not where tests are only collected.
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("opacus") is None, reason="opacus is not installed"),
+]
 
 NETS = Networks(
     MLP((6,), "tanh"), epochs=3, batch_size=8, optimiser="sgd", learning_rate=0.3, dtype="float64"
@@ -103,6 +107,8 @@ def test_layers_that_mix_records_are_refused():
 
 def by_opacus(noise, rate, steps, delta):
     """The epsilon that Opacus's own tighter accountant adds up."""
+    from opacus.accountants import create_accountant
+
     counting = create_accountant("prv")
     counting.history = [(noise, rate, steps)]
     return counting.get_epsilon(delta)

@@ -166,11 +166,11 @@ def test_blocks_of_any_size_give_the_same_bytes(attack: Attack, shown: Worlds, l
 
 def test_a_world_that_is_left_out_is_not_copied_as_a_whole() -> None:
     rng = np.random.default_rng(0)
-    k, n = 64, 4_000
+    k, n = 64, 1_000
     signal = frozen(rng.normal(size=(k + 1, n)))
     observation = seen(Worlds(signal[0], signal[1:], coin_flips(k, n, rng)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(groups_of, "BLOCK", 1 << 12)
+        patch.setattr(groups_of, "BLOCK", 1 << 10)
         tracemalloc.start()
         for attack in (LiraOnline(), RmiaOnline(), CalibratedOnline(), Bavaria()):
             assert attack.score(observation, rng).rule.threshold is not None
