@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from privacygauge.audits.released_table import facts
 from privacygauge.audits.released_table.membership import audit_membership, cross_fitted
-from privacygauge.audits.released_table.play import _risks, audit_released
+from privacygauge.audits.released_table.play import audit_released
 from privacygauge.audits.released_table.risk import correlation_of, excess, release_risk, risk_of
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -26,6 +26,7 @@ from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.copies import copies
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
+from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
@@ -222,11 +223,11 @@ def test_a_table_of_copies_is_grave(leaky):
 
 def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(leaky):
     assert {risk.name for risk in leaky.risks} == {"singling-out", "linkability", "inference"}
-    assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 6
-    assert leaky.corrected.looks == 11
+    assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 6 + 3
+    assert leaky.corrected.looks == 14
     for risk, together in zip(leaky.risks, leaky.corrected.risks, strict=True):
         assert risk.risk.level == 0.95
-        assert together.level == pytest.approx(1 - 0.05 / 11)
+        assert together.level == pytest.approx(1 - 0.05 / 14)
         assert together.low <= risk.risk.low
         assert risk.risk.value == pytest.approx(
             (risk.attack.value - risk.control.value) / (1 - risk.control.value)
@@ -240,7 +241,7 @@ def test_people_that_nothing_was_learnt_from_are_not_given_away():
     n = times(20)
     for seed in range(n):
         tables = released(np.random.default_rng(seed), 60, BayNet(), of="others")
-        tried, _ = _risks(tables, None, Attempts(100, 100), seed)
+        tried = tries(tables, None, Attempts(100, 100), seed).hits
         risks = [risk_of(x, 0.95) for x in tried]
         held += sum(not risk.excludes(0.0) for risk in risks)
         looked += len(risks)
@@ -304,7 +305,7 @@ def test_a_seed_fixes_everything_and_a_secret_changes_no_other_number(tables, le
     fewer = audit_released(*given, attempts=100, label="sex", secrets=["sex"])
     assert [e.auc for e in fewer.evaluations] == [e.auc for e in leaky.evaluations]
     assert fewer.risks[:3] == leaky.risks[:3]
-    assert fewer.corrected.looks == 6
+    assert fewer.corrected.looks == 9
     other = audit_released(*given, attempts=100, label="sex", secrets=["sex"], seed=1)
     assert other.to_json() != fewer.to_json()
 
@@ -409,9 +410,9 @@ def test_messages_about_tables_pass_through(tables):
 def test_a_risk_is_graded_by_its_corrected_lower_end(leaky, low, grade):
     one = Estimate(0.5, low, 0.9, 0.95, 10, "made up")
     less = Estimate(0.6, low - 0.1, 0.9, 0.95, 10, "made up")
-    corrected = replace(leaky.corrected, risks=(less, one, *(None,) * 7), copies=None)
+    corrected = replace(leaky.corrected, risks=(less, one, *(None,) * 10), copies=None)
     assert grades(replace(leaky, corrected=corrected))["risks"] == GRADES[grade]
-    none = replace(leaky.corrected, risks=(None,) * 9, copies=None)
+    none = replace(leaky.corrected, risks=(None,) * 12, copies=None)
     assert grades(replace(leaky, corrected=none))["risks"] == NONE
 
 

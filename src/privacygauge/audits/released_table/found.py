@@ -14,6 +14,7 @@ from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.released.attempts import Attempts
+from privacygauge.synthetic.released.suite import Exposed
 from privacygauge.synthetic.released.tables import NO_CONTROL
 from privacygauge.synthetic.utility import Utility
 
@@ -50,6 +51,8 @@ class ReleaseRisk:
     risk: Estimate | None
     """(attack - control) / (1 - control), at most 1: 0 where the table gives away no more about
     its people than about others; None without a holdout."""
+    outlying: bool = False
+    """Whether the attempts are on the most outlying records alone."""
     notes: tuple[str, ...] = ()
     """What the reader of the result should know, one sentence each."""
 
@@ -208,6 +211,8 @@ class ReleasedAudit(Reported):
     """How often each attack was tried."""
     overlap: Overlap | None = None
     """Holdout records that stand in the real table; None where chance explains them."""
+    exposed: tuple[tuple[str, Exposed], ...] = ()
+    """The ids of the most outlying real records, and what became of each."""
 
     @property
     def membership(self) -> Attacks | None:
