@@ -2,7 +2,7 @@
 
     python bench/ctgan_release.py FOLDER    print a row for each risk
 
-FOLDER keeps the three tables: what is there is not made again. CTGAN learns from 10,000 complete
+FOLDER keeps the three tables: what is there is not made again. CTGAN learns from 5,000 complete
 records, with its own settings but for the number of epochs; as many others are the holdout.
 """
 
@@ -21,7 +21,7 @@ import privacygauge as pg
 from privacygauge.datasets.adult import CATEGORICAL, adult
 
 SECRET = "income"
-RECORDS, EPOCHS, ATTEMPTS = 10_000, 40, 2_000
+RECORDS, EPOCHS, ATTEMPTS = 5_000, 60, 1_000
 
 
 def release(folder: Path) -> dict[str, str]:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
+from privacygauge.audits.attacks import furthest
 from privacygauge.audits.released_table import facts
-from privacygauge.audits.released_table.membership import audit_membership, cross_fitted
+from privacygauge.audits.released_table.membership import _played, audit_membership, cross_fitted
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.audits.released_table.risk import correlation_of, excess, release_risk, risk_of
 from privacygauge.audits.released_table.verdict import grades, verdict
@@ -25,6 +26,7 @@ from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.copies import copies
 from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.membership import membership
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table
@@ -259,7 +261,11 @@ def null_verdict(seed, n=150):
     """Return the grade of a release of the population: real records and holdout are nobody's."""
     tables = released(np.random.default_rng([seed, 23]), n, of="others")
     found = audit_released(
-        tables.real, tables.synthetic, tables.holdout, attempts=n, label="sex", seed=seed
+        *(tables.real, tables.synthetic, tables.holdout),
+        attempts=n,
+        label="sex",
+        secrets=["sex", "job"],
+        seed=seed,
     )
     return verdict(found).grade
 
@@ -317,7 +323,19 @@ def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
     rules = {e.rule for e in (*leaky.evaluations, leaky.blind)}
     assert rules == {"cross-fitted threshold"}
     assert {(e.n_in, e.n_out) for e in (*leaky.evaluations, leaky.blind)} == {(120, 60)}
-    assert leaky.headline.accuracy.method.endswith("Bonferroni over 4 attacks")
+    assert leaky.headline.accuracy.method.endswith("Bonferroni over 8 looks")
+
+
+def test_guesses_and_ranking_share_the_error_of_the_attacks(tables):
+    signals = membership(tables, np.random.default_rng(0))
+    played = [_played(found, np.arange(180), 0, 0.95) for found in signals]
+    ours, stricter = furthest(played, 0.95, 8), furthest(played, 0.975)
+    for mine, other in zip(ours[1:], stricter[1:], strict=True):
+        assert (mine.low, mine.high) == (other.low, other.high)
+    by_audit = audit_membership(tables, None, {}, 0, 0.95).headline
+    whole = furthest(played, 0.95)
+    assert by_audit.accuracy.level == 0.95
+    assert whole[1].high - whole[1].low < by_audit.accuracy.high - by_audit.accuracy.low
 
 
 @pytest.mark.slow

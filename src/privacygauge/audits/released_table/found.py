@@ -81,9 +81,9 @@ class WorstRisk:
 class Corrected:
     """Intervals that hold together: each is at a level of its own, by Bonferroni.
 
-    The membership attacks are corrected apart, in their headline. Either errs to one side with at
-    most half of what the level allows, so both together name a leak where there is none no more
-    often than that.
+    The membership attacks are corrected apart, in their headline, at half of the error, since both
+    their guesses and their ranking may err. So either names a leak where there is none with at most
+    half of what the level allows, and both together no more often than that.
     """
 
     risks: tuple[Estimate | None, ...]
