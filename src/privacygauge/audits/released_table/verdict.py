@@ -231,7 +231,8 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
     )
     if found.beyond.low <= 0:
         most, of_outlying = (_ruled_out(f, outlying=kind) for kind in (False, True))
-        beside = f" On the {VARIANT} alone, more than {of_outlying}." if of_outlying else ""
+        alone = f" On the {VARIANT} alone, more than {of_outlying} are ruled out."
+        beside = alone if of_outlying else ""
         yield (
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
