@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,5 +110,58 @@ def rates(real: str, synthetic: str, holdout: str, attempts: int, secret: str) -
                 evaluator.evaluate(n_jobs=1)
                 told[name] = of(evaluator)
         return told
+
+    return measure
+
+
+def published(
+    real: str, synthetic: str, holdout: str, attempts: int, secrets: list[str]
+) -> Callable:
+    """Return a call that gives rates and risks of all three, inference of each of some secrets."""
+    from anonymeter.evaluators import (
+        InferenceEvaluator,
+        LinkabilityEvaluator,
+        SinglingOutEvaluator,
+    )
+
+    tables = {"ori": real, "syn": synthetic, "control": holdout}
+    tables = {name: pd.read_csv(file) for name, file in tables.items()}
+    names = list(tables["ori"])
+
+    def told(evaluator: Any, **options: Any) -> dict:
+        began = time.perf_counter()
+        evaluator.evaluate(**options)
+        results, risk = evaluator.results(), evaluator.risk(confidence_level=0.95)
+        rates = (results.attack_rate, results.control_rate, results.baseline_rate)
+        return {
+            "rates": [rate.value for rate in rates],
+            "risk": [risk.value, *risk.ci],
+            "seconds": time.perf_counter() - began,
+        }
+
+    def measure() -> dict:
+        np.random.seed(0)  # noqa: NPY002 - it draws from the global generator
+        found = {"version": version("anonymeter")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for mode in ("univariate", "multivariate"):
+                single = SinglingOutEvaluator(**tables, n_attacks=attempts, n_cols=3)
+                found[f"singling-out ({mode})"] = told(single, mode=mode)
+            link = LinkabilityEvaluator(
+                **tables, n_attacks=attempts, aux_cols=(names[::2], names[1::2]), n_neighbors=10
+            )
+            found["linkability"] = told(link, n_jobs=1)
+            for secret in secrets:
+                others = [name for name in names if name != secret]
+                regression = bool(tables["ori"][secret].nunique() > 20)
+                infer = InferenceEvaluator(
+                    **tables,
+                    n_attacks=attempts,
+                    aux_cols=others,
+                    secret=secret,
+                    regression=regression,
+                )
+                found[f"inference ({secret})"] = told(infer, n_jobs=1)
+        return found
 
     return measure

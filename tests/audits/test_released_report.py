@@ -22,6 +22,8 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks.records import riskiest
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, UNTOLD
+from privacygauge.report.numbers import plain as line
+from privacygauge.report.numbers import shortened
 from privacygauge.report.values import Table
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
@@ -228,6 +230,21 @@ def test_members_alone_are_listed_by_falling_score(found):
     assert found.report().worst == listed.worst
 
 
+def test_the_most_outlying_records_are_listed_one_by_one(found):
+    def listed(f):
+        return [b for b in sections.risks(f) if isinstance(b, Table) and b.name == "outlying"]
+
+    (table,) = listed(found)
+    names = [line(shortened(name)) for name, _ in found.exposed]
+    assert [row.cells[0] for row in table.rows] == names
+    assert {row.cells[4] for row in table.rows} <= {f"{k} of 6" for k in range(7)}
+    assert not listed(replace(found, exposed=()))
+    said = " ".join(verdict(harmless(found)).sentences)
+    assert re.search(
+        r"On random records, less .* On the most outlying records alone, more .* out", said
+    )
+
+
 def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
     told = shown(alone_text)
     assert "Without a holdout there is no control" in told
@@ -372,7 +389,9 @@ def test_the_gate_names_what_the_report_measures(found, alone):
     assert numbers["auc"] == found.headline.attack.auc.value
     # A bound on epsilon has one honest number: its lower end.
     assert numbers["epsilon"] == numbers["epsilon.low"] == found.headline.epsilon.low
-    inference = [risk.risk for risk in found.risks if risk.name == "inference"]
+    inference = [
+        risk.risk for risk in found.risks if risk.name == "inference" and not risk.outlying
+    ]
     assert numbers["inference"] == max(risk.value for risk in inference)
     assert numbers["inference.low"] == max(risk.low for risk in inference)
 

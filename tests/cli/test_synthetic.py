@@ -160,6 +160,33 @@ def test_a_released_table(table, capsys, tmp_path):
     one_line(run_inside(wrong, capsys), "synthetic")
 
 
+def test_a_leak_that_only_the_visits_of_people_show(capsys, tmp_path):
+    """The released people are drawn anew; their visits are those of the real people."""
+    rng = np.random.default_rng(0)
+    files = {}
+    for name in ("real", "made", "others"):
+        people = pd.DataFrame({"id": np.arange(80), "age": rng.integers(18, 90, 80)})
+        visits = pd.DataFrame({"id": rng.integers(0, 80, 240), "cost": rng.gamma(2.0, size=240)})
+        files[name] = people, files["real"][1] if name == "made" else visits
+    for name, frames in files.items():
+        for kind, frame in zip(("people", "visits"), frames, strict=True):
+            frame.to_csv(tmp_path / f"{name}-{kind}.csv", index=False)
+
+    def audited(*options):
+        real, made, others = (tmp_path / f"{name}-people.csv" for name in files)
+        given = ("synthetic", real, "--synthetic", made, "--holdout", others, "--attempts", "50")
+        done = run_inside((*given, "--json", "-", "--quiet", *options), capsys)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    tables = ",".join(str(tmp_path / f"{name}-visits.csv") for name in files)
+    found = audited("--related", tables, "--key", "id")
+    assert found["verdict"]["grade"] == "large"
+    assert {"cost mean", "rows"} <= {risk["variant"] for risk in found["risk"]}
+    assert "related" in " ".join(found["provenance"])
+    assert audited("--drop", "id")["verdict"]["grade"] != "large"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -183,6 +210,8 @@ def test_a_released_table(table, capsys, tmp_path):
         (("--generator", "baynet", "--fits", "1"), "--fits goes without --tests"),
         (("--synthetic", "nope.csv", "--fits", "1"), "--fits goes without --tests"),
         (("--synthetic", "nope.csv"), "nope.csv does not exist"),
+        (("--synthetic", "a.csv", "--related", "b.csv,c.csv"), "--related and --key go together"),
+        (("--synthetic", "a.csv", "--related", "b", "--key", "id"), "in this order, got 1"),
     ],
 )
 def test_bad_input_is_one_line(table, capsys, arguments, message):

@@ -166,14 +166,16 @@ def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
 
 
 def furthest(
-    played: Sequence[tuple[Play, Evaluation]], level: float
+    played: Sequence[tuple[Play, Evaluation]], level: float, looks: int | None = None
 ) -> tuple[Evaluation, Estimate, Estimate]:
     """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
 
-    By its guesses, unless the ranking of an attack goes further (`reached`).
+    By its guesses, unless the ranking of an attack goes further (`reached`). The intervals hold
+    for so many `looks` together, for as many as there are attacks by default.
     """
     # Bonferroni: the interval of the best of m attacks must hold for all m.
-    each = 1 - (1 - level) / len(played)
+    looks = looks or len(played)
+    each = 1 - (1 - level) / looks
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
     areas = {best: _area(played[best], each)}
@@ -185,8 +187,9 @@ def furthest(
             found = reached(together[i], areas[i])
             if found.by_ranking and found.accuracy.low > furthest:
                 best, furthest = i, found.accuracy.low
+    told = f"{looks} attacks" if looks == len(played) else f"{looks} looks"
     accuracy, area = (
-        replace(x, level=level, method=f"{x.method}, Bonferroni over {len(played)} attacks")
+        replace(x, level=level, method=f"{x.method}, Bonferroni over {told}")
         for x in (together[best], areas[best])
     )
     return played[best][1], accuracy, area
@@ -215,8 +218,8 @@ def headline(
     level : float
         In (0, 1).
     looks : int, optional
-        What is said of inverted attacks holds for so many looks together; for as many as there
-        are attacks by default.
+        The intervals, and what is said of inverted attacks, hold for so many looks together; for
+        as many as there are attacks by default.
 
     Returns
     -------
@@ -225,7 +228,7 @@ def headline(
         from attack and threshold that were chosen on other records; the attacks that tell the
         sides apart the wrong way round.
     """
-    best, accuracy, area = furthest(played, level)
+    best, accuracy, area = furthest(played, level, looks)
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import (
@@ -88,6 +89,17 @@ class SyntheticRequest(TableRequest):
         "N",
         "Number of attempts at singling out, linking and inferring. Default: as many as "
         "--half-width needs.",
+        default=None,
+    )
+    related: tuple[str, ...] = _released_option(
+        "REAL,SYNTHETIC,HOLDOUT",
+        "Further rows of the same people, such as their visits: a table beside each, joined to one "
+        "record a person by --key.",
+        default=(),
+    )
+    key: str | None = _released_option(
+        "COLUMN",
+        "Column that names the person, in the tables and in those of --related.",
         default=None,
     )
     targets: str = _game_option(
@@ -192,6 +204,14 @@ class SyntheticRequest(TableRequest):
             )
         if self.synthetic is None and self.holdout is not None:
             raise InputError("--holdout goes with --synthetic, a table that was made")
+        if bool(self.related) != (self.key is not None):
+            raise InputError("--related and --key go together: name the tables and their column")
+        tables = 1 + (self.synthetic is not None) + (self.holdout is not None)
+        if self.related and (self.synthetic is None or len(self.related) != tables):
+            raise InputError(
+                "--related must name a table beside each of REAL, --synthetic and --holdout, in "
+                f"this order, got {len(self.related)}"
+            )
         games = {"--game": self.game, "--knowledge": self.knowledge, "--tests": self.tests}
         given = [flag for flag, value in games.items() if value is not None]
         if self.fits is not None and (given or self.generator is None):
@@ -384,9 +404,10 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     frames = {
         name: read_frame(path, asked.separator) for name, path in files.items() if name != "schema"
     }
+    frames = _with_related(asked, frames)
     real, holdout = frames["data"], frames.get("holdout")
     # The names of records say nothing about them, and need not be in the other tables.
-    apart = [x for x in (asked.ids, asked.unit) if x]
+    apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
     return audit_released(
         tables["data"],
@@ -399,15 +420,35 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         label=asked.label,
         attempts=asked.attempts,
         half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
-        ids=_column(real, asked.ids, "--id"),
+        ids=_column(real, asked.ids or asked.key, "--id"),
         unit=_column(real, asked.unit, "--unit"),
         holdout_unit=None if holdout is None else _column(holdout, asked.unit, "--unit"),
         show=asked.show,
         seed=asked.seed,
         level=asked.level,
         command="synthetic",
-        provenance=file_hashes({"real" if x == "data" else x: files[x] for x in files}),
+        provenance=file_hashes(
+            {
+                **{"real" if x == "data" else x: files[x] for x in files},
+                **{f"related {x}": Path(x) for x in asked.related},
+            }
+        ),
     )
+
+
+def _with_related(
+    asked: SyntheticRequest, frames: dict[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Return one record a person where there are tables of further rows of theirs."""
+    from privacygauge.synthetic.frames import read_frame
+    from privacygauge.synthetic.related import per_person
+
+    schema = None
+    for name, path in zip(frames, asked.related, strict=False):
+        rows = read_frame(path, asked.separator)
+        frames[name], found = per_person(frames[name], rows, str(asked.key), schema=schema)
+        schema = schema or found
+    return frames
 
 
 def _column(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:

@@ -74,8 +74,8 @@ def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, ove
 
 
 ROWS, GAMES = 1000, 10
-FORMS = 19
-"""Forms of the three risks of a table with fifteen columns, which the copies are judged beside."""
+LOOKS = 2 + 1 + 15 + 3 + 2
+"""At a table with fifteen columns: the forms of the risks, and copies in two ways."""
 
 
 def copying(real, others, fresh, copied, overlap, seed):
@@ -89,7 +89,7 @@ def copying(real, others, fresh, copied, overlap, seed):
     kept, _, _ = without_overlap(tables, twice)
     lone = lone_copies(tables, twice.real, np.random.default_rng(seed), kept.holdout)
     copied = copies(kept, np.random.default_rng(seed))
-    return _corrected((), copied, lone, 1 - 0.05 / FORMS, kept.units)
+    return _corrected((), copied, lone, 1 - 0.05 / LOOKS, kept.units)
 
 
 @cache

@@ -182,7 +182,7 @@ def test_nothing_to_single_out():
 def test_the_line_holds_one_person_and_others():
     table = released(np.random.default_rng(0), 40).real
     halves = Halves(("age", "job"), ("pay", "town", "size", "sex"))
-    lines, _ = linking._lines(table, halves, 5, 12, np.random.default_rng(0))
+    lines = linking._lines(table, halves, 5, np.arange(12), np.random.default_rng(0))
     rows = [tuple(map(repr, row)) for row in table.values]
     others = [row[2:] for row in rows]
     for line in lines.values.reshape(12, 5, 6):
@@ -195,7 +195,8 @@ def test_the_line_holds_one_person_and_others():
 
 def test_random_halves_are_halves():
     table = released(np.random.default_rng(0), 40).real
-    lines = linking._lines(table, None, 2, 40, np.random.default_rng(0))[0].values.reshape(40, 2, 6)
+    lines = linking._lines(table, None, 2, np.arange(40), np.random.default_rng(0))
+    lines = lines.values.reshape(40, 2, 6)
     same = (lines[:, 0] == lines[:, 1]) | np.isnan(lines).all(axis=1)
     assert (same.sum(axis=1) >= 3).all()
     assert (same.sum(axis=1) == 3).any()

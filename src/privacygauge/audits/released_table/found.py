@@ -14,6 +14,7 @@ from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.released.attempts import Attempts
+from privacygauge.synthetic.released.suite import Exposed
 from privacygauge.synthetic.released.tables import NO_CONTROL
 from privacygauge.synthetic.utility import Utility
 
@@ -50,6 +51,8 @@ class ReleaseRisk:
     risk: Estimate | None
     """(attack - control) / (1 - control), at most 1: 0 where the table gives away no more about
     its people than about others; None without a holdout."""
+    outlying: bool = False
+    """Whether the attempts are on the most outlying records alone."""
     notes: tuple[str, ...] = ()
     """What the reader of the result should know, one sentence each."""
 
@@ -78,9 +81,9 @@ class WorstRisk:
 class Corrected:
     """Intervals that hold together: each is at a level of its own, by Bonferroni.
 
-    The membership attacks are corrected apart, in their headline. Either errs to one side with at
-    most half of what the level allows, so both together name a leak where there is none no more
-    often than that.
+    The membership attacks are corrected apart, in their headline, at half of the error, since both
+    their guesses and their ranking may err. So either names a leak where there is none with at most
+    half of what the level allows, and both together no more often than that.
     """
 
     risks: tuple[Estimate | None, ...]
@@ -208,6 +211,8 @@ class ReleasedAudit(Reported):
     """How often each attack was tried."""
     overlap: Overlap | None = None
     """Holdout records that stand in the real table; None where chance explains them."""
+    exposed: tuple[tuple[str, Exposed], ...] = ()
+    """The ids of the most outlying real records, and what became of each."""
 
     @property
     def membership(self) -> Attacks | None:

@@ -79,7 +79,8 @@ def audit_membership(
     )
     game = _game(len(seen.reference), int(secret.sum()), int((~secret).sum()))
     evaluations = tuple(evaluation for _, evaluation in played)
-    # Beside the risks and the copies: half of the error for each.
+    # Guesses and ranking are two chances to err. So half of the error for these attacks: on one
+    # side risks and copies, at the whole level, err with the other half.
     best = headline(played, seed=seed, level=level, looks=2 * len(played))
     unseen = replace(unseen, auc=cross_fitted(unseen.auc))
     skipped = tuple(result for result in results if isinstance(result, Skipped))

@@ -24,17 +24,13 @@ from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.attempts import HALF_WIDTH, Attempts, enough_attempts, widest
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import Hits
-from privacygauge.synthetic.released.inference import MOST_SECRETS, inference
-from privacygauge.synthetic.released.linkability import linkability
+from privacygauge.synthetic.released.inference import MOST_SECRETS
 from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
-from privacygauge.synthetic.released.singling_out import Form, singling_out
+from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, Exposed, tries
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table, require_columns, require_moderate
 from privacygauge.synthetic.utility import utility
-
-FORMS: tuple[Form, ...] = ("values", "tails")
-"""Of predicates that single out."""
 
 
 def audit_released(
@@ -134,7 +130,8 @@ def audit_released(
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = _membership(tables, named, show, seed, level)
     often = asked.tried(tables)
-    tried, skipped = _risks(tables, secrets, often.attempts, seed)
+    attacked = tries(tables, secrets, often.attempts, seed)
+    tried, skipped = attacked.hits, attacked.skipped
     copied = copies(tables, seeds.stream(seed, "copies"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
@@ -172,6 +169,7 @@ def audit_released(
         corrected=corrected,
         overlap=overlap,
         tried=often,
+        exposed=_named(attacked.exposed, rows if named is None else named),
     )
 
 
@@ -189,7 +187,7 @@ class _Asked:
         width = len(tables.schema.columns)
         secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
         # Both ways to look at copies come on top.
-        looks = len(FORMS) + (1 + secrets if width > 1 else 0) + 2
+        looks = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + 2
         level = 1 - (1 - checks.level(self.level)) / looks
         n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
         if self.attempts is None:
@@ -275,6 +273,10 @@ def _corrected(
     return Corrected(found[:-1], found[-1], tuple(inverted), alone, points)
 
 
+def _named(found: Sequence[Exposed], ids: NDArray[Any]) -> tuple[tuple[str, Exposed], ...]:
+    return tuple((str(ids[one.row]), one) for one in found)
+
+
 def _inverted(played: Membership | None) -> tuple[str, ...]:
     return () if played is None else direction.warnings(played.headline.inverted)
 
@@ -288,28 +290,3 @@ def _membership(
     columns = {name: tuple(np.asarray(frame[name], object) for frame in frames) for name in show}
     shown = {name: (sides[0], sides[1]) for name, sides in columns.items()}
     return audit_membership(tables, ids, shown, seed, level)
-
-
-def _risks(
-    tables: Released, secrets: Sequence[str] | None, attempts: Attempts, seed: int
-) -> tuple[tuple[Hits, ...], tuple[Skipped, ...]]:
-    """Return the attempts of each form of the three risks, and what could not be tried."""
-    found: list[Hits | Skipped] = []
-    for form in FORMS:
-        rng = seeds.stream(seed, "singling-out", form)
-        found.append(
-            singling_out(tables, rng, form=form, attempts=attempts.within(len(tables.real)))
-        )
-    if len(tables.schema.columns) < 2:
-        reason = "needs at least two columns"
-        found += [Skipped(name, reason) for name in ("linkability", "inference")]
-    else:
-        rng = seeds.stream(seed, "linkability")
-        found.append(linkability(tables, rng, attempts=attempts))
-        rng = seeds.stream(seed, "inference")
-        told = inference(tables, rng, secrets=secrets, attempts=attempts)
-        found += told
-    return (
-        tuple(x for x in found if isinstance(x, Hits)),
-        tuple(x for x in found if isinstance(x, Skipped)),
-    )

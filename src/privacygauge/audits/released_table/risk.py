@@ -149,6 +149,7 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
         control=control,
         baseline=baseline,
         risk=risk_of(hits, level),
+        outlying=hits.outlying,
         notes=tuple(notes),
     )
 

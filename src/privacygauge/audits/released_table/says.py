@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = "not known: without a holdout there is nothing to compare with"
 
-_RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "notes")
+_RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "outlying", "notes")
 
 
 def report(f: ReleasedAudit) -> Report:
@@ -150,8 +150,11 @@ def _none(name: str, label: str, reason: str) -> Measure:
 
 
 def _highest(f: ReleasedAudit, name: str, title: str) -> Measure:
-    """Return the highest value and lower end of all forms of a risk, beyond their controls."""
-    found = [r.risk for r in f.risks if r.name == name and r.risk is not None]
+    """Return the highest value and lower end of all forms of a risk, beyond their controls.
+
+    The most outlying records are too few for the value: their lower end counts in `beyond`.
+    """
+    found = [r.risk for r in f.risks if r.name == name and not r.outlying and r.risk is not None]
     label = f"{title}, beyond its control"
     if not found:
         return _none(name, label, "there was nothing to compare")

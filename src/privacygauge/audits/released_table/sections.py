@@ -10,7 +10,7 @@ from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks import tables
-from privacygauge.report.attacks.records import Riskiest
+from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.attacks.records import table as records_table
 from privacygauge.report.blocks import caution, note, table, text
 from privacygauge.report.numbers import (
@@ -18,13 +18,16 @@ from privacygauge.report.numbers import (
     Shown,
     count,
     decimal_estimate,
+    fixed,
     percent,
     percent_estimate,
     plain,
     rate,
+    shortened,
 )
 from privacygauge.report.values import Block, Content, Folded, Pairs, Table
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
+from privacygauge.synthetic.released.outlying import VARIANT
 
 KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inference": "Inference"}
 """The three risks, as headings."""
@@ -86,9 +89,38 @@ def risks(f: ReleasedAudit) -> Iterator[Block]:
             f"Each row holds individually, at {rate(f.level)}. Among {f.corrected.looks} looks one "
             "goes far by luck alone: the verdict allows for that (Bonferroni), these rows do not."
         )
+    yield from _exposed(f)
     meanings = tuple((r.title, f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
     yield Folded("What an attempt is, form by form", (Pairs(meanings),))
     yield risks_plot(f)
+
+
+def _exposed(f: ReleasedAudit) -> Iterator[Block]:
+    """Yield the most outlying real records, and which attempts on each succeed."""
+    if not f.exposed:
+        return
+    yield table(
+        "outlying",
+        f"The {VARIANT}",
+        [
+            {
+                "Id": plain(shortened(name)),
+                "Distance to others": fixed(one.score, 3),
+                "Singled out": _yes(one.singled_out),
+                "Linked": _yes(one.linked),
+                "Values inferred": f"{one.told} of {one.secrets}",
+            }
+            for name, one in f.exposed[:RECORDS]
+        ],
+        "A record that stands alone leaks first. The holdout's most outlying records, by the same "
+        "ranking, are the control of these forms: what is achieved on one record alone may be "
+        "chance.",
+        at_once=_AT_ONCE,
+    )
+
+
+def _yes(found: bool | None) -> str:
+    return DASH if found is None else "yes" if found else "no"
 
 
 def _form(risk: ReleaseRisk, *, compared: bool) -> dict[str, Content]:

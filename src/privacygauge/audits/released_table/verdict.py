@@ -23,6 +23,7 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
 from privacygauge.report.values import Gauge, Grade, Verdict
+from privacygauge.synthetic.released.outlying import VARIANT
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -229,14 +230,15 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
         f"{_control(found.risk)} on the holdout"
     )
     if found.beyond.low <= 0:
-        most = max(points.high for points in f.corrected.points if points is not None)
+        most, of_outlying = (_ruled_out(f, outlying=kind) for kind in (False, True))
+        alone = f" On the {VARIANT} alone, more than {of_outlying} are ruled out."
+        beside = alone if of_outlying else ""
         yield (
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
-            f"{title[:1].upper()}{title[1:]} comes closest: it {rates}. Less than "
-            f"{100 * f.tried.reached:.1f} percentage points above the control may have gone "
-            f"unnoticed in any of them, and more than {100 * most:.1f} are ruled out "
-            f"{_together(f)}."
+            f"{title[:1].upper()}{title[1:]} comes closest: it {rates}. On random records, less "
+            f"than {100 * f.tried.reached:.1f} percentage points above the control may have gone "
+            f"unnoticed in any of them, and more than {most} are ruled out {_together(f)}.{beside}"
         )
         return
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
@@ -246,6 +248,13 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
         f"control left open, the table gives away at least {percent(found.beyond.low)} "
         f"{_together(f)}.{others}"
     )
+
+
+def _ruled_out(f: ReleasedAudit, *, outlying: bool) -> str:
+    """Return beyond how many percentage points nothing is likely, on random or outlying records."""
+    pairs = zip(f.risks, f.corrected.points, strict=True)
+    ends = [x.high for risk, x in pairs if x is not None and risk.outlying == outlying]
+    return f"{100 * max(ends):.1f}" if ends else ""
 
 
 def _together(f: ReleasedAudit) -> str:

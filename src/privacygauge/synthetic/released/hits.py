@@ -39,6 +39,8 @@ class Hits:
     """(m,) The same for the control."""
     baseline_unit: Ints | None = None
     """(b,) The same for the baseline."""
+    outlying: bool = False
+    """Whether the attempts are on the most outlying records alone."""
     notes: tuple[str, ...] = ()
     """What the reader of the result should know, one sentence each."""
 

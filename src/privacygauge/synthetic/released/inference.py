@@ -8,15 +8,16 @@ attributes".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.attackers import agrees, guesses
 from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
 from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.outlying import VARIANT, Outlying
 from privacygauge.synthetic.released.tables import Released, drawn_rows
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -33,6 +34,7 @@ def inference(
     secrets: Sequence[str] | None = None,
     attempts: Attempts = ATTEMPTS,
     tolerance: float = TOLERANCE,
+    rows: Outlying | None = None,
 ) -> tuple[Hits, ...]:
     """Return, for each secret column, how often its value is told from all other columns.
 
@@ -51,13 +53,15 @@ def inference(
         A guess of a number is right that is off by at most this share of the range between the
         5% and the 95% quantile of the real numbers. A missing number is guessed right where it
         is guessed to be missing.
+    rows : Outlying, optional
+        Records that are attacked as well, apart from the others.
 
     Returns
     -------
     tuple of Hits
-        One a secret. Attack: real records. Control: holdout records. Baseline: the real records
-        again, for all of which the one value is guessed that is right most often among the
-        synthetic records.
+        One a secret, and one for all secrets of `rows`. Attack: real records. Control: holdout
+        records. Baseline: the real records again, for all of which the one value is guessed that
+        is right most often among the synthetic records.
     """
     names = released.schema.names
     if len(names) < 2:
@@ -68,46 +72,77 @@ def inference(
         secrets = [names[j] for j in drawn_rows(len(names), MOST_SECRETS, rng)]
     require_columns(secrets, names, "secrets")
     sides = [side for side in (released.real, released.holdout) if side is not None]
-    rows = [
-        drawn_rows(len(side), most, rng)
-        for side, most in zip(sides, (attempts.real, attempts.holdout), strict=False)
+    often = zip(sides, (attempts.real, attempts.holdout), strict=False)
+    groups = [tuple(drawn_rows(len(side), most, rng) for side, most in often)]
+    groups += [] if rows is None else [rows.sides]
+    asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
+    units = [[u[some] for u, some in zip(released.units, g, strict=False)] for g in groups]
+    told = [_told(released, names.index(name), asked, tolerance, rng) for name in secrets]
+    notes, last = released.notes(), len(sides)
+    found = [
+        _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
+        for name, one in zip(secrets, told, strict=True)
     ]
-    asked = [side[some] for side, some in zip(sides, rows, strict=True)]
-    units = [unit[some] for unit, some in zip(released.units, rows, strict=False)]
-    return tuple(
-        replace(
-            _of_secret(released, names.index(name), asked, tolerance, rng),
-            attack_unit=units[0],
-            control_unit=units[1] if len(units) > 1 else None,
-            baseline_unit=units[0],
+    if rows is not None:
+        meaning = (
+            f"each of {len(secrets)} columns of the {VARIANT} is guessed from all others, as above"
         )
-        for name in secrets
+        beside = _hits(VARIANT, told, slice(last, None), meaning, units[1], notes)
+        found.append(replace(beside, outlying=True))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Guesses of one secret."""
+
+    right: Sequence[Bools]
+    """Which are right, of each table that was asked about."""
+    constant: Sequence[Bools]
+    """Whether the value that is right most often is right."""
+    meaning: str
+    """What an attempt is."""
+
+
+def _hits(
+    variant: str,
+    told: Sequence[_Told],
+    sides: slice,
+    meaning: str,
+    units: Sequence[Ints],
+    notes: tuple[str, ...],
+) -> Hits:
+    """Return the guesses of some secrets about real records, and the holdout's if there is one."""
+    right = [np.concatenate(side) for side in zip(*(one.right[sides] for one in told), strict=True)]
+    owners = [np.tile(unit, len(told)) for unit in units][: len(right)]
+    return Hits(
+        "inference",
+        variant,
+        right[0],
+        right[1] if len(right) > 1 else None,
+        np.concatenate([one.constant[sides][0] for one in told]),
+        meaning,
+        attack_unit=owners[0],
+        control_unit=owners[1] if len(right) > 1 else None,
+        baseline_unit=owners[0],
+        notes=notes,
     )
 
 
-def _of_secret(
-    released: Released,
-    j: int,
-    asked: Sequence[Table],
-    tolerance: float,
-    rng: np.random.Generator,
-) -> Hits:
+def _told(
+    released: Released, j: int, asked: Sequence[Table], tolerance: float, rng: np.random.Generator
+) -> _Told:
     column, made = released.schema.columns[j], released.synthetic
     off = _allowed(released.real.values[:, j], tolerance) if column.is_number else 0.0
     truth = [side.values[:, j] for side in asked]
     guess = guesses(made, j, asked, off, rng)
-    found = [agrees(some, true, off) for some, true in zip(guess.values, truth, strict=True)]
     constant = most_often_right(made.values[:, j], off)
     within = f"off by at most {off:g}" if off else "equal"
-    return Hits(
-        "inference",
-        column.name,
-        found[0],
-        found[1] if len(found) > 1 else None,
-        agrees(np.full(len(truth[0]), constant), truth[0], off),
+    return _Told(
+        [agrees(some, true, off) for some, true in zip(guess.values, truth, strict=True)],
+        [agrees(np.full(len(true), constant), true, off) for true in truth],
         f"{column.name} is guessed from all other columns by {guess.attacker}, taught by the "
         f"synthetic table, and told where the guess is {within}",
-        notes=released.notes(),
     )
 
 

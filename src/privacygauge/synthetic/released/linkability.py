@@ -17,6 +17,7 @@ from privacygauge.synthetic.distance import Distance, Minkowski, space_of
 from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.neighbours import nearest
+from privacygauge.synthetic.released.outlying import VARIANT, Outlying
 from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, stacked
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -46,6 +47,7 @@ def linkability(
     candidates: int = 10,
     attempts: Attempts = ATTEMPTS,
     distance: Distance | None = None,
+    rows: Outlying | None = None,
 ) -> Hits:
     """Return how often the two halves of a person are joined by way of the synthetic table.
 
@@ -65,6 +67,8 @@ def linkability(
         People, of the real table and of the holdout; fewer where a table has fewer.
     distance : Distance, optional
         The sum of differences (Minkowski, p = 1) by default.
+    rows : Outlying, optional
+        The people to attack, in place of random ones; those they stand in line with are random.
 
     Returns
     -------
@@ -80,19 +84,23 @@ def linkability(
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
-    drawn = [
-        _lines(side, halves, candidates, most, rng)
-        for side, most in zip((real, *others), (attempts.real, attempts.holdout), strict=False)
+    sides = (real, *others)
+    if rows is None:
+        often = zip(sides, (attempts.real, attempts.holdout), strict=False)
+        asked = tuple(drawn_rows(len(side), most, rng) for side, most in often)
+    else:
+        asked = rows.sides
+    lines = [
+        _lines(side, halves, candidates, people, rng)
+        for side, people in zip(sides, asked, strict=True)
     ]
-    lines = [line for line, _ in drawn]
-    of_real, *of_others = (
-        unit[people] for unit, (_, people) in zip(released.units, drawn, strict=False)
-    )
+    of_real, *of_others = (unit[some] for unit, some in zip(released.units, asked, strict=False))
     found = _linked(made, lines, candidates, distance or Minkowski(1), rng)
     guess = rng.integers(candidates, size=len(found[0])) == 0
+    variant = "random halves" if halves is None else "given halves"
     return Hits(
         "linkability",
-        "random halves" if halves is None else "given halves",
+        variant if rows is None else VARIANT,
         found[0],
         found[1] if others else None,
         guess,
@@ -101,6 +109,7 @@ def linkability(
         attack_unit=of_real,
         control_unit=of_others[0] if of_others else None,
         baseline_unit=of_real,
+        outlying=rows is not None,
         notes=released.notes(),
     )
 
@@ -114,17 +123,16 @@ def _known(table: Table, halves: Halves | None) -> Table:
 
 
 def _lines(
-    table: Table, halves: Halves | None, candidates: int, attempts: int, rng: np.random.Generator
-) -> tuple[Table, Ints]:
-    """Return the joined records of each person's line, the right one first, and the people."""
+    table: Table, halves: Halves | None, candidates: int, people: Ints, rng: np.random.Generator
+) -> Table:
+    """Return the joined records of each person's line, the right one first."""
     n, width = len(table), len(table.schema.columns)
-    people = drawn_rows(n, attempts, rng)
     # Steps of 1..n - 1 from a person never lead back to the same row.
     steps = np.array([1 + rng.choice(n - 1, candidates - 1, replace=False) for _ in people])
     line = np.column_stack([people, (people[:, None] + steps) % n])
     shown = np.array([_half(width, halves, rng) for _ in people])
     joined = np.where(shown[:, None], table.values[people][:, None], table.values[line])
-    return Table(table.schema, joined.reshape(-1, width)), people
+    return Table(table.schema, joined.reshape(-1, width))
 
 
 def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:

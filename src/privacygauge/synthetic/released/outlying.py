@@ -1,0 +1,118 @@
+"""The most outlying records, which a generator gives away first (Meeus et al. 2023).
+
+Real records and the holdout are ranked together, whoever is which: so the most outlying of the
+holdout are a control for the most outlying real ones, however many records either table has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.neighbours import usual_distance
+from privacygauge.synthetic.released.tables import FEWEST, Released, stacked
+from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
+
+SHARE = 0.01
+"""Of the records, the most outlying, that are attacked apart from the others."""
+LEAST = 200
+"""So many at least, of both tables together: fewer leave wide intervals."""
+MOST = 0.2
+"""But no more than this share of all records."""
+VARIANT = "most outlying records"
+"""As reports call these forms of the risks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outlying:
+    """The most outlying records of the real table and of the holdout."""
+
+    real: Ints
+    """Rows of the real table, the most outlying first."""
+    holdout: Ints
+    """Rows of the holdout, the most outlying first; none where there is no holdout."""
+    scores: Floats
+    """Of `real`: the mean distance to the five nearest other records of both tables."""
+
+    @property
+    def sides(self) -> tuple[Ints, ...]:
+        """The rows of each table that there is."""
+        return (self.real, self.holdout) if len(self.holdout) else (self.real,)
+
+    def units(self, released: Released) -> list[Ints]:
+        """Return the number of the person behind each row, of each table that there is."""
+        return [unit[rows] for unit, rows in zip(released.units, self.sides, strict=False)]
+
+
+def outlying(released: Released) -> Outlying | Skipped:
+    """Return the records that are farthest from all others, of both tables by one ranking.
+
+    Those whose scores tie with the last one's are among them. Which table a record is in plays
+    no part in the choice: where the synthetic table was made from neither, attacks succeed for
+    both alike.
+
+    Returns
+    -------
+    Outlying, or Skipped
+        1% of all records, 200 at least, a fifth of all at most. Skipped where fewer than ten of
+        one table are among them.
+    """
+    real, holdout = released.real, released.holdout
+    everyone = real if holdout is None else stacked(real, holdout)
+    scores = vulnerability_scores(everyone, distance=usual_distance(released.schema))
+    scores = np.round(scores, DIGITS)
+    n = len(scores)
+    wanted = min(max(LEAST, round(SHARE * n)), int(MOST * n))
+    order = np.argsort(-scores, kind="stable")
+    rows = order[: np.count_nonzero(scores >= scores[order[wanted - 1]])]
+    member = rows < len(real)
+    found = Outlying(rows[member], rows[~member] - len(real), scores[rows[member]])
+    least = len(found.real) if holdout is None else min(len(found.real), len(found.holdout))
+    if least < FEWEST:
+        reason = f"{least} of a table are among the {wanted} first, fewer than {FEWEST}"
+        return Skipped(f"risks of the {VARIANT}", reason)
+    return found
+
+
+def singled_out(
+    forms: Sequence[Hits], released: Released, kept: Sequence[Ints], rows: Outlying
+) -> Hits:
+    """Return which of the most outlying records a predicate isolates.
+
+    Parameters
+    ----------
+    forms : sequence of Hits
+        From `singling_out`, at least one.
+    released : Released
+        All records.
+    kept : sequence of ndarray of int
+        The rows of each table that the predicates were tried on; the others are no attempts.
+    rows : Outlying
+    """
+    asked = [some[np.isin(some, those)] for some, those in zip(rows.sides, kept, strict=True)]
+
+    def isolated(side: int, units: Sequence[Ints | None]) -> Bools:
+        """Return which rows are among those that predicates isolate, by place in `kept`."""
+        places = np.concatenate([unit for unit in units if unit is not None])
+        return np.isin(asked[side], kept[side][places[places < len(kept[side])]])
+
+    units = [unit[some] for unit, some in zip(released.units, asked, strict=False)]
+    return Hits(
+        "singling-out",
+        VARIANT,
+        isolated(0, [found.attack_unit for found in forms]),
+        isolated(1, [found.control_unit for found in forms]) if len(asked) > 1 else None,
+        isolated(0, [found.baseline_unit for found in forms]),
+        "one of the most outlying records is singled out where any of the predicates above "
+        "isolates it",
+        attack_unit=units[0],
+        control_unit=units[1] if len(units) > 1 else None,
+        baseline_unit=units[0],
+        outlying=True,
+        notes=released.notes(),
+    )
