@@ -116,6 +116,26 @@ def test_the_gaussian_bound_refutes_whatever_the_other_does(right):
     assert gaussian.estimate.method == "one run, 2 numbers of guesses corrected for (Tarone)"
 
 
+@pytest.mark.parametrize("right", [[1, 4, 8, 17, 32], [2, 5, 12, 25, 43]])
+def test_both_bounds_are_corrected_for_the_numbers_that_either_could_refute_by(right):
+    m, delta, level = 50, 0.01, 0.95
+    found = Guessed(m, default_guesses(m), right)
+
+    def free(right, level):
+        pairs = zip(found.n_guesses, right, strict=True)
+        return np.array([one_run_epsilon(m, int(r), int(v), delta, level) for r, v in pairs])
+
+    def gaussian(right, level):
+        pairs = zip(found.n_guesses, right, strict=True)
+        mu = [one_run_mu(m, int(r), int(v), level) for r, v in pairs]
+        return np.maximum(free(right, level), [gaussian_epsilon(x, delta) for x in mu])
+
+    told = [bound.estimate.low for bound in one_run_bounds(found, delta, level)[0]]
+    expected = [stepped(kind, found, level, gaussian) for kind in (free, gaussian)]
+    assert told == pytest.approx(expected, abs=1e-9)
+    assert stepped(gaussian, found, level, free) > expected[1] + 0.01
+
+
 def test_a_perfect_attack_on_100_canaries_is_not_paid_for_by_looks_that_cannot_win():
     numbers = default_guesses(100)
     _, gaussian = one_run_bounds(Guessed(100, numbers, numbers), 1e-5)[0]
