@@ -454,3 +454,32 @@ def test_people_of_a_released_table_are_told_apart_from_records():
     }
     with pytest.raises(InputError, match="give unit for the real records too"):
         audit_released(**parts, holdout_unit=people[90:])
+
+
+@pytest.mark.parametrize("copied", [("age", "pay"), ("rows", "cost")])
+def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copied):
+    rng = np.random.default_rng(5)
+
+    def people(n):
+        return pd.DataFrame(
+            {
+                "age": rng.integers(18, 90, n),
+                "pay": rng.gamma(4.0, 800.0, n).round(),
+                "rows": rng.integers(1, 9, n),
+                "cost": rng.gamma(2.0, 300.0, n).round(1),
+            }
+        )
+
+    real, holdout, made = (people(400) for _ in range(3))
+    parts = {"people": ("age", "pay"), "visits": ("rows", "cost")}
+    asked = {"secrets": ["age"], "attempts": 50, "parts": parts}
+    silent = audit_released(real, made, holdout, **asked).report().verdict
+    made.loc[:19, list(copied)] = real.loc[:19, list(copied)]
+    found = audit_released(real, made, holdout, **asked)
+    assert silent.grade == NONE
+    assert found.report().verdict.grade != NONE
+    leading = max(zip(found.corrected.risks, found.risks, strict=True), key=lambda x: x[0].low)[1]
+    assert leading.variant == f"copied part: {'people' if copied[0] == 'age' else 'visits'}"
+    assert leading.control.value < 0.02 <= leading.attack.value
+    alone = audit_released(real, made, holdout, secrets=["age"], attempts=50)
+    assert alone.report().verdict.grade == NONE  # equal in no whole record

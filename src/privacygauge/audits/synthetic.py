@@ -404,11 +404,13 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     frames = {
         name: read_frame(path, asked.separator) for name, path in files.items() if name != "schema"
     }
-    frames = _with_related(asked, frames)
+    frames, parts = _with_related(asked, frames)
     real, holdout = frames["data"], frames.get("holdout")
     # The names of records say nothing about them, and need not be in the other tables.
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
+    known = [x for x in tables["data"].columns if x not in asked.drop]
+    parts = {name: [x for x in columns if x in known] for name, columns in parts.items()}
     return audit_released(
         tables["data"],
         tables["synthetic"],
@@ -418,6 +420,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         categorical=asked.categorical,
         drop=asked.drop,
         label=asked.label,
+        parts={name: columns for name, columns in parts.items() if columns},
         attempts=asked.attempts,
         half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
         ids=_column(real, asked.ids or asked.key, "--id"),
@@ -438,17 +441,18 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
 
 def _with_related(
     asked: SyntheticRequest, frames: dict[str, pd.DataFrame]
-) -> dict[str, pd.DataFrame]:
-    """Return one record a person where there are tables of further rows of theirs."""
+) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
+    """Return one record a person where people have further rows, and the columns by table."""
     from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.related import per_person
 
-    schema = None
+    schema, parts = None, {}
     for name, path in zip(frames, asked.related, strict=False):
-        rows = read_frame(path, asked.separator)
+        rows, alone = read_frame(path, asked.separator), list(frames[name].columns)
         frames[name], found = per_person(frames[name], rows, str(asked.key), schema=schema)
-        schema = schema or found
-    return frames
+        joined = [x for x in frames[name].columns if x not in alone]
+        schema, parts = schema or found, {"the people's table": alone, "related rows": joined}
+    return frames, parts
 
 
 def _column(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:

@@ -44,6 +44,7 @@ def audit_released(
     drop: Sequence[str] = (),
     label: str | None = None,
     secrets: Sequence[str] | None = None,
+    parts: Mapping[str, Sequence[str]] | None = None,
     attempts: int | None = None,
     half_width: float = HALF_WIDTH,
     ids: ArrayLike | None = None,
@@ -76,6 +77,10 @@ def audit_released(
         The column to predict where the use of the table is measured; several in turn by default.
     secrets : sequence of str, optional
         Columns that an attacker wants to learn; all in turn by default, up to 20.
+    parts : mapping of str to sequence of str, optional
+        Columns that come from one source each, by its name, such as those of a table of people
+        and those of their visits. Each part is looked for alone too: a synthetic record may
+        hold what one source says of somebody, and make up the rest.
     attempts : int, optional
         Of each attack behind the three risks, at least 1; as many as `half_width` needs.
     half_width : float
@@ -118,7 +123,7 @@ def audit_released(
     running = Running(command, seed, level, provenance)
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, show, ids)
-    asked = _Asked(secrets, attempts, half_width, level)
+    asked = _Asked(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     everyone, twice = tables.real, shared(tables)
@@ -130,7 +135,7 @@ def audit_released(
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = _membership(tables, named, show, seed, level)
     often = asked.tried(tables)
-    attacked = tries(tables, secrets, often.attempts, seed)
+    attacked = tries(tables, secrets, often.attempts, seed, parts)
     tried, skipped = attacked.hits, attacked.skipped
     copied = copies(tables, seeds.stream(seed, "copies"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
@@ -181,13 +186,15 @@ class _Asked:
     attempts: int | None
     half_width: float
     level: float
+    n_parts: int
 
     def tried(self, tables: Released) -> Tried:
         """Return how often each attack is tried, from the sizes of the tables alone."""
         width = len(tables.schema.columns)
         secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
         # Both ways to look at copies come on top.
-        looks = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + 2
+        forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + self.n_parts
+        looks = forms + 2
         level = 1 - (1 - checks.level(self.level)) / looks
         n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
         if self.attempts is None:

@@ -18,7 +18,13 @@ from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.neighbours import nearest
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
-from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, stacked
+from privacygauge.synthetic.released.tables import (
+    Released,
+    columns_of,
+    drawn_rows,
+    occurs,
+    stacked,
+)
 from privacygauge.synthetic.table import Table, require_columns
 
 
@@ -110,6 +116,48 @@ def linkability(
         control_unit=of_others[0] if of_others else None,
         baseline_unit=of_real,
         outlying=rows is not None,
+        notes=released.notes(),
+    )
+
+
+def part_copied(
+    released: Released, columns: Sequence[str], name: str, rng: np.random.Generator
+) -> Hits:
+    """Return how often a part of a record stands in a synthetic record as it is.
+
+    A generator may copy what one source says of people and make up the rest: such a record equals
+    no real one, and still is somebody's.
+
+    Parameters
+    ----------
+    released : Released
+    columns : sequence of str
+        The part, at least one column.
+    name : str
+        Of the part, such as ``people``.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Hits
+        Attack: real records. Control: holdout records. Baseline: the real records again, in a
+        table whose synthetic values are as frequent and in random order, column by column.
+    """
+    require_columns(columns, released.schema.names, "parts")
+    places = [released.schema.names.index(column) for column in columns]
+    real, made, *others = (columns_of(table, places) for table in released.tables().values())
+    mixed = Table(made.schema, rng.permuted(made.values, axis=0))
+    return Hits(
+        "linkability",
+        f"copied part: {name}",
+        occurs(real, made),
+        occurs(others[0], made) if others else None,
+        occurs(real, mixed),
+        f"the part of a record that comes from {name} ({len(places)} columns) is looked for, and "
+        "succeeds where a synthetic record equals it",
+        attack_unit=released.units[0],
+        control_unit=released.units[1] if others else None,
+        baseline_unit=released.units[0],
         notes=released.notes(),
     )
 

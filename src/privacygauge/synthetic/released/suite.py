@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.inference import inference
-from privacygauge.synthetic.released.linkability import linkability
+from privacygauge.synthetic.released.linkability import linkability, part_copied
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import rows_of
 from privacygauge.synthetic.released.singling_out import Form, singling_out
@@ -55,7 +55,13 @@ class Tries:
     """The most outlying real records, the most outlying first; none where there are too few."""
 
 
-def tries(tables: Released, secrets: Sequence[str] | None, attempts: Attempts, seed: int) -> Tries:
+def tries(
+    tables: Released,
+    secrets: Sequence[str] | None,
+    attempts: Attempts,
+    seed: int,
+    parts: Mapping[str, Sequence[str]] | None = None,
+) -> Tries:
     """Return the attempts of each form of the three risks.
 
     Parameters
@@ -67,6 +73,8 @@ def tries(tables: Released, secrets: Sequence[str] | None, attempts: Attempts, s
         On random records; the most outlying ones are all attacked.
     seed : int
         Each form draws from a generator of its own.
+    parts : mapping of str to sequence of str, optional
+        Columns that come from one source each, by its name; each part is looked for alone too.
     """
     sides = [side for side in (tables.real, tables.holdout) if side is not None]
     rng, n = seeds.stream(seed, "as-many"), min(map(len, sides))
@@ -92,6 +100,10 @@ def tries(tables: Released, secrets: Sequence[str] | None, attempts: Attempts, s
             found.append(linkability(tables, rng, rows=rows))
         rng = seeds.stream(seed, "inference")
         found += inference(tables, rng, secrets=secrets, attempts=attempts, rows=rows)
+    found += [
+        part_copied(tables, columns, name, seeds.stream(seed, "part", name))
+        for name, columns in (parts or {}).items()
+    ]
     hits = sorted((x for x in found if isinstance(x, Hits)), key=lambda x: x.outlying)
     skipped = tuple(x for x in found if isinstance(x, Skipped))
     return Tries(tuple(hits), skipped, () if rows is None else _exposed(rows, kept[0], hits))
