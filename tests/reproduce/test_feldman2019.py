@@ -284,7 +284,7 @@ def test_the_expected_scan_is_the_mean_over_orders_of_points(m, top):
     # One point's gain at the end is not in the formula.
     assert abs(np.mean(gains) - scan_gain(holdout, known, 30)) < half + 1 / 80
     everything = LinearScan(known).answer(holdout.open(rng, budget=Budget(400)), rng)
-    gain = holdout.accuracy(everything) - holdout.accuracy(known.base)
+    gain = holdout.score(everything) - holdout.score(known.base)
     assert scan_gain(holdout, known, 400) == pytest.approx(gain)
 
 
