@@ -23,6 +23,8 @@ INSTALL = re.compile(
 )
 INSTALLERS = {"pip", "uv", "build", "twine"}
 """What an environment is made with."""
+WRAPPED = {"arfpy"}
+"""Generators that pages show how to wrap; nothing here imports them."""
 
 
 def normal(name: str) -> str:
@@ -100,7 +102,7 @@ def test_no_text_names_the_old_distribution():
 def test_imports_are_of_dependencies_or_of_peers():
     """A text of code imports what the project asks for, what it compares with, or the library."""
     by_module = packages_distributions()
-    allowed = dependencies() | peers() | INSTALLERS | {OURS}
+    allowed = dependencies() | peers() | INSTALLERS | WRAPPED | {OURS}
     own = {
         "tests",
         *(path.stem for folder in ("bench", "docs") for path in (ROOT / folder).rglob("*.py")),
