@@ -49,8 +49,9 @@ bench: $(VENV)/dev.stamp ## hold every hot path against what is used today, in o
 peers: ## install the libraries that bench compares with, into .peers/
 	$(PYTHON) bench/peers/make.py
 
-soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for four minutes, on this machine alone
+soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for five minutes, on this machine alone
 	$(BIN)/python bench/soak.py
+	$(BIN)/pytest -q tests/holdout/server/test_fuzz.py
 
 docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build -W -n -d docs/_build/doctrees docs docs/_build/html
