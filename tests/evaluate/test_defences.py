@@ -1,5 +1,7 @@
 """Paired differences and quantiles: exact on small cases, and as sure as they say."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.defences import (
+    JudgedDefence,
     accuracy_lost,
     quantile,
     risk_quantiles,
@@ -137,3 +140,8 @@ def test_quantiles_of_the_risk_are_those_of_the_members_scores():
     for q in found:
         assert q.undefended == quantile(before.member_scores, q.share, 0.9)
         assert q.defended == quantile(after.member_scores, q.share, 0.9)
+
+
+@pytest.mark.parametrize(("variant", "title"), [("", "memguard"), ("k = 3", "memguard (k = 3)")])
+def test_a_title_has_the_parameters_if_there_are_any(variant, title):
+    assert JudgedDefence.title.fget(SimpleNamespace(name="memguard", variant=variant)) == title

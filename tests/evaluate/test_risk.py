@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
-from privacygauge.evaluate.calibration import reliability
+from privacygauge.evaluate.calibration import _bin, reliability
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.risk import (
     CUTS,
@@ -249,3 +249,9 @@ def test_what_is_no_probability_is_refused() -> None:
     for prior in (0.0, 1.0):
         with pytest.raises(InputError, match=r"prior must be in \(0, 1\), got"):
             at_prior(np.zeros(2), prior)
+
+
+def test_a_bin_is_worth_one_trial_at_least():
+    # Three of a person's hundred rows.
+    found = _bin(4, 10, 3, 0.5, 0.5, 1.0, 0.95, 0.01).fraction
+    assert (found.low, found.high) == pytest.approx(clopper_pearson(0.5, 1.0, 0.95))
