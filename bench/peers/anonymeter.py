@@ -14,6 +14,12 @@ import numpy as np
 import pandas as pd
 
 
+def read(real: str, synthetic: str, holdout: str) -> dict[str, pd.DataFrame]:
+    """Return the tables as its evaluators name them."""
+    files = {"ori": real, "syn": synthetic, "control": holdout}
+    return {name: pd.read_csv(file) for name, file in files.items()}
+
+
 def risks(real: str, synthetic: str, holdout: str, attempts: int, secret: str) -> Callable:
     """Return a call that measures singling out, linkability and one secret's inference."""
     from anonymeter.evaluators import (
@@ -22,8 +28,7 @@ def risks(real: str, synthetic: str, holdout: str, attempts: int, secret: str) -
         SinglingOutEvaluator,
     )
 
-    tables = {"ori": real, "syn": synthetic, "control": holdout}
-    tables = {name: pd.read_csv(file) for name, file in tables.items()}
+    tables = read(real, synthetic, holdout)
     names = list(tables["ori"])
     halves = names[::2], names[1::2]
     others = [name for name in names if name != secret]
@@ -52,8 +57,7 @@ def audit(real: str, synthetic: str, holdout: str, attempts: int) -> Callable:
             SinglingOutEvaluator,
         )
 
-        tables = {"ori": real, "syn": synthetic, "control": holdout}
-        tables = {name: pd.read_csv(file) for name, file in tables.items()}
+        tables = read(real, synthetic, holdout)
         names, given = list(tables["ori"]), {**tables, "n_attacks": attempts}
         halves = names[::2], names[1::2]
         told = {}
@@ -88,8 +92,7 @@ def rates(real: str, synthetic: str, holdout: str, attempts: int, secret: str) -
     """Return a call that gives version, and the rates and risks of linkability and inference."""
     from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator
 
-    tables = {"ori": real, "syn": synthetic, "control": holdout}
-    tables = {name: pd.read_csv(file) for name, file in tables.items()}
+    tables = read(real, synthetic, holdout)
     names = list(tables["ori"])
     others = [name for name in names if name != secret]
 
@@ -124,8 +127,7 @@ def published(
         SinglingOutEvaluator,
     )
 
-    tables = {"ori": real, "syn": synthetic, "control": holdout}
-    tables = {name: pd.read_csv(file) for name, file in tables.items()}
+    tables = read(real, synthetic, holdout)
     names = list(tables["ori"])
 
     def told(evaluator: Any, **options: Any) -> dict:

@@ -19,6 +19,20 @@ def tests():
     return membership_inference_attack, data_structures
 
 
+def predictions(file: str):
+    """Return its form of the predictions in a file."""
+    _, data = tests()
+    with np.load(file) as archive:
+        probs, labels, member = archive["probs"], archive["labels"], archive["member"]
+    logits = np.log(probs)  # entropies are made of logits only
+    return data.AttackInputData(
+        logits_train=logits[member],
+        logits_test=logits[~member],
+        labels_train=labels[member],
+        labels_test=labels[~member],
+    )
+
+
 def both_attacks(given, by_class: bool) -> list:
     """Return its results of the two threshold attacks, on everything or on each class too."""
     attack, data = tests()
@@ -29,16 +43,7 @@ def both_attacks(given, by_class: bool) -> list:
 
 def attacks(file: str) -> Callable:
     """Return a call that plays both threshold attacks on everything and on each class."""
-    _, data = tests()
-    with np.load(file) as archive:
-        probs, labels, member = archive["probs"], archive["labels"], archive["member"]
-    logits = np.log(probs)  # entropies are made of logits only
-    given = data.AttackInputData(
-        logits_train=logits[member],
-        logits_test=logits[~member],
-        labels_train=labels[member],
-        labels_test=labels[~member],
-    )
+    given = predictions(file)
 
     def measure() -> list[float]:
         found = both_attacks(given, by_class=True)
@@ -54,15 +59,7 @@ def audit_of_predictions(file: str) -> Callable:
         attack, data = tests()
         from tensorflow_privacy.privacy.privacy_tests.membership_inference_attack import plotting
 
-        with np.load(file) as archive:
-            probs, labels, member = archive["probs"], archive["labels"], archive["member"]
-        logits = np.log(probs)  # entropies are made of logits only
-        given = data.AttackInputData(
-            logits_train=logits[member],
-            logits_test=logits[~member],
-            labels_train=labels[member],
-            labels_test=labels[~member],
-        )
+        given = predictions(file)
         kinds = (
             data.AttackType.THRESHOLD_ATTACK,
             data.AttackType.THRESHOLD_ENTROPY_ATTACK,
