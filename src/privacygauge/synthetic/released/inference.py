@@ -76,7 +76,7 @@ def inference(
     groups = [tuple(drawn_rows(len(side), most, rng) for side, most in often)]
     groups += [] if rows is None else [rows.sides]
     asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
-    units = [[u[some] for u, some in zip(released.units, g, strict=False)] for g in groups]
+    units = [released.people(group) for group in groups]
     told = [_told(released, names.index(name), asked, tolerance, rng) for name in secrets]
     notes, last = released.notes(), len(sides)
     found = [

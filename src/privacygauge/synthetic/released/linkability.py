@@ -100,7 +100,7 @@ def linkability(
         _lines(side, halves, candidates, people, rng)
         for side, people in zip(sides, asked, strict=True)
     ]
-    of_real, *of_others = (unit[some] for unit, some in zip(released.units, asked, strict=False))
+    of_real, *of_others = released.people(asked)
     found = _linked(made, lines, candidates, distance or Minkowski(1), rng)
     guess = rng.integers(candidates, size=len(found[0])) == 0
     variant = "random halves" if halves is None else "given halves"
@@ -143,9 +143,7 @@ def part_copied(
         Attack: real records. Control: holdout records. Baseline: the real records again, in a
         table whose synthetic values are as frequent and in random order, column by column.
     """
-    require_columns(columns, released.schema.names, "parts")
-    places = [released.schema.names.index(column) for column in columns]
-    real, made, *others = (columns_of(table, places) for table in released.tables().values())
+    real, made, *others = (_only(table, columns, "parts") for table in released.tables().values())
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
     return Hits(
         "linkability",
@@ -153,7 +151,7 @@ def part_copied(
         occurs(real, made),
         occurs(others[0], made) if others else None,
         occurs(real, mixed),
-        f"the part of a record that comes from {name} ({len(places)} columns) is looked for, and "
+        f"the part of a record that comes from {name} ({len(columns)} columns) is looked for, and "
         "succeeds where a synthetic record equals it",
         attack_unit=released.units[0],
         control_unit=released.units[1] if others else None,
@@ -165,8 +163,12 @@ def part_copied(
 def _known(table: Table, halves: Halves | None) -> Table:
     if halves is None:
         return table
-    names = (*halves.one, *halves.other)
-    require_columns(names, table.schema.names, "halves")
+    return _only(table, (*halves.one, *halves.other), "halves")
+
+
+def _only(table: Table, names: Sequence[str], what: str) -> Table:
+    """Return the records with the columns of these names."""
+    require_columns(names, table.schema.names, what)
     return columns_of(table, [table.schema.names.index(name) for name in names])
 
 

@@ -44,10 +44,6 @@ class Outlying:
         """The rows of each table that there is."""
         return (self.real, self.holdout) if len(self.holdout) else (self.real,)
 
-    def units(self, released: Released) -> list[Ints]:
-        """Return the number of the person behind each row, of each table that there is."""
-        return [unit[rows] for unit, rows in zip(released.units, self.sides, strict=False)]
-
 
 def outlying(released: Released) -> Outlying | Skipped:
     """Return the records that are farthest from all others, of both tables by one ranking.
@@ -101,7 +97,7 @@ def singled_out(
         places = np.concatenate([unit for unit in units if unit is not None])
         return np.isin(asked[side], kept[side][places[places < len(kept[side])]])
 
-    units = [unit[some] for unit, some in zip(released.units, asked, strict=False)]
+    units = released.people(asked)
     return Hits(
         "singling-out",
         VARIANT,

@@ -78,6 +78,10 @@ class Released:
         given = {"real": self.real, "synthetic": self.synthetic, "holdout": self.holdout}
         return {name: table for name, table in given.items() if table is not None}
 
+    def people(self, rows: Sequence[Ints]) -> list[Ints]:
+        """Return the number of the person behind each of some rows, of each table given."""
+        return [unit[some] for unit, some in zip(self.units, rows, strict=False)]
+
     def notes(self) -> tuple[str, ...]:
         """Return a sentence for each thing that the reader of a result should know."""
         if self.holdout is None:
