@@ -403,6 +403,7 @@ def test_a_small_holdout_and_columns_of_names_are_told():
         ({"secrets": ["colour"]}, "secrets names 'colour'"),
         ({"secrets": "sex"}, "secrets must be a list of columns"),
         ({"show": ["colour"]}, "show names 'colour'"),
+        ({"parts": {"visits": ["colour"]}}, "part 'visits' names 'colour'"),
         ({"label": "colour"}, "label names 'colour'"),
         ({"label": "age"}, "label must be a categorical column"),
         ({"ids": [1, 2]}, "ids must have 120 rows, got 2"),

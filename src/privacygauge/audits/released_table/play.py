@@ -122,7 +122,7 @@ def audit_released(
     """
     running = Running(command, seed, level, provenance)
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
-    named = _checked(tables, label, secrets, show, ids)
+    named = _checked(tables, label, secrets, parts, show, ids)
     asked = _Asked(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
@@ -245,6 +245,7 @@ def _checked(
     tables: Released,
     label: str | None,
     secrets: Sequence[str] | None,
+    parts: Mapping[str, Sequence[str]] | None,
     show: Sequence[str],
     ids: ArrayLike | None,
 ) -> NDArray[Any] | None:
@@ -252,6 +253,7 @@ def _checked(
     names = tables.schema.names
     require_moderate(tables.schema)
     asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
+    asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
     for what, columns in asked.items():
         if isinstance(columns, str):
             raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
