@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from rich.text import Text
 from typer.testing import CliRunner
 
 from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
@@ -86,6 +87,17 @@ def test_every_option_says_what_it_is(command):
     assert "Example: privacygauge " + command.name in command.help
     named = {metric.removesuffix(".low") for metric in command.metrics}
     assert all(name.partition("@")[0] in command.limits for name in named)
+
+
+def test_help_shows_every_word_of_it():
+    """Words in brackets would be taken for markup, and left out."""
+    told = {
+        option.meaning
+        for name in (*vocabulary.OTHERS, *(c.name for c in COMMANDS))
+        for option in vocabulary.found(name)
+    }
+    assert len(told) > 100
+    assert [text for text in told if Text.from_markup(text).plain != text] == []
 
 
 def test_an_option_may_be_called_as_its_field():

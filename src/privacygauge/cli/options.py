@@ -59,8 +59,8 @@ QUIET = typer.Option(
     "--quiet", "-q", help="Print neither table nor progress.", rich_help_panel=RESULTS
 )
 _POLICY = (
-    "Limits in a TOML file, as --fail-above: a table for each command, such as [classifier], of "
-    'lines such as accuracy = 0.6 or "tpr@0.01" = 0.02.'
+    "Limits in a TOML file, as --fail-above: a table for each command, named as it is, of lines "
+    'such as accuracy = 0.6 or "tpr@0.01" = 0.02.'
 )
 POLICY = text("--policy", "FILE", _POLICY, RESULTS)
 PLAN_ONLY = typer.Option(
