@@ -97,8 +97,9 @@ def by_unit(rows: CanaryScores, *, equal_ids: bool) -> CanaryScores:
     both = np.flatnonzero(on_both_sides(unit, rows.member))
     if len(both):
         raise InputError(
-            "all canaries of a unit must be put in or left out together, got some of each in that "
-            f"of {rows.ids[both[0]]!r}: give every canary that has a coin of its own its own unit"
+            "all canaries of a unit must be put in or left out together, got some of each in the "
+            f"unit of canary {rows.ids[both[0]]}: give each canary that has a coin of its own its "
+            "own unit"
         )
     _, first, count = np.unique(unit, return_index=True, return_counts=True)
     return CanaryScores(rows.ids[first], rows.member[first], sums(unit, rows.score) / count)
