@@ -23,6 +23,7 @@ from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.classifier.dtp.records import logs
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -252,3 +253,73 @@ def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
     given: dict[str, object] = {"y": y, **change}
     with pytest.raises(InputError, match=message):
         audit_dtp(LogisticRegression(), x, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["unit", "ids"])
+def test_all_records_of_a_person_are_left_out_together(name: str) -> None:
+    """Three copies of everybody, smoothed as much for three, are the same people as before."""
+    learner, x, y = categories()
+    once = audit_dtp(learner, x, y, bin_width=0)
+    people = np.arange(len(y))
+    order = np.random.default_rng(1).permutation(3 * len(y))
+    copied = [np.tile(values, (3, 1) if values.ndim == 2 else 3)[order] for values in (x, y)]
+    given = {name: np.tile(people, 3)[order]}
+    found = audit_dtp(NaiveBayes(learner.sizes, 3 * learner.alpha), *copied, bin_width=0, **given)
+    alone = audit_dtp(NaiveBayes(learner.sizes, 3 * learner.alpha), *copied, bin_width=0)
+    number = np.tile(people, 3)[order][found.rows]
+    assert_allclose(found.pdtp[np.argsort(number)], once.pdtp, atol=1e-12)
+    assert found.highest > 2 * alone.highest
+    assert found.n_train == len(people) == len(found.rows)
+    assert found.complete
+    assert "180 records belong to 60 people" in found.origin.warnings[0]
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), DecisionTreeClassifier(random_state=0)])
+def test_a_person_shows_what_the_riskiest_of_its_records_shows(model: object) -> None:
+    x, y = records(24, 3)
+    people = np.random.default_rng(2).integers(0, 9, len(y))
+    found = audit_dtp(model, x, y, unit=people, bin_width=0.01, queries=20)
+    whole = model.fit(x, y).predict_proba(x)
+    most = []
+    for person in np.unique(people):
+        own = people == person
+        without = model.fit(x[~own], y[~own]).predict_proba(x[own])
+        most.append(log_ratio(logs(whole[own]), logs(without), 0.01).max())
+    assert_allclose(found.pdtp[np.argsort(people[found.rows])], most, atol=1e-9)
+    assert (found.dtp.low >= found.pdtp).all()
+
+
+def test_a_unit_of_one_record_each_changes_nothing() -> None:
+    x, y = records()
+    usual = audit_dtp(GaussianNB(), x, y)
+    assert audit_dtp(GaussianNB(), x, y, unit=np.arange(len(y))[::-1]).to_json() == usual.to_json()
+
+
+def test_equal_records_are_named_where_nothing_says_whose_they_are() -> None:
+    x, y = records()
+    found = audit_dtp(GaussianNB(), np.tile(x, (2, 1)), np.tile(y, 2))
+    assert any("80 of 80 records equal another one" in text for text in found.origin.warnings)
+    learner, codes, labels = categories()
+    quiet = audit_dtp(learner, codes, labels)  # categories are equal by chance
+    assert not any("equal another" in text for text in quiet.origin.warnings)
+
+
+def test_of_a_person_all_records_are_measured() -> None:
+    x, y = records()
+    people = np.arange(len(y)) // 2
+    every = audit_dtp(GaussianNB(), x, y, unit=people, queries=0)
+    some = audit_dtp(GaussianNB(), x, y, unit=people, rows=[3, 20], queries=0)
+    assert people[some.rows].tolist() == [1, 10]
+    assert some.pdtp.tolist() == every.pdtp[[1, 10]].tolist()
+    assert not some.complete
+    assert "2 of 20 records were measured" in str(some.origin.warnings)
+
+
+def test_halves_keep_people_together() -> None:
+    x, y = records(60)
+    people = np.arange(len(y)) // 2
+    found = audit_dtp(GaussianNB(), x, y, unit=people, training_sets=2, queries=0, remove=3)
+    assert found.repeated is not None
+    assert found.repeated.shape == (2, 30)
+    assert np.isfinite(found.repeated).all()
+    assert found.removal is None

@@ -190,3 +190,20 @@ def test_a_class_of_one_record_is_infinite_and_no_exception(tmp_path, capsys):
     assert found["pdtp"]["infinite"] == 1
     assert found["decision"] == "do not publish"
     assert any("rows 3" in line for line in found["warnings"])
+
+
+@pytest.mark.parametrize("model", ["naive-bayes", "logistic", "random-forest"])
+def test_people_with_several_rows_are_left_out_whole(table, tmp_path, capsys, model):
+    _, frame = table
+    path = tmp_path / "visits.csv"
+    pd.concat([frame, frame[::2]]).to_csv(path, index=False)
+    asks = ("dtp", "--data", path, "--label", "sick", "--model", model, "--queries", "5")
+    told = []
+    for option in ("--unit", "--id"):
+        done = run_inside((*asks, option, "name", "--measure", "6", "--json", "-"), capsys)
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads(done.stdout))
+    assert [(one["n_train"], one["n_measured"]) for one in told] == [(80, 6)] * 2
+    riskiest = [[(r["row"], r["pdtp"]) for r in one["pdtp"].pop("riskiest")] for one in told]
+    assert riskiest[0] == riskiest[1]
+    assert told[0]["pdtp"] == told[1]["pdtp"]

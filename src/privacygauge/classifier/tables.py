@@ -100,6 +100,8 @@ class CategoricalTable:
     """(n,) The user's ids, or row numbers in the file."""
     columns: tuple[str, ...]
     """(d,) Names of the attributes."""
+    unit: NDArray[Any] | None = None
+    """(n,) The person behind each record, where the table says so."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -166,6 +168,7 @@ def load_categories(
     *,
     continuous: Sequence[str] = (),
     ids: str | None = None,
+    unit: str | None = None,
     drop: Sequence[str] = (),
     separator: str | None = None,
 ) -> CategoricalTable:
@@ -181,6 +184,8 @@ def load_categories(
         Columns of numbers; of an npz file the numbers of columns.
     ids : str, optional
         The column of names.
+    unit : str, optional
+        As in `load_records`.
     drop : sequence of str
         Columns to leave out.
     separator : str, optional
@@ -201,14 +206,15 @@ def load_categories(
     path = Path(path)
     content = read_content(path, "records", separator=separator)
     if isinstance(content, Mapping):
-        _require_no_columns(path, None, ids, drop)
+        _require_no_columns(path, None, ids, drop, unit)
         records = _from_npz(content, path, needs_member=False)
         columns = [str(j) for j in range(records.x.shape[1])]
         features, names, y = pd.DataFrame(records.x, columns=columns), records.names, records.y
-        named = records.ids
+        named, people = records.ids, records.unit
     else:
-        parts = _parted(content, path, label, None, ids, drop, form=CATEGORIES)
+        parts = _parted(content, path, label, None, ids, drop, unit=unit, form=CATEGORIES)
         features, names, y, named = parts.features, parts.names, parts.y, parts.ids
+        people = parts.unit
     unknown = [name for name in continuous if name not in features.columns]
     if unknown:
         have = checks.listed(features.columns)
@@ -224,6 +230,7 @@ def load_categories(
         names,
         named,
         tuple(str(name) for name in features.columns),
+        people,
     )
 
 

@@ -145,6 +145,19 @@ def twice(x: Held, y: Ints) -> list[str]:
     ]
 
 
+def copies(x: Held, y: Ints) -> list[str]:
+    """Return a warning where equal records may be one person's, and are left out one at a time."""
+    unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
+    if unit is None:
+        return []
+    several = int(np.count_nonzero(_repeated(unit)))
+    return [
+        f"{several:,} of {len(y):,} records equal another one in features and class: if these are "
+        "records of one person, the others stay when one is left out, and the person moves the "
+        f"classifier more than was measured; {_WAY_OUT}"
+    ]
+
+
 def said_of_units(unit: Ints, member: Bools) -> list[str]:
     """Return what is to be said of units that are given."""
     n, n_units = len(unit), checks.n_distinct(unit)

@@ -97,6 +97,11 @@ class DtpRequest(LabelledRecords):
     measure: int | None = asks(
         "N", "Number of records to measure, sampled at random. Default: all."
     )
+    unit: str | None = asks(
+        "COLUMN",
+        "Column of the people behind the rows, whose rows are left out together. Default: equal "
+        "ids.",
+    )
     queries: int = asks(
         "N",
         "Number of records to ask about beside the one left out, in search of a larger change, "

@@ -16,6 +16,7 @@ from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
 from privacygauge.classifier.estimators import require_records
 from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.whose import copies, owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -40,6 +41,7 @@ def audit_dtp(
     order: Order = "recomputed",
     vary: int = 0,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     class_names: tuple[str, ...] | None = None,
     warnings: tuple[str, ...] = (),
     run: str | Path | None = None,
@@ -65,7 +67,7 @@ def audit_dtp(
     y : array_like of int, shape (n,)
         Classes in 0..k-1, at least two of them.
     rows : array_like of int, shape (r,), optional
-        The records to measure; default: all.
+        The records to measure; default: all. Of a person with several, all are.
     bin_width : float
         Width of the bins in which probabilities are published; 0 for none.
     queries : int
@@ -80,8 +82,10 @@ def audit_dtp(
     vary : int
         So many models each, for the two riskiest records, show what random initial weights and
         the other records do to their predictions.
-    ids : array_like, shape (n,), optional
-        Names of the records in the report.
+    ids, unit : array_like, shape (n,), optional
+        Names of the records in the report, and the people behind them; default: equal ids are one
+        person. All records of a person are left out together, whatever the model is, by training
+        once more; what is found of a person is what its riskiest record shows.
     class_names : tuple of str, optional
         Names of the classes.
     warnings : tuple of str
@@ -116,7 +120,8 @@ def audit_dtp(
     _check(bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove})
     check_order(order)
     features, labels = _records(x, y, remove)
-    chosen = _rows(rows, len(labels))
+    owner = owners(unit, ids, len(labels))
+    chosen = _rows(rows, len(labels), owner)
     task = TrainingSet(
         model,
         features,
@@ -124,6 +129,7 @@ def audit_dtp(
         width=bin_width,
         n_queries=queries,
         seed=seed,
+        unit=owner,
         run=run,
         n_jobs=n_jobs,
         progress=progress,
@@ -131,19 +137,24 @@ def audit_dtp(
     )
     names = _names(class_names, task.n_classes)
     measured = task.measured(chosen)
+    if owner is not None:
+        riskiest, measured = measured.of_units(owner[chosen])
+        chosen = chosen[riskiest]
     path, skipped = task.removal(remove, order, measured.learner) if remove else (None, ())
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
-    complete = len(chosen) == len(labels)
+    n_train = len(labels) if owner is None else checks.n_distinct(owner)
+    complete = len(chosen) == n_train
     learner, above = measured.learner, measured.pdtp > LIMIT
     share = _exact(above, level) if complete else rates.proportion(above, level=level)
     repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
     columns = () if repeated is None else repeated.T
-    riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
+    varied = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = running.origin(
         skipped=skipped,
         warnings=(
-            *(*warnings, *measured.warnings, *_lone(labels, names)),
-            *(*_sampled(len(chosen), len(labels), level), *_one_bin(measured.pdtp, bin_width)),
+            *(*_whose(features, labels, owner), *warnings, *measured.warnings),
+            *(*_lone(labels, names), *_sampled(len(chosen), n_train, level)),
+            *_one_bin(measured.pdtp, bin_width),
         ),
         about={"model": task.name},
     )
@@ -152,7 +163,7 @@ def audit_dtp(
         task.name,
         method=measured.method,
         width=bin_width,
-        n_train=len(labels),
+        n_train=n_train,
         class_names=names,
         rows=chosen,
         ids=named[chosen],
@@ -164,7 +175,7 @@ def audit_dtp(
         repeated=repeated,
         averages=tuple(_mean(x, False, level, "training sets") for x in columns),
         removal=path,
-        variation=task.variation(riskiest, vary) if vary else (),
+        variation=task.variation(varied, vary) if vary else (),
         checked=measured.checked,
     )
 
@@ -193,13 +204,25 @@ def _check(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
         raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
 
 
-def _rows(rows: ArrayLike | None, n: int) -> Ints:
+def _rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
+    """Return the records to measure, with all others of the same people."""
     if rows is None:
         return np.arange(n)
     chosen = np.unique(checks.integers(rows, "rows"))
     if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
         raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
-    return chosen
+    return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
+
+
+def _whose(x: NDArray[Any], y: Ints, owner: Ints | None) -> list[str]:
+    """Return what is to be said of people with several records."""
+    if owner is None:
+        return copies(x, y)
+    return [
+        f"{len(y):,} records belong to {checks.n_distinct(owner):,} people: all records of a "
+        "person are left out together, and what is counted and ranked are people, each by its "
+        "riskiest record"
+    ]
 
 
 def _names(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.forms import NUMBERS
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.whose import owners
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
@@ -55,7 +56,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             given.model,
             given.x,
             given.records.y,
-            rows=_chosen(asked, len(given.records)),
+            rows=_chosen(asked, given.records),
             bin_width=asked.bin_width,
             queries=asked.queries,
             training_sets=asked.training_sets,
@@ -63,6 +64,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             order=cast(Order, asked.order),
             vary=asked.vary,
             ids=given.records.ids,
+            unit=given.records.unit,
             class_names=given.records.names,
             warnings=given.warnings,
             run=work.run if asked.keeps else None,
@@ -92,13 +94,14 @@ class _Given:
 
 def _exact(asked: DtpRequest) -> _Given:
     if asked.model in ON_NUMBERS:
-        records = loaded(asked, NUMBERS)
+        records = loaded(asked, NUMBERS, unit=asked.unit)
         return _Given(records, standardised(records.x), _on_numbers(asked))
     table = load_categories(
         asked.data,
         asked.label,
         continuous=asked.continuous,
         ids=asked.ids,
+        unit=asked.unit,
         drop=asked.drop,
         separator=asked.separator,
     )
@@ -107,7 +110,7 @@ def _exact(asked: DtpRequest) -> _Given:
 
 def _trained(asked: DtpRequest, work: Work) -> _Given:
     trainer = on_numbers(trainer_named(asked.model, work))
-    records = loaded(asked, NUMBERS)
+    records = loaded(asked, NUMBERS, unit=asked.unit)
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
         return _Given(records, records.x, trainer.learner)
     x = standardised(records.x) if asked.model in NETWORKS else records.x
@@ -155,16 +158,20 @@ def _many(table: CategoricalTable) -> tuple[str, ...]:
     return (told,) if many else ()
 
 
-def _chosen(asked: DtpRequest, n: int) -> Ints | None:
+def _chosen(asked: DtpRequest, records: Records | CategoricalTable) -> Ints | None:
+    """Return a record of each person that is drawn; None for all."""
+    owner = owners(records.unit, records.ids, len(records))
+    first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
+    n, what = len(first), "records" if owner is None else "people"
     if asked.measure is None or asked.measure == n:
         return None
     if not 1 <= asked.measure <= n:
         raise InputError(
-            f"--measure must be in 1..{n:,}, the number of records in {asked.data}, got "
+            f"--measure must be in 1..{n:,}, the number of {what} in {asked.data}, got "
             f"{asked.measure:,}"
         )
     rng = seeds.stream(asked.seed, "dtp", "measured")
-    return np.sort(rng.choice(n, asked.measure, replace=False))
+    return first[np.sort(rng.choice(n, asked.measure, replace=False))]
 
 
 def _tell_cost(

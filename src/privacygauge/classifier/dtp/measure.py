@@ -38,6 +38,7 @@ from privacygauge.errors import InputError
 CLOSED = "exact without training: what the record contributed is taken out"
 AT_OPTIMUM = "at the optimum with and without the record, from one factorised Hessian"
 TRAINED = "trained once more without each record, with the same random states"
+WITHOUT_UNITS = "trained once more without all records of each person, with the same random states"
 FROM_WEIGHTS = "lower end from queries that were tried; certified bound from the networks' weights"
 SEARCHED = "lower end from queries that were tried; no upper bound is known but that of bins"
 
@@ -59,6 +60,19 @@ class Measured:
     checked: Checked | None = None
     """How many refits agree with the shortcut; None where the learner itself was asked for."""
 
+    def of_units(self, unit: Ints) -> tuple[Ints, Measured]:
+        """Return the place of each unit's riskiest record (u,), and what was found of the units.
+
+        `unit` (r,) is that of each record. What is known of a unit is the largest of its records.
+        """
+        order = np.lexsort((-self.dtp.low, -self.pdtp, unit))
+        _, first = np.unique(unit[order], return_index=True)
+        place, low, high = order[first], self.dtp.low[order], self.dtp.high[order]
+        dtp = DtpRange(
+            np.maximum.reduceat(low, first), np.maximum.reduceat(high, first), self.dtp.method
+        )
+        return place, replace(self, pdtp=self.pdtp[place], dtp=dtp)
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
@@ -76,6 +90,9 @@ class TrainingSet:
     """Queries to ask beside a record's own, where the largest change is not known."""
     seed: int
     """All random draws derive from it."""
+    unit: Ints | None = None
+    """(n,) Number of the person behind each record, whose records are left out together; None
+    where every record is one person's."""
     run: str | Path | None = None
     """Folder that keeps what was trained."""
     n_jobs: int | None = None
@@ -119,6 +136,8 @@ class TrainingSet:
 
     def measured(self, rows: Ints) -> Measured:
         """Return PDTP and DTP of records (r,)."""
+        if self.unit is not None:
+            return replace(self._trained(rows), method=WITHOUT_UNITS)
         if isinstance(self.model, Learner):
             fitted = self.model.fit(self.x, self.y, n_classes=self.n_classes)
             return self._exact(self.model, fitted, rows, self.queries)
@@ -212,7 +231,9 @@ class TrainingSet:
     ) -> Retrained:
         """Return what the model as it was given says without each of the records (r,)."""
         n, everything = len(self.y), np.vstack([self.x, queries])
-        inside = np.arange(len(everything)) < n
+        number = np.arange(len(everything))
+        inside = number < n
+        unit = None if self.unit is None else np.append(self.unit, number[n:])
         return retrained(
             as_given(self.model),
             everything,
@@ -220,6 +241,7 @@ class TrainingSet:
             rows,
             n_classes=self.n_classes,
             members=inside if members is None else members,
+            unit=unit,
             queries=np.arange(n, len(everything)),
             width=self.width if members is None else 0.0,
             seed=self.seed,
@@ -236,9 +258,9 @@ class TrainingSet:
         """
         result = np.empty((training_sets, len(rows)))
         for i, found in enumerate(result):
-            order = seeds.stream(self.seed, "dtp", "halves", i).permutation(len(self.y))
-            first = np.zeros(len(self.y), np.bool_)
-            first[order[: len(order) // 2]] = True
+            unit = np.arange(len(self.y)) if self.unit is None else self.unit
+            order = seeds.stream(self.seed, "dtp", "halves", i).permutation(int(unit.max()) + 1)
+            first = np.isin(unit, order[: len(order) // 2])
             for side, members in enumerate((first, ~first)):
                 mine = members[rows]
                 found[mine] = self._within(members, rows[mine], f"set-{i:03}-{side}", learner)

@@ -40,7 +40,8 @@ class Retrained:
     with_it: Floats
     """(r, k) Log probabilities that the classifier trained on all of T gives each record."""
     without: Floats
-    """(r, k) Those of the one trained without the record; NaN where training failed."""
+    """(r, k) Those of the one trained without the record, or without all of its unit; NaN where
+    training failed."""
     searched: Floats
     """(r,) The largest log ratio over all queries that were asked."""
     bound: Floats
@@ -55,7 +56,7 @@ class Retrained:
 
 @dataclass(frozen=True, eq=False)
 class LeavingOut:
-    """Trains without each record of a task: what workers are sent."""
+    """Trains without each record of a task, or without its unit: what workers are sent."""
 
     trainer: Trainer
     """Trains models."""
@@ -67,6 +68,8 @@ class LeavingOut:
     """(n,) The training set T."""
     rows: Ints
     """(r,) Records to leave out, one at a time."""
+    unit: Ints
+    """(n,) Number of the unit that each record belongs to: all of its records are left out."""
     queries: Ints
     """(q,) Records to ask about beside the one that is left out."""
     state: int
@@ -84,19 +87,19 @@ class LeavingOut:
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return what is said with and without each record of the task."""
         rows = self.rows[task.start : task.stop]
-        inside = np.tile(self.members, (len(rows), 1))
-        inside[np.arange(len(rows)), rows] = False
+        left_out, model = np.unique(self.unit[rows], return_inverse=True)
+        inside = self.members & (self.unit != left_out[:, None])
         asked = np.concatenate([rows, self.queries])
         if isinstance(self.trainer, Stacking):
             everyone = np.vstack([self.members, inside])
             box = box_of(self.x[self.members])
             made, bound = with_bounds(self.trainer, self.cohort(everyone, asked), box)
-            return {**self._compared(made[0], made[1:]), "bound": bound}
+            return {**self._compared(made[0], made[1:], model), "bound": bound[model]}
         if self.whole is None:
             said = log_answers(self.trainer, self.cohort(self.members[None], asked))[0]
         else:
             said = self.whole[np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]]
-        compared = self._compared(said, self._refits(self.cohort(inside, asked)))
+        compared = self._compared(said, self._refits(self.cohort(inside, asked)), model)
         return {**compared, "bound": np.full(len(rows), np.inf)}
 
     def _refits(self, cohort: Cohort) -> Floats:
@@ -120,10 +123,11 @@ class LeavingOut:
         states = [self.state] * len(inside)
         return Cohort(self.x, self.y, inside, states, self.n_classes, asked)
 
-    def _compared(self, whole: Floats, made: Floats) -> Mapping[str, NDArray[Any]]:
-        n_rows = len(made)
+    def _compared(self, whole: Floats, made: Floats, model: Ints) -> Mapping[str, NDArray[Any]]:
+        """Return what the records say of the whole and of `model` (rows,), the number of theirs."""
+        n_rows = len(model)
         without, searched = np.empty((n_rows, self.n_classes)), np.empty(n_rows)
-        for i, log_p in enumerate(made):
+        for i, log_p in enumerate(made[number] for number in model):
             asked = np.r_[i, n_rows : len(log_p)]
             without[i] = log_p[i]
             searched[i] = log_ratio(whole[asked], log_p[asked], self.width).max()
@@ -138,6 +142,7 @@ def retrained(
     *,
     n_classes: int,
     members: Bools | None = None,
+    unit: Ints | None = None,
     queries: Ints | None = None,
     width: float = 0.0,
     seed: int = 0,
@@ -157,6 +162,9 @@ def retrained(
     n_classes : int
     members : ndarray of bool, shape (n,), optional
         The training set; default: all records.
+    unit : ndarray of int, shape (n,), optional
+        The number of each record's unit: all records of a unit are left out together. Default:
+        every record is one of its own.
     queries : ndarray of int, shape (q,), optional
         Further records to ask about, in search of a change larger than at the record itself.
     width : float
@@ -176,7 +184,8 @@ def retrained(
     state = int(seeds.stream(seed, "dtp", "state").integers(2**31))
     inside = np.ones(len(y), np.bool_) if members is None else members
     asked = np.zeros(0, np.int64) if queries is None else queries
-    work = LeavingOut(trainer, x, y, inside, rows, asked, state, n_classes, width)
+    own = np.arange(len(y)) if unit is None else unit
+    work = LeavingOut(trainer, x, y, inside, rows, own, asked, state, n_classes, width)
     if run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
         found = _here(work, progress)
     else:
@@ -223,11 +232,13 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
 def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
     r, k = len(work.rows), work.n_classes
     known = plan_in(folder)
+    alone = np.array_equal(work.unit, np.arange(len(work.unit)))
     settings = {
         "trainer": work.trainer.name,
         **work.trainer.describe(),
         "data": digest_of(work.x, work.y),
         "training set": digest_of(work.members, work.rows, work.queries),
+        **({} if alone else {"units": digest_of(work.unit)}),
         "answers": "log probabilities",
         "bins": work.width,
         "versions": versions("torch" if work.trainer.logits else None),
