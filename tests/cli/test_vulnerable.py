@@ -144,3 +144,14 @@ def test_bad_input_gets_one_line_and_code_2(table, capsys, options, message):
 
 def test_a_file_that_is_not_there(capsys, tmp_path):
     one_line(run_inside(("vulnerable", tmp_path / "no.csv"), capsys), "no.csv does not exist")
+
+
+def test_a_person_s_visits_are_no_neighbours(table, tmp_path, capsys):
+    _, frame = table
+    visits = pd.concat([frame.assign(who=np.arange(len(frame)))] * 3)
+    visits.to_csv(tmp_path / "visits.csv", index=False)
+    found = found_by(capsys, tmp_path / "visits.csv", "--unit", "who", "-k", "1", "--top", "5")
+    expected = pg.vulnerable_records(frame, k=1)
+    assert [x["row"] for x in found["top"]] == expected.top(5).tolist()
+    assert found["mean_score"] == pytest.approx(expected.scores.mean())
+    one_line(run_inside(("vulnerable", tmp_path / "visits.csv", "--unit", "x"), capsys), "--unit")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -146,6 +147,14 @@ def read_frame(data: object, separator: str | None = None) -> pd.DataFrame:
     if twice:
         raise InputError(f"column names must differ, got {twice[0]!r} twice: rename one of them")
     return frame.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def column_named(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:
+    """Return the column that an option names, None where it names none."""
+    if name is None:
+        return None
+    require_columns((name,), list(frame.columns), flag)
+    return np.asarray(frame[name])
 
 
 def _file(path: Path, separator: str | None) -> pd.DataFrame:

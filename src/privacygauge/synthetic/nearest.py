@@ -31,7 +31,7 @@ _PASS = 100
 """Records that have to be open for each pass over the columns that may settle them."""
 
 
-def mean_distances(space: Space, k: int) -> Floats:
+def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     """Return the mean distance of each point to its k nearest others.
 
     Parameters
@@ -40,6 +40,8 @@ def mean_distances(space: Space, k: int) -> Floats:
         n points; equal ones are neighbours at distance 0.
     k : int
         In 1..n - 1.
+    unit : ndarray of int, shape (n,), optional
+        The unit of each point: points of its own unit are none of its others, of which k are left.
 
     Returns
     -------
@@ -47,6 +49,10 @@ def mean_distances(space: Space, k: int) -> Floats:
     """
     from joblib import cpu_count
 
+    if unit is not None:
+        alone, every = np.ones(len(space), np.int64), np.arange(len(space))
+        with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
+            return _by_all(space, alone, k, every, pool, unit)
     first, kind, weight = _distinct(space)
     points = space[first]
     scores = np.zeros(len(points))
@@ -118,7 +124,9 @@ def _cut(rows: Ints, size: int) -> Iterator[Ints]:
         yield rows[begin : begin + size]
 
 
-def _by_all(space: Space, weight: Ints, k: int, left: Ints, pool: Executor) -> Floats:
+def _by_all(
+    space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
+) -> Floats:
     """Return scores by comparing points with all others, a block at a time."""
     n = len(space)
     width = max(1, min(_WIDTH, n // (4 * (k + 1))))
@@ -126,16 +134,23 @@ def _by_all(space: Space, weight: Ints, k: int, left: Ints, pool: Executor) -> F
     blocks = list(_cut(left, max(16, min(512, _BLOCK // n))))
 
     def scored(rows: Ints) -> Floats:
-        pairs = _candidates(space, rough, weight, k, rows)
+        same = (np.arange(len(rows)), rows)
+        own = same if unit is None else np.nonzero(unit == unit[rows, None])
+        pairs = _candidates(space, rough, weight, k, rows, own)
         return mean_of_nearest(pairs, len(rows), k)[0]
 
     return np.concatenate(list(pool.map(scored, blocks)))
 
 
-def _candidates(space: Space, rough: Rough, weight: Ints, k: int, rows: Ints) -> Pairs:
-    """Return all others that may be among the k nearest of each point, and its own copies."""
+def _candidates(
+    space: Space, rough: Rough, weight: Ints, k: int, rows: Ints, own: tuple[Ints, ...]
+) -> Pairs:
+    """Return all others that may be among the k nearest of each point, and its own copies.
+
+    `own` are places among `rows` and points that are none of its others.
+    """
     found = rough.distances(rows)
-    found[np.arange(len(rows)), rows] = np.inf
+    found[own] = np.inf
     blocks = found.reshape(len(rows), rough.width, -1)
     least = blocks.min(axis=1)
     limit = np.full(len(rows), np.inf, dtype=np.float32)

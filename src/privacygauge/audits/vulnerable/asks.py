@@ -39,6 +39,7 @@ class VulnerableRequest(TableRequest):
         "-k", "K", "Number of nearest neighbours whose mean distance is the score.", default=5
     )
     top: int = asks("N", "Number of records to list.", default=10)
+    unit: str | None = asks("COLUMN", "Column of the people behind the rows. Default: none.")
     distance: str = asks(
         "NAME",
         "cosine, or minkowski: of the categories and of the numbers scaled to 0..1.",
@@ -89,31 +90,32 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
-    from privacygauge.synthetic.frames import read_beside, read_table
+    from privacygauge.synthetic.frames import column_named, read_beside, read_frame, read_table
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()
     if schema_file is not None:
         check_writable(schema_file.parent)
+    data = read_frame(asked.data, asked.separator)
+    people, apart = column_named(data, asked.unit, "--unit"), [x for x in (asked.unit,) if x]
     table = read_table(
-        asked.data,
+        data.drop(columns=apart),
         schema=asked.given_schema,
         continuous=asked.continuous,
         categorical=asked.categorical,
         drop=asked.drop,
-        separator=asked.separator,
     )
     if schema_file is not None:
         _write(table.schema, schema_file)
     reference = None
     if asked.reference is not None:
-        reference = read_beside(
-            asked.reference, table.schema, drop=asked.drop, separator=asked.separator
-        )
+        further = read_frame(asked.reference, asked.separator).drop(columns=apart, errors="ignore")
+        reference = read_beside(further, table.schema, drop=asked.drop)
     found = vulnerable_records(
         table,
         k=asked.k,
         distance=asked.measure,
         reference=reference,
+        unit=people,
         seed=asked.seed,
         provenance=file_hashes(asked.files()),
     )

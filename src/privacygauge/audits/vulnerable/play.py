@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.running import Running
+from privacygauge.classifier.whose import owners
+from privacygauge.core import checks
+from privacygauge.core.checks import Ints
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.distance import Distance
@@ -20,6 +23,7 @@ from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike
 
 LEVEL = 0.95
 """Every report has a level; here nothing is estimated, so there is no interval."""
@@ -81,6 +85,7 @@ def vulnerable_records(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     reference: Table | pd.DataFrame | str | Path | object | None = None,
+    unit: ArrayLike | None = None,
     seed: int = 0,
     provenance: Mapping[str, str] | None = None,
 ) -> VulnerableRecords:
@@ -102,6 +107,9 @@ def vulnerable_records(
     reference
         A further table, such as one that `data` is a part of: numbers are scaled to the range of
         both together. Its records are not neighbours.
+    unit : array_like, shape (n,), optional
+        The person behind each record, whose other records are not neighbours; default: every
+        record is one person's.
     seed, provenance
         Kept in the report.
 
@@ -121,14 +129,26 @@ def vulnerable_records(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     beside = None if reference is None else read_beside(reference, table.schema, drop=drop)
-    found = vulnerability(table, k, distance, beside)
+    owner = owners(unit, None, len(table))
+    found = vulnerability(table, k, distance, beside, owner)
     running = Running("vulnerable", seed, LEVEL, provenance)
-    origin = running.origin("pandas", warnings=advice(table))
+    origin = running.origin("pandas", warnings=(*_people(owner), *advice(table)))
     return VulnerableRecords(
         found.scores,
         found.k,
         found.distance,
         found.schema,
         origin,
+        unit=owner,
         n_reference=0 if beside is None else len(beside),
     )
+
+
+def _people(owner: Ints | None) -> list[str]:
+    """Return what is to be said of people with several records."""
+    if owner is None:
+        return []
+    return [
+        f"{len(owner):,} records belong to {checks.n_distinct(owner):,} people: a person's other "
+        "records are no neighbours, and of each person the record of the highest score is listed"
+    ]

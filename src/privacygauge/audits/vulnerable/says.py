@@ -109,7 +109,8 @@ def _gauge(f: VulnerableRecords) -> Gauge:
 
 
 def _nearest(f: VulnerableRecords) -> str:
-    return "nearest other" if f.k == 1 else f"{count(f.k)} nearest others"
+    of = "" if f.unit is None else " of other people"
+    return f"nearest other{of}" if f.k == 1 else f"{count(f.k)} nearest others{of}"
 
 
 def _highest(f: VulnerableRecords) -> float:
