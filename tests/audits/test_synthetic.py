@@ -55,6 +55,17 @@ def test_a_household_is_audited_as_one(people, game):
     assert found.sizes.records == 60
 
 
+def test_of_a_household_one_row_is_attacked(people):
+    """Its twin is no neighbour: those who stand out are those who do so without twins."""
+    twins = pd.concat([people, people.assign(num1=people["num1"] + 1e-9)], ignore_index=True)
+    unit = np.tile(np.arange(400), 2)
+    options = {"targets": 4, "size": 60, "shadows": 8, "tests": 8, "game": "shared"}
+    found = audited(Identity(), twins, unit=unit, **options)
+    alone = audited(Identity(), people, **options)
+    assert len(set(unit[found.targets.rows])) == 4
+    assert set(unit[found.targets.rows]) == set(alone.targets.rows.tolist())
+
+
 @pytest.mark.slow
 def test_the_controls_are_told_apart(people):
     told = audited(Identity(), people, size=60, attacks=FAST[1:])

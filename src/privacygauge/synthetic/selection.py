@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Cosine, Distance
 from privacygauge.synthetic.table import Table
-from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
+from privacygauge.synthetic.vulnerability import DIGITS, Vulnerability, vulnerability
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,22 +143,22 @@ class Vulnerable:
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return the n most vulnerable records; of ties the earlier row first. Nothing is drawn."""
-        ranked = Ranked(lambda: vulnerability_scores(table, self.k, self.distance))
-        return ranked(table, n, rng)
+        return Ranked(lambda: vulnerability(table, self.k, self.distance))(table, n, rng)
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """The most vulnerable records, by scores that are found elsewhere."""
+    """The most vulnerable records, by scores that are found elsewhere; one of each person."""
 
-    scores: Callable[[], Floats]
-    """Returns (n,) the vulnerability score of each record; called if there are enough records."""
+    known: Callable[[], Vulnerability]
+    """Returns the vulnerability of the records; called if there are enough of them."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return the n records of the highest scores; of ties the earlier row first."""
         _require(n, len(table), "records in the table")
-        order = np.argsort(-np.round(self.scores(), DIGITS), kind="stable")
-        return Selection("distance", order[:n])
+        rows = self.known().top(n)
+        _require(n, len(rows), "people in the table")
+        return Selection("distance", rows)
 
 
 def _require(n: int, there: int, what: str) -> None:

@@ -39,6 +39,27 @@ def test_they_are_the_farthest_from_all_others_of_both_tables():
     np.testing.assert_allclose(found.scores, score[found.real], atol=1e-11)
 
 
+def test_a_person_s_other_rows_hide_nobody():
+    """Who has six rows of the same kind is as far from other people as with one."""
+    rng = np.random.default_rng(1)
+    numbers = 1 + 0.1 * rng.normal(size=(300, 3))
+    numbers[:6] = [1.0, 0.0, 0.0] + 0.001 * rng.normal(size=(6, 3))
+    table = read_table(pd.DataFrame(numbers, columns=list("abc")))
+    visits, holdout = table[np.arange(150)], table[np.arange(150, 300)]
+    unit = np.maximum(np.arange(150) - 5, 0)
+    alone = outlying(Released(visits, table, holdout))
+    whole = outlying(Released(visits, table, holdout, unit))
+    assert set(whole.real[:6].tolist()) == set(range(6))
+    assert not set(alone.real[:6].tolist()) & set(range(6))
+
+
+def test_one_person_s_table_has_no_most_outlying():
+    table = released(np.random.default_rng(0), 90).real
+    found = outlying(Released(table, table, unit=np.zeros(90, np.int64)))
+    assert isinstance(found, Skipped)
+    assert "one person's" in found.reason
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_who_is_real_plays_no_part_in_the_choice(seed):
     rng = np.random.default_rng(seed)

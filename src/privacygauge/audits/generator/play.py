@@ -170,12 +170,12 @@ def audit_synthetic(
     )
     require_moderate(table.schema)
     # Needed at the end, and where the most vulnerable records are the targets: found once.
-    known = cache(partial(vulnerability, table))
-    selections = select_targets(table, targets, select, seed, lambda: known().scores)
+    owner = owners(unit, ids, len(table))
+    known = cache(partial(vulnerability, table, unit=owner))
+    selections = select_targets(table, targets, select, seed, known)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
     n_tests = enough_tests(half_width, level) if tests is None else tests
-    owner = owners(unit, ids, len(table))
     setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
     chosen.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))

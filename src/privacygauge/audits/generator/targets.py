@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.synthetic.selection import (
     LogLikelihood,
@@ -20,6 +19,7 @@ from privacygauge.synthetic.selection import (
     Vulnerable,
 )
 from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.vulnerability import Vulnerability
 
 TargetsAsked = int | str | ArrayLike | Mapping[str, ArrayLike]
 """So many, "all", rows, or groups of rows by name."""
@@ -38,11 +38,11 @@ def select_targets(
     targets: TargetsAsked,
     select: str | Sequence[str],
     seed: int,
-    scores: Callable[[], Floats] | None = None,
+    known: Callable[[], Vulnerability] | None = None,
 ) -> tuple[Selection, ...]:
     """Return the records to attack, by the way in which they were chosen.
 
-    `scores` gives the vulnerability scores of all records, where they are needed beside.
+    `known` gives the vulnerability of all records, where it is needed beside.
     """
     if isinstance(targets, str):
         if targets != "all":
@@ -64,8 +64,8 @@ def select_targets(
             f"select must name some of {checks.listed(SELECTORS)}, got {checks.listed(names)}"
         )
     selectors: Mapping[str, Selector] = SELECTORS
-    if scores is not None:
-        selectors = {**SELECTORS, "distance": Ranked(scores)}
+    if known is not None:
+        selectors = {**SELECTORS, "distance": Ranked(known)}
     return tuple(
         selectors[name](table, int(targets), seeds.stream(seed, "select", name)) for name in names
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.hits import Hits
@@ -24,6 +25,8 @@ LEAST = 200
 """So many at least, of both tables together: fewer leave wide intervals."""
 MOST = 0.2
 """But no more than this share of all records."""
+NEIGHBOURS = 5
+"""Whose mean distance says how outlying a record is; those of the same person do not count."""
 VARIANT = "most outlying records"
 """As reports call these forms of the risks."""
 
@@ -37,7 +40,7 @@ class Outlying:
     holdout: Ints
     """Rows of the holdout, the most outlying first; none where there is no holdout."""
     scores: Floats
-    """Of `real`: the mean distance to the five nearest other records of both tables."""
+    """Of `real`: the mean distance to the nearest other people's records of both tables."""
 
     @property
     def sides(self) -> tuple[Ints, ...]:
@@ -60,7 +63,12 @@ def outlying(released: Released) -> Outlying | Skipped:
     """
     real, holdout = released.real, released.holdout
     everyone = real if holdout is None else stacked(real, holdout)
-    scores = vulnerability_scores(everyone, distance=usual_distance(released.schema))
+    people = np.concatenate(released.units)
+    several = checks.n_distinct(people) < len(people)
+    if len(people) - np.bincount(people).max() < NEIGHBOURS:
+        return Skipped(f"risks of the {VARIANT}", "nearly all records are one person's")
+    distance, unit = usual_distance(released.schema), people if several else None
+    scores = vulnerability_scores(everyone, NEIGHBOURS, distance, unit=unit)
     scores = np.round(scores, DIGITS)
     n = len(scores)
     wanted = min(max(LEAST, round(SHARE * n)), int(MOST * n))
