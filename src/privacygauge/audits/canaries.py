@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
@@ -186,15 +187,13 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     import numpy as np
 
     from privacygauge.audits.provenance import file_hashes
-    from privacygauge.language.adapters import base_of
     from privacygauge.language.canaries import canary_losses, read_canaries
-    from privacygauge.language.kinds import model_kind
-    from privacygauge.language.model import load_causal, load_masked
+    from privacygauge.language.compared import check_one_kind, compared_models, load_either
 
     made = read_canaries(asked.canaries)
-    load = load_causal if model_kind(asked.target) == "causal" else load_masked
-    folders = [x for x in (asked.target, asked.reference or base_of(asked.target)) if x is not None]
-    models = [load(path, device=asked.device, precision=asked.computed_in) for path in folders]
+    load = partial(load_either, device=asked.device, precision=asked.computed_in)
+    models = compared_models(asked.target, asked.reference, load, asked.base)
+    check_one_kind(models)
     n = len(made.text)
     loss = canary_losses(models[0], (*made.text, *made.compared))
     if np.all(loss == loss[0]):

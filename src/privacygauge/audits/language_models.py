@@ -65,13 +65,25 @@ def group_option(panel: str = "") -> Any:
     )
 
 
+def base_option(panel: str = "") -> Any:
+    """Return the field of the base of the target's adapter."""
+    return asks(
+        "DIR",
+        "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
+        default=None,
+        role=Role.FILE,
+        panel=panel,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelsRequest(Request):
     """Which models are asked, and how."""
 
     target: str = asks(
         "DIR",
-        "Model to audit: a folder of this machine with safetensors and tokenizer.",
+        "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
+        "adapter.",
         role=Role.FILE,
     )
     reference: str | None = asks(
@@ -81,6 +93,7 @@ class ModelsRequest(Request):
         default=None,
         role=Role.FILE,
     )
+    base: str | None = base_option()
     device: str = asks("NAME", "Where models run, such as cuda.", default="cpu")
     precision: str = asks(
         "NAME",
