@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.rates import proportion
 from privacygauge.language.extraction import (
     LEAST,
+    Suffixes,
     Writing,
     Written,
     long_enough,
@@ -155,6 +156,15 @@ class Extracted:
         people = self.judged.people(hit & self.judged.compared)
         [found] = both_sides({"": people}, self.judged.inside, np.arange(len(people)), level)
         return found
+
+    def seen_by_reference(self, level: float) -> BothSides | None:
+        """Return the shares of both sides with a text that the reference gives, if it is no judge.
+
+        It is none where it gives the members' texts to more people than the others': it was
+        trained on them, or the sides differ, and what it gives too is not common text.
+        """
+        given = self.rates(self.by(self.reference, self.asked.tries), level)
+        return given if given.difference.low > 0 else None
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -336,6 +346,16 @@ def extracted(
             kept_edits(*pair, run=run, progress=share_of(progress, k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
+    never = _n_never(models[0], suffixes[0])
+    if never:
+        judged = replace(
+            judged,
+            notes=(
+                *judged.notes,
+                f"{never:,} text(s) can never be written by the target, whose vocabulary lacks "
+                "some of what is to be written: nothing is said about them.",
+            ),
+        )
     spans = judged.identifier
     if spans is None:
         encoded = target.tokenizer.encoded(judged.text)
@@ -351,3 +371,9 @@ def extracted(
         *(answers[0], answers[1] if len(models) > 1 else None),
         *(near[0], near[1] if len(models) > 1 else None),
     )
+
+
+def _n_never(model: Model, suffixes: Suffixes) -> int:
+    """Return the number of texts whose suffix holds what the vocabulary lacks."""
+    unknown = model.tokenizer.unknown_id
+    return sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
