@@ -34,6 +34,7 @@ from privacygauge.language.sides import Side
 from privacygauge.language.sizes import even_sizes
 from privacygauge.language.store import share_of
 from privacygauge.language.texts import Texts
+from privacygauge.language.unlearnt import unlearnt
 from privacygauge.runs.execute import Progress
 
 SAMPLED, VERBATIM, NEAR = "sampled", "verbatim", "near verbatim"
@@ -165,6 +166,13 @@ class Extracted:
         """
         given = self.rates(self.by(self.reference, self.asked.tries), level)
         return given if given.difference.low > 0 else None
+
+    def unlearnt(self, level: float) -> str | None:
+        """Return a warning where the reference gives the members' texts more readily."""
+        if self.reference is None:
+            return None
+        inside, other = self.judged.member, self.reference
+        return unlearnt(self.target.log_probability[inside], other.log_probability[inside], level)
 
     @property
     def grid(self) -> tuple[int, ...]:

@@ -149,9 +149,11 @@ def audit_of(
         "The share of people with an extracted text is higher for non-members than for members "
         f"(difference {percent_estimate(beyond)}): were the sides swapped?"
     )
+    unlearnt = found.unlearnt(running.level)
     warnings = (
         *(() if found.reference else (ALONE,)),
         *found.judged.notes,
+        *(() if unlearnt is None else (unlearnt,)),
         *((turned,) if beyond.high < 0 else ()),
     )
     origin = running.origin("torch", "transformers", warnings=warnings, about=about)

@@ -29,6 +29,7 @@ from privacygauge.language.controls import (
 )
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
+from privacygauge.language.unlearnt import unlearnt
 from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.numbers import count, percent_estimate, rate
 
@@ -133,7 +134,9 @@ def energies_of(scores: TextScores) -> Energies:
     )
 
 
-def warnings_of(scores: TextScores, samples: UnitFindings, controls: Controls) -> Iterator[str]:
+def warnings_of(
+    scores: TextScores, samples: UnitFindings, controls: Controls, level: float
+) -> Iterator[str]:
     """Yield what may mislead the reader, the gravest first."""
     if not controls.played:
         yield _UNCHECKED
@@ -144,6 +147,10 @@ def warnings_of(scores: TextScores, samples: UnitFindings, controls: Controls) -
     kinds = {threshold.kind for threshold in samples.thresholds}
     if "oracle" in kinds and not scores.population.any():
         yield _ORACLE
+    if scores.energy_reference is not None:
+        inside = scores.member
+        told = unlearnt(-scores.energy_target[inside], -scores.energy_reference[inside], level)
+        yield from () if told is None else (told,)
     yield from (_missed(x) for x in samples.thresholds if not x.kept)
     yield from _unresolved(scores, samples)
 

@@ -125,7 +125,11 @@ def audit_language(
         level=level,
         made=today(),
         skipped=(*suite.skipped, *not_played, *no_lengths),
-        warnings=(*warnings, *warnings_of(given, samples, controls), *_inverted(samples, unit)),
+        warnings=(
+            *warnings,
+            *warnings_of(given, samples, controls, level),
+            *_inverted(samples, unit),
+        ),
         provenance={**versions(), **(provenance or {})},
     )
     return LanguageAudit(
