@@ -58,8 +58,8 @@ def group_option(panel: str = "") -> Any:
     """Return the field of the column of the people whom the texts are about."""
     return asks(
         "COLUMN",
-        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
-        "or note_id.",
+        "Column of the people whom the texts are about. Default: group, patient, patient_id, "
+        "person, person_id, subject_id, user_id, note or note_id, in letters of either case.",
         default=None,
         panel=panel,
     )
