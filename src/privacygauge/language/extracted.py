@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -354,16 +354,7 @@ def extracted(
             kept_edits(*pair, run=run, progress=share_of(progress, k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
-    never = _n_never(models[0], suffixes[0])
-    if never:
-        judged = replace(
-            judged,
-            notes=(
-                *judged.notes,
-                f"{never:,} text(s) can never be written by the target, whose vocabulary lacks "
-                "some of what is to be written: nothing is said about them.",
-            ),
-        )
+    judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
     spans = judged.identifier
     if spans is None:
         encoded = target.tokenizer.encoded(judged.text)
@@ -381,7 +372,13 @@ def extracted(
     )
 
 
-def _n_never(model: Model, suffixes: Suffixes) -> int:
-    """Return the number of texts whose suffix holds what the vocabulary lacks."""
+def _never(model: Model, suffixes: Suffixes) -> Iterator[str]:
+    """Yield a sentence about the texts whose suffix holds what the vocabulary lacks."""
     unknown = model.tokenizer.unknown_id
-    return sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
+    n = sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
+    what = ("identifier", "filled in") if isinstance(model, MaskedModel) else ("text", "written")
+    if n:
+        yield (
+            f"{n:,} {what[0]}(s) can never be {what[1]} by the target, whose vocabulary lacks some "
+            "of what is asked for: nothing is said about them."
+        )
