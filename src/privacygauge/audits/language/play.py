@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from privacygauge.audits.language.drawn import bound_by_person
@@ -146,8 +146,10 @@ def audit_language(
     )
 
 
-def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> tuple[str, ...]:
-    found = direction.warnings(samples.headline.inverted)
-    if isinstance(patients, Skipped):
-        return found
-    return (*found, *direction.warnings(patients.headline.inverted, "Patient by patient"))
+def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> Iterator[str]:
+    """Yield a sentence on samples, and one on patients, where attacks confuse the sides."""
+    units = [samples] if isinstance(patients, Skipped) else [samples, patients]
+    for unit, where in zip(units, ("", "Patient by patient: "), strict=False):
+        if unit.headline.inverted:
+            first, _ = direction.sentences(unit.headline.inverted)
+            yield f"{where}{first}"
