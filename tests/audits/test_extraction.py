@@ -18,7 +18,7 @@ from privacygauge.language.training import train_further, train_reference
 from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD
 from tests.audits.example_extraction import PREFIX, SUFFIX, example
-from tests.language.tiny_models import made_texts, saved, taught
+from tests.language.tiny_models import made_texts, saved, taught, word_pieces
 from tests.thorough import times
 
 TEXTS = made_texts(60, 3, least=9, most=13)
@@ -222,6 +222,30 @@ def test_grades():
     assert example(leak=0.9, swapped=True).report().verdict.grade == UNTOLD
 
 
+def seen_by_the_reference(seed, n, leak):
+    """Return an audit whose reference knows the members' texts as well as the target does."""
+    audit = example(seed, n, leak=leak)
+    return replace(audit, found=replace(audit.found, reference=audit.found.target))
+
+
+def test_a_reference_that_knows_the_members_is_no_evidence_of_safety():
+    audit = seen_by_the_reference(0, 120, 0.5)
+    assert not audit.found.hits[SAMPLED].any()
+    verdict = audit.report().verdict
+    assert verdict.grade == UNTOLD
+    assert "reference" in verdict.headline
+    assert "The reference gives" in verdict.sentences[0]
+    # What is found beyond it is found all the same.
+    assert example(leak=0.5).report().verdict.grade == EXTRACTED
+
+
+def test_a_reference_that_knows_neither_side_is_one():
+    """Of 200 games in which coins deal what is common text, at most 5% are left untold."""
+    games = [seen_by_the_reference(seed, 80, 0.0) for seed in range(200)]
+    assert sum(game.found.by(game.found.reference, 1000).any() for game in games) > 180
+    assert sum(game.report().verdict.grade == UNTOLD for game in games) <= 10
+
+
 def test_more_tries_give_more_and_the_curve_says_so():
     found = example(n=300).found
     by_target = [found.by(found.target, n).sum() for n in found.grid]
@@ -279,6 +303,24 @@ def test_people_and_what_is_left_out(untaught):
     assert list(frame["sample"]) == list(judged.sample)
     assert np.isneginf(frame["log_probability_target"]).any()
     json.loads(audit.to_json())
+
+
+@pytest.mark.torch
+def test_texts_that_no_model_can_write_are_counted(tmp_path, untaught):
+    """A vocabulary that lacks a word of a text says nothing about that text."""
+    tokenizer = word_pieces()
+    tokenizer = type(tokenizer)(
+        tokenizer_object=tokenizer.backend_tokenizer, unk_token="[UNK]", eos_token="[SEP]"
+    )
+    odd = saved(tmp_path / "odd", "gpt2", tokenizer=tokenizer)
+    texts = [f"{text} \u2603 seen" for text in made_texts(4, 8, least=8)]
+    texts += made_texts(8, 9, least=8)
+    audit = pg.audit_extraction(odd, None, texts[:6], texts[6:], writing=Writing(5, 40))
+    [told] = (x for x in audit.warnings if "vocabulary" in x)
+    assert told.startswith("4 text(s) can never be written by the target")
+    assert np.isneginf(audit.found.target.log_probability[:4]).all()
+    whole = pg.audit_extraction(untaught[0], None, texts[:6], texts[6:], writing=Writing(5, 40))
+    assert not any("vocabulary" in x for x in whole.warnings)
 
 
 @pytest.mark.torch

@@ -138,7 +138,20 @@ def test_a_population_unlike_the_non_members_is_named(leaking):
     first = unlike.samples.thresholds[0]
     assert not first.kept
     assert first.realised.low > 0.1
-    assert any(line.startswith(LR10) and "unlike" in line for line in unlike.warnings)
+    told = [line for line in unlike.warnings if "unlike" in line]
+    assert told[0].startswith(LR10)
+    # One line a rate, however many attacks it is about.
+    missed = {x.asked: 0 for x in unlike.samples.thresholds if not x.kept}
+    assert len(told) == len(missed)
+    assert "; so do those of 1 further attack:" in told[0]
+
+
+def test_attacks_that_take_the_sides_for_each_other_are_one_line(leaking):
+    turned = audit_language(replace(leaking, member=leaking.nonmember))
+    told = [line for line in turned.warnings if "higher for non-members" in line]
+    assert len(turned.samples.headline.inverted) > 1
+    assert len(told) == 2
+    assert told[1].startswith("Patient by patient: The scores of")
 
 
 # -- made-up truths

@@ -85,12 +85,13 @@ def made(
     )
 
 
-def scores_of(found: Made, seed: int = 0) -> TextScores:
-    """Return all signals of the texts, as an audit judges them."""
+def scores_of(found: Made, seed: int = 0, *, recall: bool = True) -> TextScores:
+    """Return all signals of the texts, as an audit judges them; ReCaLL only where asked for."""
     further, _ = token_signals(found.sides, found.patient, VOCABULARY, np.random.default_rng(seed))
-    recall = [
-        recall_signal(side.target, after)
-        for side, after in zip(found.sides, found.conditional, strict=True)
+    after = [
+        recall_signal(side.target, its)
+        for side, its in zip(found.sides, found.conditional, strict=True)
+        if recall
     ]
     kind = np.repeat(np.arange(3), [len(side.texts) for side in found.sides])
     target, reference = (
@@ -104,5 +105,5 @@ def scores_of(found: Made, seed: int = 0) -> TextScores:
         energy_reference=reference,
         group=[f"p{number}" for number in found.patient],
         population=kind == 2,
-        further={**further, RECALL: np.concatenate(recall)},
+        further={**further, **({RECALL: np.concatenate(after)} if recall else {})},
     )

@@ -19,6 +19,7 @@ from privacygauge.language.extraction import Writing
 from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked
+from tests.cli.test_main import one_line, run_inside
 from tests.language.tiny_models import byte_pairs, made_texts, saved
 
 torch = pytest.importorskip("torch")
@@ -101,21 +102,72 @@ def test_the_base_is_the_reference_where_none_is_given(kept):
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeypatch):
+    """Named by the adapter, as the reference, or by an option, where the adapter names none."""
     base, adapter, _ = kept(kind)
+    nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)
+    asked = [(adapter, None, None), (adapter, base, None), (nameless, None, base)]
     sides = [[f"{text} on 3 May" for text in made_texts(8, seed, 6)] for seed in (3, 4)]
-    how = Writing(top_k=0)
-    found, named = (audit_extraction(adapter, x, *sides, writing=how).found for x in (None, base))
-    ours, theirs = (x.reference.log_probability.tolist() for x in (found, named))
-    assert ours == theirs != found.target.log_probability.tolist()
-    write_canaries(tmp_path, made_canaries("{name} has pain {letters:5}", 20, compared=20))
+    found = [
+        audit_extraction(target, reference, *sides, writing=Writing(top_k=0), base=its).found
+        for target, reference, its in asked
+    ]
+    for x in found:
+        assert x.reference.log_probability.tolist() == found[0].reference.log_probability.tolist()
+        assert x.target.log_probability.tolist() == found[0].target.log_probability.tolist()
+    assert found[0].reference.log_probability.tolist() != found[0].target.log_probability.tolist()
+    write_canaries(tmp_path / "made", made_canaries("{name} has pain {letters:5}", 20, compared=20))
     scores = []
     monkeypatch.setattr(
         canaries, "canary_audit", lambda made, score, *_, **__: scores.append(score)
     )
-    for reference in (None, str(base)):
-        asked = {"canaries": str(tmp_path), "target": str(adapter), "reference": reference}
-        canaries.measure(canaries.MeasureRequest(**asked), Work())
-    assert scores[0].tolist() == scores[1].tolist()
+    for target, reference, its in asked:
+        given = {"target": target, "reference": reference, "base": its}
+        given = {name: value and str(value) for name, value in given.items()}
+        canaries.measure(canaries.MeasureRequest(canaries=str(tmp_path / "made"), **given), Work())
+    assert scores[0].tolist() == scores[1].tolist() == scores[2].tolist()
+    assert np.abs(scores[0]).min() > CLOSE
+
+
+def renamed(folder, base):
+    """Return the folder of an adapter, which names this base from now on."""
+    settings = json.loads((folder / "adapter_config.json").read_text())
+    settings["base_model_name_or_path"] = base
+    (folder / "adapter_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_commands_take_the_base(kept, tmp_path, capsys):
+    base, adapter, _ = kept("gpt2")
+    nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)
+    write_canaries(tmp_path / "made", made_canaries("pain {letters:5}", 20, compared=20))
+    for side, seed in (("members", 3), ("nonmembers", 4)):
+        (tmp_path / f"{side}.txt").write_text("\n".join(made_texts(8, seed, 9)))
+    sides = [f"--{x}={tmp_path}/{x}.txt" for x in ("members", "nonmembers")]
+    for command in (["extract", *sides], ["canaries", "measure", str(tmp_path / "made")]):
+        asked = ["language", *command, "--target", str(nameless)]
+        one_line(run_inside(asked, capsys), "name the folder with --base")
+        one_line(
+            run_inside([*asked, "--reference", str(nameless), f"--base={base}"], capsys),
+            "target and reference are the same model",
+        )
+        whole = [*asked[:-1], str(base), f"--base={base}"]
+        one_line(run_inside(whole, capsys), "a base goes with a PEFT adapter")
+        out = tmp_path / command[0]
+        done = run_inside([*asked, f"--base={base}", f"--out={out}", "--quiet"], capsys)
+        assert done.returncode == 0, done.stderr
+        assert "No reference model was given" not in (out / "report.html").read_text()
+    (tmp_path / "extract" / "report.json").unlink()
+    resumed = run_inside(["resume", str(tmp_path / "extract"), "--quiet"], capsys)
+    assert resumed.returncode == 0, resumed.stderr
+    assert (tmp_path / "extract" / "report.json").is_file()
+
+
+def test_a_base_goes_with_a_folder(kept, gpt):
+    base, *_ = kept("gpt2")
+    sides = made_texts(8, 3, 9), made_texts(8, 4, 9)
+    for audit in (audit_extraction, audit_causal):
+        with pytest.raises(InputError, match="a base goes with the folder of a PEFT adapter"):
+            audit(gpt, None, *sides, base=base)
 
 
 def test_where_a_base_is_looked_for(adapter, tmp_path):

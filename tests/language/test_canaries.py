@@ -126,9 +126,24 @@ def test_canaries_that_are_told_apart_are_a_leak_whatever_epsilon_they_show():
         found = canary_audit(made, -loss[:60], loss)
         epsilon = found.claim.free.estimate.low
         unseen += found.area.low > 0.5 and epsilon == 0
-        leak = max(epsilon, found.area.low - 0.5) > 0
+        leak = max(epsilon, found.area.low - 0.5, found.findings.known.low - 0.5) > 0
         assert found.report().verdict.grade.word == ("leak" if leak else "no leak found")
     assert unseen
+
+
+@pytest.mark.torch
+def test_a_reference_that_saw_the_canaries_hides_no_leak():
+    """What the target knows shows in its own losses, whatever it is compared with."""
+    made, silent = made_canaries("The code is {digits:9}.", 60), {0.0: 0, 5.0: 0}
+    for seed in range(40):
+        for lift in silent:
+            rng = np.random.default_rng(seed)
+            loss = rng.normal(size=60 + len(made.compared))
+            loss[:60] -= lift * made.inside
+            audit = canary_audit(made, rng.normal(size=60), loss)
+            silent[lift] += audit.report().verdict.grade.word == "no leak found"
+    assert silent[5.0] == 0
+    assert silent[0.0] >= 34
 
 
 def test_random_texts_are_different_or_refused():

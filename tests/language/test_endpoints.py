@@ -150,6 +150,8 @@ def test_tokens_of_a_frame_and_of_other_servers():
     said = {
         "the knee": (["<s>", "the", " kn", "ee"], [None, -1.0, -2.0, -3.0]),
         "a café": (["<s>", "a", " caf", "\ufffd", "\ufffd"], [None, -1.0, -2.0, -3.0, -0.5]),
+        # vLLM shows the pieces of a letter as nothing, and the whole of it in the end.
+        "é café": (["<s>", "", "é", " caf", "", "é"], [None, -1.0, -2.0, -3.0, -0.5, -4.0]),
     }
     words = {"the knee": (["the", " knee"], [None, -4.0]), "a café": (["a", " café"], [None, -1.0])}
 
@@ -160,6 +162,10 @@ def test_tokens_of_a_frame_and_of_other_servers():
         return 200, body | {"usage": {"prompt_tokens": len(names)}}, {}
 
     with serving(answer) as url:
+        pieces = token_log_probabilities(EndpointModel(url, "a"), ["é café"])
+        assert pieces.log_probability.tolist() == [-1, -2, -3, -0.5, -4]
+        answer = EndpointModel(url, "a").answer("é café").encoded
+        assert answer.spans[1:].tolist() == [[0, 1], [0, 1], [1, 5], [5, 6], [5, 6]]
         alone = token_log_probabilities(EndpointModel(url, "a"), ["the knee", "a café"])
         assert alone.log_probability.tolist() == [-1, -2, -3, -1, -2, -3, -0.5]
         assert alone.lengths.tolist() == [3, 4]
@@ -233,6 +239,9 @@ def test_a_silent_server_is_given_up(quick):
         completion(["a", " b"], [-np.inf, -1.0], "a b"),
         completion(["a", *["bytes:\\xff"] * 9, " b"], [None, *[-1.0] * 10], "a b"),
         completion(["a", " c"], [None, -1.0], "a b", extra=False),
+        completion(["a", "", ""], [None, -1.0, -1.0], "a b", extra=False),
+        # The prompt was cut off within a letter.
+        completion(["a", "\ufffd", "x"], [None, -1.0, -1.0], "a b", extra=False),
     ],
 )
 def test_other_answers_are_one_line(body):

@@ -236,6 +236,21 @@ def test_what_is_wrong_is_said(wrong, told):
         tries_needed([0.0], 1.0)
 
 
+@pytest.mark.torch
+def test_a_probability_that_is_no_number_is_refused(gpt, monkeypatch):
+    """Or the text would count as one that never comes."""
+    whole = extraction._asked
+
+    def broken(*given):
+        log, best = whole(*given)
+        return np.where(np.arange(len(log)) == 3, np.nan, log), best
+
+    monkeypatch.setattr(extraction, "_asked", broken)
+    [suffixes], _ = suffixes_of(TEXTS, [gpt], Writing(5, 6))
+    with pytest.raises(InputError, match="gives no probability to a token: check its weights"):
+        written(gpt, suffixes, Writing(5, 6))
+
+
 @pytest.fixture
 def asked(monkeypatch):
     """Count passes, by what is asked for; stop in that of the number in `asked["stop"]`."""

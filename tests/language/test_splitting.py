@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
@@ -143,7 +144,24 @@ def test_texts_without_people_are_dealt_one_by_one():
     found = split_texts(made([1] * 50).text)
     assert set(found.coins.people) == {f"text-{row}" for row in range(50)}
     assert found.sides["member"].group is None
-    assert "people" in found.summary()
+    assert "Nobody says whose a text is" in found.summary()
+    assert "Nobody says" not in split_texts(made([2] * 40)).summary()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize("column", ["SUBJECT_ID", "person_id", "Patient", "user_id"])
+def test_people_are_found_by_the_usual_names(tmp_path, column, ending):
+    """Or each text would be a person's of its own, and most people on both sides."""
+    records = made([3] * 30)
+    frame = pd.DataFrame({"text": records.text, column: records.group})
+    path = tmp_path / f"notes.{ending}"
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    found = split_texts(path)
+    sides = {side: set(part.group) for side, part in found.sides.items()}
+    assert sum(map(len, sides.values())) == len(set().union(*sides.values())) == 30
 
 
 def test_files_are_read_as_they_were_dealt(tmp_path):

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import privacygauge as pg
 from privacygauge.audits.attacks import audit
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.attacks import energy_attacks
 from privacygauge.language.patients import by_patient
 from privacygauge.language.statistic import energy_round
 from privacygauge.language.thresholds import PopulationThreshold
-from tests.language.made_tokens import made, scores_of
+from privacygauge.report.grades import UNTOLD
+from tests.language.made_tokens import Made, made, scores_of
 from tests.laws.catalogue import TEXT_SIGNALS
 from tests.thorough import quarter
 
@@ -38,6 +40,19 @@ def test_what_was_memorised_is_found(patients: bool) -> None:
     areas = {name: found.auc.low for name, found in played(0, 1.5, patients).items()}
     assert {name: low for name, low in areas.items() if low <= 0.5} == {}
     assert min(areas[name] for name in ("likelihood-ratio", "ez-mia", "wbc", "learned")) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_swapped_sides_are_never_a_small_leak(seed: int) -> None:
+    """The learned attack finds its way either way round; all others take one side for the other."""
+    found = made(np.random.default_rng(seed), 1.5)
+    first, second, population = found.sides
+    n, m = len(first.texts), len(second.texts)
+    owner = np.concatenate([found.patient[n : n + m], found.patient[:n], found.patient[n + m :]])
+    turned = Made((second, first, population), found.conditional, owner)
+    for sides, words in ((found, {"large"}), (turned, {"large", UNTOLD.word})):
+        told = pg.audit_language(scores_of(sides, seed, recall=False)).report().verdict
+        assert told.grade.word in words
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
@@ -143,7 +144,12 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
-    told_apart = a.area.low > 0.5
+    # A reference that saw the canaries hides them from the scores, and from the losses never.
+    apart, by = max(
+        ((a.area, "scores above"), (a.findings.known, "has a lower loss than")),
+        key=lambda found: found[0].low,
+    )
+    told_apart = apart.low > 0.5
     zones = ("No epsilon shown", "Leak") if told_apart and low <= 0 else ()
     gauge = replace(found.gauge, zones=zones)
     unsaid = "Another attack, or canaries of another form, may show more."
@@ -164,8 +170,8 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
         "The model knows its canaries"
         + (f": epsilon is at least {rounded_down(low)}" if low > 0 else ""),
         (
-            f"Of the canaries that were put in, {median}. One that was put in scores above one "
-            f"that was not in {percent_estimate(a.area, 1)} of the pairs.",
+            f"Of the canaries that were put in, {median}. One that was put in {by} one that was "
+            f"not in {percent_estimate(apart, 1)} of the pairs.",
             f"The bound on epsilon holds with {rate(a.level)} confidence, of adding or removing "
             "one canary with all its copies. It holds whatever the training is, if the coins were "
             "fair and nothing else was trained on the canaries."
@@ -186,15 +192,13 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     import numpy as np
 
     from privacygauge.audits.provenance import file_hashes
-    from privacygauge.language.adapters import base_of
     from privacygauge.language.canaries import canary_losses, read_canaries
-    from privacygauge.language.kinds import model_kind
-    from privacygauge.language.model import load_causal, load_masked
+    from privacygauge.language.compared import check_one_kind, compared_models, load_either
 
     made = read_canaries(asked.canaries)
-    load = load_causal if model_kind(asked.target) == "causal" else load_masked
-    folders = [x for x in (asked.target, asked.reference or base_of(asked.target)) if x is not None]
-    models = [load(path, device=asked.device, precision=asked.computed_in) for path in folders]
+    load = partial(load_either, device=asked.device, precision=asked.computed_in)
+    models = compared_models(asked.target, asked.reference, load, asked.base)
+    check_one_kind(models)
     n = len(made.text)
     loss = canary_losses(models[0], (*made.text, *made.compared))
     if np.all(loss == loss[0]):

@@ -58,9 +58,20 @@ def group_option(panel: str = "") -> Any:
     """Return the field of the column of the people whom the texts are about."""
     return asks(
         "COLUMN",
-        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
-        "or note_id.",
+        "Column of the people whom the texts are about. Default: group, patient, patient_id, "
+        "person, person_id, subject_id, user_id, note or note_id, in letters of either case.",
         default=None,
+        panel=panel,
+    )
+
+
+def base_option(panel: str = "") -> Any:
+    """Return the field of the base of the target's adapter."""
+    return asks(
+        "DIR",
+        "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
+        default=None,
+        role=Role.FILE,
         panel=panel,
     )
 
@@ -71,7 +82,8 @@ class ModelsRequest(Request):
 
     target: str = asks(
         "DIR",
-        "Model to audit: a folder of this machine with safetensors and tokenizer.",
+        "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
+        "adapter.",
         role=Role.FILE,
     )
     reference: str | None = asks(
@@ -81,6 +93,7 @@ class ModelsRequest(Request):
         default=None,
         role=Role.FILE,
     )
+    base: str | None = base_option()
     device: str = asks("NAME", "Where models run, such as cuda.", default="cpu")
     precision: str = asks(
         "NAME",

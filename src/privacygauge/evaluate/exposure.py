@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.claim_bounds import bound_of
+from privacygauge.evaluate.roc import auc
 
 
 def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
@@ -75,6 +77,9 @@ class CanaryFindings:
     """The exposure of a canary that is better known than all that were not trained on."""
     epsilon: PrivacyBound
     """Lower bound on epsilon from this one training."""
+    known: Estimate
+    """Share of pairs in which the canary that was trained on has a lower loss than the other:
+    0.5 where nothing was memorised, whatever the scores are made of."""
 
     def sentence(self) -> str:
         """Return the findings in words."""
@@ -105,4 +110,7 @@ def canary_findings(
     outside = np.concatenate([loss[~inside], compared])
     bound = bound_of(Transcript(score, inside), seed, level)
     largest = float(np.log2(len(outside) + 1))
-    return CanaryFindings(inside, score, loss, exposures(loss[inside], outside), largest, bound)
+    losses = np.concatenate([loss[inside], outside])
+    known = auc(Transcript(-losses, np.arange(len(losses)) < np.count_nonzero(inside)), level)
+    exposure = exposures(loss[inside], outside)
+    return CanaryFindings(inside, score, loss, exposure, largest, bound, known)

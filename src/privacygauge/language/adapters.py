@@ -63,12 +63,6 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
     )
 
 
-def base_of(path: str | Path) -> Path | None:
-    """Return the base of the adapter in a folder; None where the folder holds a whole model."""
-    folder, adapter = parts_of(path)
-    return None if adapter is None else folder
-
-
 def adapted(module: Any, folder: Path) -> Any:
     """Return a module with the adapter of a folder in it, in the module's own class.
 

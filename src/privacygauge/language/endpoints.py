@@ -224,21 +224,22 @@ def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) ->
 def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     """Return where every token lies in a text; None where they do not spell it.
 
-    Tokens that are parts of a letter are shown as a replacement mark, or as their bytes.
+    Tokens that are parts of a letter are shown as a replacement mark, as their bytes, or as
+    nothing until the last of them, which is shown as the whole letter.
     """
     spans: list[tuple[int, int]] = []
     at, skipped = 0, 0
     for name in names:
-        if "\ufffd" in name or name.startswith("bytes:"):
+        if not name or "\ufffd" in name or name.startswith("bytes:"):
             skipped += len(name)
             spans.append((at, min(at + 1, len(text))))
             continue
         begin = text.find(name, at, at + len(name) + skipped)
-        if begin < 0 or not name:
+        if begin < 0:
             return None
         at, skipped = begin + len(name), 0
         spans.append((begin, at))
-    return spans if at == len(text) or skipped else None
+    return spans if len(text) - at <= skipped else None
 
 
 def most_tokens(text: str) -> int:

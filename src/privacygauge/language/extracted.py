@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.rates import proportion
 from privacygauge.language.extraction import (
     LEAST,
+    Suffixes,
     Writing,
     Written,
     long_enough,
@@ -33,6 +34,7 @@ from privacygauge.language.sides import Side
 from privacygauge.language.sizes import even_sizes
 from privacygauge.language.store import share_of
 from privacygauge.language.texts import Texts
+from privacygauge.language.unlearnt import unlearnt
 from privacygauge.runs.execute import Progress
 
 SAMPLED, VERBATIM, NEAR = "sampled", "verbatim", "near verbatim"
@@ -155,6 +157,22 @@ class Extracted:
         people = self.judged.people(hit & self.judged.compared)
         [found] = both_sides({"": people}, self.judged.inside, np.arange(len(people)), level)
         return found
+
+    def seen_by_reference(self, level: float) -> BothSides | None:
+        """Return the shares of both sides with a text that the reference gives, if it is no judge.
+
+        It is none where it gives the members' texts to more people than the others': it was
+        trained on them, or the sides differ, and what it gives too is not common text.
+        """
+        given = self.rates(self.by(self.reference, self.asked.tries), level)
+        return given if given.difference.low > 0 else None
+
+    def unlearnt(self, level: float) -> str | None:
+        """Return a warning where the reference gives the members' texts more readily."""
+        if self.reference is None:
+            return None
+        inside, other = self.judged.member, self.reference
+        return unlearnt(self.target.log_probability[inside], other.log_probability[inside], level)
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -336,6 +354,7 @@ def extracted(
             kept_edits(*pair, run=run, progress=share_of(progress, k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
+    judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
     spans = judged.identifier
     if spans is None:
         encoded = target.tokenizer.encoded(judged.text)
@@ -351,3 +370,15 @@ def extracted(
         *(answers[0], answers[1] if len(models) > 1 else None),
         *(near[0], near[1] if len(models) > 1 else None),
     )
+
+
+def _never(model: Model, suffixes: Suffixes) -> Iterator[str]:
+    """Yield a sentence about the texts whose suffix holds what the vocabulary lacks."""
+    unknown = model.tokenizer.unknown_id
+    n = sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
+    what = ("identifier", "filled in") if isinstance(model, MaskedModel) else ("text", "written")
+    if n:
+        yield (
+            f"{n:,} {what[0]}(s) can never be {what[1]} by the target, whose vocabulary lacks some "
+            "of what is asked for: nothing is said about them."
+        )

@@ -173,6 +173,11 @@ def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
     n_people, n_bound = len(set(people)), found.n_subsets
     common = sum(len(names) > BOILERPLATE for names in shared)
     notes = []
+    if records.group is None:
+        notes.append(
+            "Nobody says whose a text is: each was dealt as a person of its own. Where people have "
+            "several texts, name their column (--group), or somebody is on both sides."
+        )
     if n_bound < n_people:
         notes.append(
             f"{n_people - n_bound:,} of {n_people:,} people share a text with others, or nearly: "

@@ -23,8 +23,12 @@ from privacygauge.language.texts import Texts, texts_of
 
 SAMPLES = ("sample", "id")
 """Columns that may hold the ids of the texts; the first that is there counts."""
-GROUPS = ("group", "patient", "patient_id", "note", "note_id")
-"""Columns that may hold whom each text belongs to; the first that is there counts."""
+GROUPS = (
+    *("group", "patient", "patient_id", "person", "person_id", "subject_id", "user_id"),
+    *("note", "note_id"),
+)
+"""Columns that may hold whom each text belongs to, in letters of either case; the first that is
+there counts."""
 
 _PLAIN = (".txt", ".txt.gz")
 
@@ -71,8 +75,7 @@ class Columns:
     sample: str | None = None
     """Their ids; by default, ``sample`` or ``id``."""
     group: str | None = None
-    """Whom they belong to; by default, ``group``, ``patient``, ``patient_id``,
-    ``note`` or ``note_id``."""
+    """Whom they belong to; by default the first of `GROUPS` that is there."""
 
 
 def as_texts(
@@ -165,7 +168,9 @@ def _texts_in(
         if asked is not None and asked not in found:
             raise InputError(f"{name}: there is no column {asked!r}; it has {checks.listed(found)}")
     sample = columns.sample or next((key for key in SAMPLES if key in found), None)
-    group = columns.group or next((key for key in GROUPS if key in found), None)
+    group = columns.group or next(
+        (key for known in GROUPS for key in found if key.casefold() == known), None
+    )
     return _checked(
         name,
         tuple(found[columns.text]),
@@ -218,7 +223,7 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS}
     # Further columns are named in messages only.
     return {
-        name: list(frame[key]) if name in wanted else []
+        name: list(frame[key]) if {name, name.casefold()} & wanted else []
         for name, key in zip(names, frame.columns, strict=True)
     }
 

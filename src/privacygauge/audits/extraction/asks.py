@@ -97,6 +97,7 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
             columns=Columns(asked.text, asked.ids, asked.group),
             device=asked.device,
             precision=asked.computed_in,
+            base=asked.base,
             run=None if work.run is None else work.run / ANSWERS,
             progress=progress,
             seed=asked.seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,10 @@ from pathlib import Path
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
-from privacygauge.language.adapters import base_of
+from privacygauge.language.compared import check_one_kind, compared_models, load_either
 from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted, judged_texts
 from privacygauge.language.extraction import Writing
-from privacygauge.language.kinds import known_kind
-from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
+from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.precision import Precision
 from privacygauge.language.sides import sides_of
 from privacygauge.language.text_files import Columns, TextRecordsLike
@@ -58,6 +58,7 @@ def audit_extraction(
     columns: Columns | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
+    base: str | Path | None = None,
     run: str | Path | None = None,
     progress: Progress | None = None,
     seed: int = 0,
@@ -92,6 +93,8 @@ def audit_extraction(
         Of files and frames, where they have other names.
     device, precision
         As in `load_causal`.
+    base : str or pathlib.Path, optional
+        The folder of the target's base, where the target is a PEFT adapter that does not name it.
     run : str or pathlib.Path, optional
         A folder that keeps what the models answered: an audit that was killed goes on there, and
         one of a second target finds the answers of its reference.
@@ -118,18 +121,12 @@ def audit_extraction(
     """
     running = Running(command, seed, level, provenance, progress=progress)
     sides = sides_of(members, nonmembers, columns=columns)
-    if reference is None and isinstance(target, str | Path):
-        reference = base_of(target)
-    models = [
-        _loaded(model, device, precision) for model in (target, reference) if model is not None
-    ]
-    if len(models) > 1 and models[0].source.weights == models[1].source.weights:
-        raise InputError("target and reference are the same model: give another reference, or none")
+    load = functools.partial(load_either, device=device, precision=precision)
+    models: list[Model] = compared_models(target, reference, load, base)
+    check_one_kind(models)
+    for model in models:
+        _check_writes(model)
     how, tries = writing or Writing(), asked or Tries()
-    if len({isinstance(model, MaskedModel) for model in models}) > 1:
-        raise InputError(
-            "target and reference must both be causal or both be masked, got one of each kind"
-        )
     if tries.edits and isinstance(models[0], MaskedModel):
         raise InputError(
             f"edits must be 0 for a masked model, which does not write on, got {tries.edits}"
@@ -152,25 +149,20 @@ def audit_of(
         "The share of people with an extracted text is higher for non-members than for members "
         f"(difference {percent_estimate(beyond)}): were the sides swapped?"
     )
+    unlearnt = found.unlearnt(running.level)
     warnings = (
         *(() if found.reference else (ALONE,)),
         *found.judged.notes,
+        *(() if unlearnt is None else (unlearnt,)),
         *((turned,) if beyond.high < 0 else ()),
     )
     origin = running.origin("torch", "transformers", warnings=warnings, about=about)
     return ExtractionAudit(origin, found, show_texts)
 
 
-def _loaded(given: str | Path | Model, device: str, precision: Precision) -> Model:
-    if isinstance(given, CausalModel | MaskedModel):
-        found: Model = given
-    elif known_kind(given) == "masked":
-        return load_masked(given, device=device, precision=precision)
-    else:
-        found = load_causal(given, device=device, precision=precision)
-    if getattr(found.module.config, "is_encoder_decoder", False):
+def _check_writes(model: Model) -> None:
+    if getattr(model.module.config, "is_encoder_decoder", False):
         raise InputError(
-            f"{found.source.path} must hold a causal or a masked language model, got an "
+            f"{model.source.path} must hold a causal or a masked language model, got an "
             "encoder-decoder, which does not write on: audit it with privacygauge language"
         )
-    return found

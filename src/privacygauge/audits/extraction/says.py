@@ -163,6 +163,9 @@ def verdict(a: ExtractionAudit) -> Verdict:
         return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
     k, n = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum()), found.n
     grade = EXTRACTED if beyond.low > 0 else FEW if k else NOTHING
+    seen = f.seen_by_reference(level)
+    if grade != EXTRACTED and seen is not None:
+        return _no_judge(seen, w)
     n_tries, which = _tries(f.asked.tries), " with a chance of " + rate(f.asked.chance)
     shown = percent_estimate(found)
     headline = (
@@ -202,6 +205,26 @@ def verdict(a: ExtractionAudit) -> Verdict:
 
 def _words(a: ExtractionAudit) -> _Words:
     return _WRITING if a.found.judged.identifier is None else _FILLING
+
+
+def _no_judge(seen: BothSides, w: _Words) -> Verdict:
+    """Return the verdict where the reference gives what it should never have seen."""
+    return Verdict(
+        UNTOLD,
+        (UNTOLD,),
+        f"Cannot be told: the reference gives members' {w.thing}s too",
+        (
+            f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the members "
+            f"and of {percent_estimate(seen.others)} of the others. Either it was trained on the "
+            "members, or the sides differ in more than membership: what it gives too is no common "
+            "text, and is left out all the same.",
+        ),
+        direction.OPEN,
+        (
+            "Audit with a reference that saw neither side, or with none.",
+            "Draw members and non-members at random from the same texts.",
+        ),
+    )
 
 
 def _tries(n: int) -> str:

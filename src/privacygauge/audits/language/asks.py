@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from privacygauge.audits.asking import Command, Group, Request, Role, asks, option, with_low
 from privacygauge.audits.language_models import (
     ANSWERS,
+    base_option,
     group_option,
     ids_option,
     members_option,
@@ -123,12 +124,7 @@ class LanguageRequest(Request):
     reference_name: str | None = _model_option(
         "NAME", "What its server calls the reference. Default: as the target.", default=None
     )
-    base: str | None = _model_option(
-        "DIR",
-        "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
-        default=None,
-        role=Role.FILE,
-    )
+    base: str | None = base_option(_MODELS)
     members: str | None = members_option(_MODELS, default=None)
     nonmembers: str | None = nonmembers_option(_MODELS, default=None)
     population: str | None = _model_option(

@@ -29,8 +29,9 @@ from privacygauge.language.controls import (
 )
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
+from privacygauge.language.unlearnt import unlearnt
 from privacygauge.report.attacks.played import GameDescription, Records
-from privacygauge.report.numbers import count, percent_estimate, rate
+from privacygauge.report.numbers import count, percent_estimate, rate, several
 
 SHOWN = ("text", "length")
 """What may be printed beside the samples most at risk."""
@@ -133,7 +134,9 @@ def energies_of(scores: TextScores) -> Energies:
     )
 
 
-def warnings_of(scores: TextScores, samples: UnitFindings, controls: Controls) -> Iterator[str]:
+def warnings_of(
+    scores: TextScores, samples: UnitFindings, controls: Controls, level: float
+) -> Iterator[str]:
     """Yield what may mislead the reader, the gravest first."""
     if not controls.played:
         yield _UNCHECKED
@@ -144,7 +147,11 @@ def warnings_of(scores: TextScores, samples: UnitFindings, controls: Controls) -
     kinds = {threshold.kind for threshold in samples.thresholds}
     if "oracle" in kinds and not scores.population.any():
         yield _ORACLE
-    yield from (_missed(x) for x in samples.thresholds if not x.kept)
+    if scores.energy_reference is not None:
+        inside = scores.member
+        told = unlearnt(-scores.energy_target[inside], -scores.energy_reference[inside], level)
+        yield from () if told is None else (told,)
+    yield from _missed([x for x in samples.thresholds if not x.kept])
     yield from _unresolved(scores, samples)
 
 
@@ -155,14 +162,18 @@ def _control(found: Control | Skipped, level: float) -> ControlFinding | Skipped
     return ControlFinding(found.name, area, found.fires(area), found.meaning)
 
 
-def _missed(threshold: ThresholdFinding) -> str:
-    assert threshold.asked is not None
-    return (
-        f"{threshold.attack}: the threshold for {rate(threshold.asked)} false positives, taken "
-        f"from {count(threshold.n)} population samples, gives "
-        f"{percent_estimate(threshold.realised)} on the judged non-members: the population is "
-        "unlike them, and precision and recall hold for the realised rate"
-    )
+def _missed(thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
+    """Yield a sentence for each false-positive rate that was missed, about all its thresholds."""
+    for asked in dict.fromkeys(x.asked for x in thresholds):
+        first, *further = (x for x in thresholds if x.asked == asked)
+        more = len(further)
+        others = f"; so do those of {several(more, 'further attack')}" if more else ""
+        yield (
+            f"{first.attack}: the threshold for {rate(asked or 0.0)} false positives, taken "
+            f"from {count(first.n)} population samples, gives "
+            f"{percent_estimate(first.realised)} on the judged non-members{others}: the population "
+            "is unlike them, and precision and recall hold for the realised rate"
+        )
 
 
 def _unresolved(scores: TextScores, samples: UnitFindings) -> Iterator[str]:

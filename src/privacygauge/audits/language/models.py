@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from privacygauge.audits.language.facts import SHOWN
 from privacygauge.audits.language.found import LanguageAudit
@@ -15,8 +15,8 @@ from privacygauge.audits.language.units import Asked, asked_for
 from privacygauge.core import checks
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
-from privacygauge.language.adapters import parts_of
 from privacygauge.language.coins import Coins, read_coins
+from privacygauge.language.compared import compared_models
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energy_files import energies_place, write_energies
 from privacygauge.language.masks import MaskPlan
@@ -28,8 +28,6 @@ from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLi
 from privacygauge.language.thresholds import FPRS
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress
-
-_M = TypeVar("_M", bound=AnyModel)
 
 
 def audit_masked(
@@ -120,7 +118,7 @@ def audit_masked(
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
     load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
-    models = _loaded(target, reference, load, base)
+    models = compared_models(target, reference, load, base)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
@@ -213,7 +211,7 @@ def audit_causal(
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
     load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
-    models = _loaded(target, reference, load, base)
+    models = compared_models(target, reference, load, base)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
@@ -279,40 +277,6 @@ def _dealt(coins: Coins | str | Path | None, sides: Sequence[TextRecords]) -> Co
     if found is not None:
         found.require(dict(zip(SIDES, sides, strict=False)))
     return found
-
-
-def _loaded(
-    target: str | Path | _M,
-    reference: str | Path | _M | None,
-    load: Callable[..., _M],
-    base: str | Path | None,
-) -> list[_M]:
-    """Return the models that there are, those given as folders loaded."""
-    # Of both, before the first is read: that may take minutes.
-    if isinstance(target, str | Path):
-        folder, adapter = parts_of(target, base)
-        if reference is None and adapter is not None:
-            reference = folder
-    if isinstance(reference, str | Path):
-        parts_of(reference)
-    folders = [
-        Path(model).resolve() for model in (target, reference) if isinstance(model, str | Path)
-    ]
-    _require_different(folders)
-    models = [load(target, base=base) if isinstance(target, str | Path) else target]
-    if reference is not None:
-        models.append(load(reference) if isinstance(reference, str | Path) else reference)
-    _require_different([model.source.weights for model in models])
-    return models
-
-
-def _require_different(found: Sequence[object]) -> None:
-    """Refuse a reference with the target's own folder or weights."""
-    if len(found) > 1 and found[0] == found[1]:
-        raise InputError(
-            "target and reference are the same model: give a reference that was not trained on "
-            "the members, or none"
-        )
 
 
 def _origin(models: Sequence[AnyModel]) -> dict[str, str]:

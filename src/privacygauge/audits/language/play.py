@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from privacygauge.audits.language.drawn import bound_by_person
@@ -125,7 +125,11 @@ def audit_language(
         level=level,
         made=today(),
         skipped=(*suite.skipped, *not_played, *no_lengths),
-        warnings=(*warnings, *warnings_of(given, samples, controls), *_inverted(samples, unit)),
+        warnings=(
+            *warnings,
+            *warnings_of(given, samples, controls, level),
+            *_inverted(samples, unit),
+        ),
         provenance={**versions(), **(provenance or {})},
     )
     return LanguageAudit(
@@ -142,8 +146,10 @@ def audit_language(
     )
 
 
-def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> tuple[str, ...]:
-    found = direction.warnings(samples.headline.inverted)
-    if isinstance(patients, Skipped):
-        return found
-    return (*found, *direction.warnings(patients.headline.inverted, "Patient by patient"))
+def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> Iterator[str]:
+    """Yield a sentence on samples, and one on patients, where attacks confuse the sides."""
+    units = [samples] if isinstance(patients, Skipped) else [samples, patients]
+    for unit, where in zip(units, ("", "Patient by patient: "), strict=False):
+        if unit.headline.inverted:
+            first, _ = direction.sentences(unit.headline.inverted)
+            yield f"{where}{first}"

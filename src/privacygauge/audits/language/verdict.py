@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from privacygauge.audits.language.found import LanguageAudit, UnitFindings
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import Judged, judged
@@ -30,7 +31,8 @@ def verdict(f: LanguageAudit) -> Verdict:
     It cannot be told where a control fires. Otherwise it is the graver of two: of the attacks on
     samples and of those on patients, each graded as in an audit of attacks. Either errs to one
     side with at most half of what the level allows. It cannot be told either where neither finds
-    a leak, but one of them takes members for non-members.
+    a leak, but one of them takes members for non-members; nor where that one goes further than
+    whatever finds a leak, since an attack that learns finds one also between swapped sides.
     """
     if f.controls.void:
         headline = (
@@ -49,11 +51,21 @@ def verdict(f: LanguageAudit) -> Verdict:
     grade, headline, one_by_one = found.grade, found.headline, f"{unit.unit} by {unit.unit}"
     if grade == UNTOLD:
         return direction.verdict(found.sentences)
+    turned = _turned(f)
+    if grade != LARGE and turned:
+        return direction.verdict(direction.sentences(turned))
     if len(f.units) > 1 and grade != NONE:
         headline += f", {one_by_one}"
     said, unsaid = tuple(_sentences(f, unit, found)), _unsaid(grade)
     gauge = accuracy_gauge(f"the strongest attack, {one_by_one}", f.attacks(unit).headline.reached)
     return Verdict(grade, scale_of(grade), headline, said, unsaid, advice(f, grade), gauge)
+
+
+def _turned(f: LanguageAudit) -> list[Inverted]:
+    """Return the attacks that take members for non-members, and go further than all others."""
+    best = max(unit.headline.auc.low for unit in f.units)
+    inverted = (x for unit in f.units for x in unit.headline.inverted)
+    return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]
 
 
 def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
