@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from privacygauge.audits.attacks import furthest
 from privacygauge.audits.released_table import facts
 from privacygauge.audits.released_table.membership import _played, audit_membership, cross_fitted
 from privacygauge.audits.released_table.play import audit_released
@@ -20,6 +19,7 @@ from privacygauge.audits.released_table.risk import correlation_of, excess, rele
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.playing import furthest
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet

@@ -185,11 +185,11 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     """Return the audit of the canaries in a model."""
     import numpy as np
 
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.language.adapters import base_of
     from privacygauge.language.canaries import canary_losses, read_canaries
     from privacygauge.language.kinds import model_kind
     from privacygauge.language.model import load_causal, load_masked
+    from privacygauge.runs.provenance import file_hashes
 
     made = read_canaries(asked.canaries)
     load = load_causal if model_kind(asked.target) == "causal" else load_masked

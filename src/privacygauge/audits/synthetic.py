@@ -10,18 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import (
-    PROGRAM,
-    Command,
-    Group,
-    Role,
-    argument,
-    asks,
-    option,
-    with_low,
-)
+from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
+from privacygauge.runs.user_code import PROGRAM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,7 +252,7 @@ def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | Re
 def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAudit:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
     from privacygauge.audits.generator.play import audit_synthetic
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
@@ -309,7 +301,7 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
 def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
     """Return the audit of a generator by canaries in a few fits."""
     from privacygauge.audits.few_fits import audit_few_fits, seen_from
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_frame
 
     def tell(making: Making) -> None:
@@ -349,13 +341,12 @@ def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsA
 
 def _generator(name: str, work: Work) -> Generator:
     """Return the generator that a text names, or what stands for it in a finished run."""
-    from privacygauge.audits.named_models import imported
-    from privacygauge.audits.user_code import names_code
+    from privacygauge.runs.user_code import imported, names_code
     from privacygauge.synthetic.generators.command import Command as Program
     from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
     from privacygauge.synthetic.generators.recorded import recorded_generator
 
-    if work.read is not None and names_code("generator", name):
+    if work.read is not None and names_code(name):
         return recorded_generator(work.read)
     if name.startswith(PROGRAM):
         return Program(name.removeprefix(PROGRAM))
@@ -395,8 +386,8 @@ def _cost(making: Making, work: Work, level: float) -> str:
 
 def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     """Return the audit of a released table."""
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.released.attempts import HALF_WIDTH
 

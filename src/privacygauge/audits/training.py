@@ -131,8 +131,8 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     Where a run is finished, it is read in place of code. `member` is the column that tells which
     records an existing model was trained on.
     """
-    from privacygauge.audits.named_models import NETWORKS
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
+    from privacygauge.classifier.named import NETWORKS
     from privacygauge.classifier.trial import tried, with_names
 
     name = str(asked.model)
@@ -187,12 +187,12 @@ def trainer_named(name: str, work: Work) -> Trainer:
 
     A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
     """
-    from privacygauge.audits.named_models import named
-    from privacygauge.audits.user_code import names_code
     from privacygauge.classifier.estimators import as_trainer
+    from privacygauge.classifier.named import named
     from privacygauge.classifier.recorded import recorded_trainer
+    from privacygauge.runs.user_code import names_code
 
-    if work.read is not None and names_code("model", name):
+    if work.read is not None and names_code(name):
         return recorded_trainer(work.read)
     return as_trainer(named(name))
 
@@ -228,7 +228,7 @@ def standardised(x: NDArray[Any]) -> NDArray[Any]:
 
 def provenance(asked: Training, records: Records) -> dict[str, str]:
     """Return where the records came from, and how many there are."""
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
 
     return {**file_hashes(asked.files()), "records": f"{len(records):,}"}
 

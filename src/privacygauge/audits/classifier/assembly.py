@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits import caveats
-from privacygauge.audits.attacks import audit, headline, in_file_order, played_of, risk_of, telling
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.predictions import Predictions
@@ -23,6 +22,14 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import (
+    audit,
+    headline,
+    in_file_order,
+    played_of,
+    risk_of,
+    telling,
+)
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription, Records

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.attacks import audit, furthest, played_of, telling
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.candidates import (
@@ -26,6 +25,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.per_target import per_target
+from privacygauge.evaluate.playing import audit, furthest, played_of, telling
 from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription

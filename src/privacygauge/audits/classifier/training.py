@@ -9,11 +9,11 @@ import numpy as np
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import Fitted, audit_model
-from privacygauge.audits.named_models import fitted_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from privacygauge.classifier.label_only import LabelOnlyQueries
+from privacygauge.classifier.named import fitted_model
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
 from privacygauge.core.attacks.posterior import ESTIMATORS

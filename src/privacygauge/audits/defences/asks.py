@@ -119,7 +119,7 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_defences
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
 
     defences = _on_answers(asked.defences)
     files = {name.replace("_", " "): path for name, path in asked.files().items()}

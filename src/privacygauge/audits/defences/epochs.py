@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privacygauge.audits.attacks import audit, headline, played_of
 from privacygauge.audits.defences.judging import accuracies
 from privacygauge.classifier.defences.early_stopping import first_epoch, nearest_epoch
 from privacygauge.classifier.game import PredictionGame
@@ -18,6 +17,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit, headline, played_of
 from privacygauge.report.document import DataFrame, frame
 
 METRIC_ATTACKS: tuple[Attack, ...] = tuple(Threshold(name) for name in METRICS)

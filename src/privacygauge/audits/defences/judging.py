@@ -8,7 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from privacygauge.audits.attacks import Result, audit, headline, played_of, risk_of
 from privacygauge.audits.defences.found import ComparedDefence
 from privacygauge.classifier.defences.games import DefenceGames, TargetGame
 from privacygauge.classifier.defences.perturbations import Temperature
@@ -30,6 +29,7 @@ from privacygauge.evaluate.defences import (
 )
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.playing import Result, audit, headline, played_of, risk_of
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report import direction

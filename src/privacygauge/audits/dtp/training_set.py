@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from privacygauge.audits.dtp.asks import COMMAND, ON_NUMBERS, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.play import audit_dtp
-from privacygauge.audits.named_models import NETWORKS
-from privacygauge.audits.provenance import file_hashes
 from privacygauge.audits.training import loaded, on_numbers, standardised, trainer_named
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import measure, span
@@ -30,11 +28,13 @@ from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.forms import NUMBERS
+from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
+from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in
 
 QDA_SHRINKAGE = 0.01

@@ -12,8 +12,8 @@ from privacygauge.holdout.names import GUARDS
 
 if TYPE_CHECKING:
     from privacygauge.audits.holdout_attack.found import HoldoutAudit
-    from privacygauge.audits.holdout_attack.known import Prior
     from privacygauge.audits.work import Work
+    from privacygauge.holdout.known import Prior
 
 METRICS = with_low("bias", "accuracy")
 """What a test set can be held to."""
@@ -108,8 +108,8 @@ class AttackRequest(Request):
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Return the audit that was asked for, playing what the run does not hold yet."""
-    from privacygauge.audits.holdout_attack.known import Having
     from privacygauge.audits.holdout_attack.play import attacked
+    from privacygauge.holdout.known import Having
 
     prior = cast("Prior", asked.prior)
     having = Having(asked.logits, asked.top, asked.least_confident, asked.temperature, prior)

@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.holdout_attack.attacks import ATTACKS, attacks_named
-from privacygauge.audits.holdout_attack.contest import Contest, Progress, played
-from privacygauge.audits.holdout_attack.files import read_labels, read_logits
 from privacygauge.audits.holdout_attack.found import Guarded, HoldoutAudit, Result
-from privacygauge.audits.holdout_attack.known import (
+from privacygauge.audits.running import Running
+from privacygauge.core import checks
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import Trials
+from privacygauge.holdout.attacks import ATTACKS, attacks_named
+from privacygauge.holdout.bounds import guarantee, transcript_nats
+from privacygauge.holdout.closed_form import nb_bias, trusted
+from privacygauge.holdout.contest import Contest, Progress, played
+from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
+from privacygauge.holdout.known import (
     FREQUENCIES,
     Having,
     Prior,
     in_words,
     known_before,
 )
-from privacygauge.audits.running import Running
-from privacygauge.core import checks
-from privacygauge.core.seeds import stream
-from privacygauge.errors import InputError
-from privacygauge.holdout.analysts import Trials
-from privacygauge.holdout.bounds import guarantee, transcript_nats
-from privacygauge.holdout.closed_form import nb_bias, trusted
-from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
+from privacygauge.holdout.label_files import read_labels, read_logits
 from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias, metric_named
@@ -170,7 +170,13 @@ def attacked(
     )
     names = tuple(attack.name for attack in chosen)
     contest = Contest(holdout, knowledge, names, protected, queries, trials, running.seed)
-    found = played(contest, running)
+    found = played(
+        contest,
+        running.run,
+        invocation=running.invocation,
+        n_jobs=running.n_jobs,
+        progress=running.progress,
+    )
     base = None if scores is None or knowledge is None else holdout.score(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
     if not measure.like_share:  # At most, whatever they score.

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privacygauge.audits.attacks import audit, headline
 from privacygauge.audits.language.found import (
     LengthFindings,
     PatientRows,
@@ -23,6 +22,7 @@ from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit, headline
 from privacygauge.language.attacks import EnergyAttack, energy_attacks
 from privacygauge.language.patients import by_patient, whole_patients
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket

@@ -95,8 +95,8 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
     """Return the audit that was asked for."""
     from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
     from privacygauge.audits.leaderboard.play import audit_leaderboard
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.holdout.history.reading import read_history
+    from privacygauge.runs.provenance import file_hashes
 
     files = asked.files()
     history = read_history(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from privacygauge.audits.attacks import headline, played_of, telling
 from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
@@ -19,6 +18,7 @@ from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.playing import headline, played_of, telling
 from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.synthetic.released.judged import Signals, judged
 from privacygauge.synthetic.released.membership import blind, membership

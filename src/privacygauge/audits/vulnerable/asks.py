@@ -86,9 +86,9 @@ class VulnerableRequest(TableRequest):
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Return the ranking that was asked for."""
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_beside, read_table
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()

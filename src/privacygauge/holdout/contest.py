@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.holdout_attack.attacks import ATTACKS
-from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.core.versions import own_version, versions
 from privacygauge.holdout.analysts import Analyst, Play, Trials, play
+from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY
@@ -99,11 +100,22 @@ class Contest:
         )
 
 
-def played(contest: Contest, running: Running) -> Mapping[tuple[str, str], Trials]:
-    """Return the trials of every attack against every guard, playing what the run lacks."""
-    with kept_or_scratch(running.run) as place:
-        opened = open_run(place, contest.plan(), invocation=running.invocation)
-        complete(opened, contest, n_jobs=running.n_jobs, progress=running.progress)
+def played(
+    contest: Contest,
+    run: str | Path | None = None,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Mapping[tuple[str, str], Trials]:
+    """Return the trials of every attack against every guard, playing what the run lacks.
+
+    `run` is the folder that keeps the plays, None for nowhere; `invocation` is how to start it
+    again, and `progress` is called with what is done and all there is to do.
+    """
+    with kept_or_scratch(run) as place:
+        opened = open_run(place, contest.plan(), invocation=invocation)
+        complete(opened, contest, n_jobs=n_jobs, progress=progress)
         end_of_sharing()
         found = {name: opened.array(name)[:] for name in contest.plan().arrays}
     parts = {}
