@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from privacygauge.errors import InputError
-from privacygauge.runs.user_code import PROGRAM, absolute
+from privacygauge.runs.code import PROGRAM, absolute
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work

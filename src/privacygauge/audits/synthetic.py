@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
-from privacygauge.runs.user_code import PROGRAM
+from privacygauge.runs.code import PROGRAM
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.seeds import stream
 from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst, Play, Trials, play
 from privacygauge.holdout.attacks import ATTACKS
+from privacygauge.holdout.bounds import guarantee, transcript_nats
+from privacygauge.holdout.closed_form import nb_bias, trusted
+from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.metrics import ACCURACY
+from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
@@ -28,6 +35,50 @@ from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import open_run
 
 Progress = Callable[[int, int], None]
+
+_DRAWN = 100_000
+"""Examples whose sums are drawn, for what is expected of a metric."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one attack came to behind one guard."""
+
+    attack: str
+    """The attack's name on the command line."""
+    guard: str
+    """The guard's."""
+    needs_points: bool
+    """Whether it must see the test points, or at least tell one from another."""
+    informed: bool
+    """Whether it started from what a base model, or the classes' shares, tell."""
+    accuracy: Estimate
+    """Of the final answer, over trials: its accuracy, or its score by another metric."""
+    baseline: float
+    """The same of what it knew before: the base model's, or 1/m."""
+    bias: Estimate
+    """What it has above the baseline, over trials."""
+    corrected: Estimate
+    """The same; the intervals of all results hold together (Bonferroni)."""
+    queries_used: float
+    """Submissions answered, on average."""
+    expected: float | None
+    """The bias that theory expects on uniform labels; None where it is silent."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What is known of a guard without any attack."""
+
+    guard: str
+    """Its name on the command line."""
+    kl: float
+    """No attack gains more, but with a probability of 1 - level.
+
+    On uniform labels; with other metrics for who knows how frequent every hidden value is.
+    """
+    error: float
+    """Standard deviation of an answer around the accuracy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,3 +189,101 @@ def _digest(*arrays: np.ndarray) -> str:
         digest.update(f"{array.dtype} {array.shape} ".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def expected(contest: Contest, attack: str, guard: Guard) -> float | None:
+    """Return the bias that theory expects of an attack without knowledge; None where silent."""
+    named, k, metric = ATTACKS[attack], contest.queries, contest.holdout.metric
+    if metric != ACCURACY:
+        return _expected_score(contest, guard) if isinstance(guard, DIRECT) else None
+    n, m = len(contest.holdout), contest.holdout.n_classes
+    uninformed = contest.knowledge is None or not named.informed
+    if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
+        return None
+    if attack == "nb" and isinstance(guard, Exact) and m >= FEWEST_CLASSES:
+        return poisson_bias(n, m, k)
+    if attack not in ("scan", "designed") and not trusted(n, m, k):
+        return None
+    if attack == "nb":
+        return nb_bias(n, m, k, error=guard.error(n))
+    return named.expected(n, m, k) if isinstance(guard, Exact) else None
+
+
+def _expected_score(contest: Contest, guard: Guard) -> float:
+    """Return the gain above what is known before, of as many draws as have 100,000 examples."""
+    told, truth = LinearBayes.told(contest.holdout), contest.holdout.labels
+    rng = stream(contest.seed, "holdout", "expected", guard.name)
+    error, metric = error_of(guard, contest.holdout), contest.holdout.metric
+    draws = max(1, _DRAWN // len(truth))
+    ends = [told.expected(truth, contest.queries, error, rng) for _ in range(draws)]
+    return float(np.mean(ends)) - metric.score(told.unaided(), truth)
+
+
+def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:
+    """Return what no attack gains, but with the probability `delta`."""
+    n, m, metric = len(holdout), holdout.n_classes, holdout.metric
+    if metric == ACCURACY:
+        return guarantee(guard, n, m, k, delta=delta)
+    fit = guard_for(guard, metric, holdout.labels)
+    return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
+
+
+def error_of(guard: Guard, holdout: Holdout) -> float:
+    """Return the standard deviation of an answer around the score."""
+    return guard_for(guard, holdout.metric, holdout.labels).error(len(holdout))
+
+
+def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
+    """Return guards, at least one and each named once, from themselves or their names."""
+    found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
+    names = [guard.name for guard in found]
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"guards must be at least one, each named once, got {checks.listed(names)}"
+        )
+    return found
+
+
+def classes_of(
+    truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric
+) -> int:
+    """Return the number of classes; 0 where hidden values are numbers and none is given."""
+    if len(truth) == 0:
+        raise InputError("labels must be at least one, got none")
+    if (truth == truth[0]).all():
+        raise InputError(
+            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
+            "there is nothing to guess"
+        )
+    if metric.numbers:
+        return classes or 0
+    if logits is None:
+        return max(2, int(truth.max()) + 1) if classes is None else classes
+    if logits.ndim != 2 or len(logits) != len(truth):
+        raise InputError(
+            f"logits must have the shape (n, m) with a row for each of {len(truth)} labels, got "
+            f"{logits.shape}"
+        )
+    if classes not in (None, logits.shape[1]):
+        raise InputError(f"classes must be {logits.shape[1]}, as logits have, got {classes}")
+    return int(logits.shape[1])
+
+
+def result_of(
+    contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
+) -> Result:
+    """Return what an attack came to behind a guard, its interval corrected to `together`."""
+    analyst = contest.analyst(attack)
+    return Result(
+        attack,
+        guard.name,
+        needs_points=analyst.needs_points,
+        informed=analyst.unaided() is not None,
+        accuracy=found.accuracy(level),
+        # The test set is fixed, and so is what was known of it.
+        baseline=float(found.baselines[0]),
+        bias=found.bias(level),
+        corrected=found.bias(together),
+        queries_used=float(found.queries_used.mean()),
+        expected=expected(contest, attack, guard),
+    )

@@ -14,13 +14,10 @@ from types import ModuleType
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import changed, on_one_side
+from privacygauge.runs.code import PROGRAM, absolute, changed, on_one_side
 from privacygauge.runs.owners import version_of
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of
 from privacygauge.runs.store import read_run
-
-PROGRAM = "command:"
-"""What a name of code begins with that is a program."""
 
 
 def names_code(value: object) -> bool:
@@ -122,18 +119,6 @@ def _pieces(name: str) -> dict[str, str]:
     files = files_beside(path) if is_file else files_of_module(place)
     known = pieces_of(files) or {"the module": digest(f"{place} {version_of(place)}")}
     return {"the name after the colon": digest(attribute), **known}
-
-
-def absolute(name: str) -> str:
-    """Return a name of code, with the whole path where it names a file.
-
-    Examples
-    --------
-    >>> absolute("sklearn.svm:SVC")
-    'sklearn.svm:SVC'
-    """
-    place, colon, attribute = name.rpartition(":")
-    return f"{Path(place).absolute()}:{attribute}" if colon and place.endswith(".py") else name
 
 
 def imported(name: str) -> Any:

@@ -88,8 +88,8 @@ class BoundRequest(Request):
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Return the bounds that were asked for."""
     from privacygauge.audits.holdout_bound.play import bounded, total_of
-    from privacygauge.audits.holdout_bound.theory import Asked
     from privacygauge.audits.running import Running
+    from privacygauge.holdout.gained import Asked
     from privacygauge.holdout.guards import guard_named
 
     queries, accounts = asked.submissions
