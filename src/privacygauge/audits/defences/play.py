@@ -9,9 +9,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits import caveats
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.running import Running
+from privacygauge.classifier import caveats
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import require_different

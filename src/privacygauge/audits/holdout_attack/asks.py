@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from privacygauge.audits.asking import Command, Group, Request, asks, option, with_low
 from privacygauge.holdout import names
-from privacygauge.holdout.names import GUARDS
+from privacygauge.holdout.names import ATTACKS, GUARDS
 
 if TYPE_CHECKING:
     from privacygauge.audits.holdout_attack.found import HoldoutAudit
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 METRICS = with_low("bias", "accuracy")
 """What a test set can be held to."""
 
-ATTACKS = (
-    "nb",
-    "majority",
-    "majority-blum-hardt",
-    "scan",
-    "message-passing",
-    "linear-programming",
-    "designed",
-    "reconstruction",
-)
-"""Names of all attacks."""
 
 _NAME = "holdout attack"
 _KNOWLEDGE = "What the attacker knows"
