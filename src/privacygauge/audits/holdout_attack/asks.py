@@ -72,16 +72,15 @@ class AttackRequest(Request):
         "M",
         "Number of classes. Default: the number of columns of --logits, or one more than the "
         "largest label.",
-        default=None,
     )
     logits: str | None = _knowledge_option(
-        "FILE", "A base model's logits for the examples, (n, m): .npy or .npz.", default=None
+        "FILE", "A base model's logits for the examples, (n, m): .npy or .npz."
     )
     top: int | None = _knowledge_option(
-        "N", "Try only the N labels of each example that the model finds likeliest.", default=None
+        "N", "Try only the N labels of each example that the model finds likeliest."
     )
     least_confident: int | None = _knowledge_option(
-        "N", "Attack only the N examples of which the model is least sure.", default=None
+        "N", "Attack only the N examples of which the model is least sure."
     )
     temperature: float = _knowledge_option(
         "T", "Divisor of the logits: above 1 for an overconfident model.", default=1.0

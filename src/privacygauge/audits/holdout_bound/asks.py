@@ -35,13 +35,11 @@ class BoundRequest(Request):
 
     n: int = asks("N", "Number of examples in the test set.")
     classes: int = asks("M", "Number of classes.")
-    queries: int | None = asks("N", "Number of submissions of all accounts together.", default=None)
+    queries: int | None = asks("N", "Number of submissions of all accounts together.")
     accounts: int | None = asks(
-        "A", "Number of accounts, with --per-account in place of --queries.", default=None
+        "A", "Number of accounts, with --per-account in place of --queries."
     )
-    per_account: int | None = asks(
-        "K", "Number of submissions that each account may make.", default=None
-    )
+    per_account: int | None = asks("K", "Number of submissions that each account may make.")
     guard: str = asks(
         "GUARD",
         "Guard that answers submissions: exact, round:2 (whole percent), noise:0.005, "

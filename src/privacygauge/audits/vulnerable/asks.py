@@ -45,19 +45,17 @@ class VulnerableRequest(TableRequest):
         default="cosine",
         offers=("cosine", "minkowski"),
     )
-    p: int | None = asks("P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None)
+    p: int | None = asks("P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.")
     reference: str | None = option(
         "--against",
         "FILE",
         "A further table, such as the one that DATA is a part of: numbers are scaled to the range "
         "of both together, so that scores can be compared.",
-        default=None,
         panel=COLUMNS,
     )
     write_schema: str | None = asks(
         "FILE",
         "Write to this file what the columns are taken for.",
-        default=None,
         panel=COLUMNS,
         role=Role.PLAIN,
     )
