@@ -13,19 +13,20 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from privacygauge.audits.released_table import facts
+from privacygauge.audits.released_table.facts import release_risk
 from privacygauge.audits.released_table.membership import _played, audit_membership, cross_fitted
 from privacygauge.audits.released_table.play import audit_released
-from privacygauge.audits.released_table.risk import correlation_of, excess, release_risk, risk_of
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.playing import furthest
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.copies import copies
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import Hits, correlation_of, risk_of
 from privacygauge.synthetic.released.membership import membership
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries

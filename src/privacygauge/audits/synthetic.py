@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from privacygauge.audits.few_fits import FitsAudit
     from privacygauge.audits.generator.found import SyntheticAudit
-    from privacygauge.audits.generator.targets import TargetsAsked
     from privacygauge.audits.released_table.found import ReleasedAudit
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.games.releases import Making
     from privacygauge.synthetic.generators.generator import Generator
+    from privacygauge.synthetic.selection import TargetsAsked
 
 OF_GENERATOR = with_low("auc", "worst", "epsilon")
 """What a generator can be held to."""

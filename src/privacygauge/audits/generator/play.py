@@ -17,9 +17,7 @@ from privacygauge.audits.generator.facts import (
     utility_of,
     warnings_of,
 )
-from privacygauge.audits.generator.found import SyntheticAudit, Targets
-from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
-from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
+from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.whose import owners
 from privacygauge.core import checks
@@ -36,6 +34,7 @@ from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.games import game_named
+from privacygauge.synthetic.games.judging import Targets, evaluated, foreseen, group_of, headline_of
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
 from privacygauge.synthetic.games.scores import score_releases
 from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
@@ -43,6 +42,7 @@ from privacygauge.synthetic.games.worlds import OnWorlds, parted
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
 from privacygauge.synthetic.table import Table, advice, require_moderate
 from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
 

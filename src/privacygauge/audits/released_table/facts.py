@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.found import Overlap, told_apart
-from privacygauge.audits.released_table.risk import excess
+from privacygauge.audits.released_table.found import Overlap, ReleaseRisk, told_apart
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.excess import (
+    excess,
+)
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report.numbers import percent
 from privacygauge.synthetic.released.copies import ClosestRecords, Copies
+from privacygauge.synthetic.released.hits import Hits, risk_of
 from privacygauge.synthetic.released.overlap import LoneCopies, Shared, rows_of
 from privacygauge.synthetic.released.tables import FEWEST, Released
 from privacygauge.synthetic.table import advice
@@ -181,3 +184,28 @@ def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Ov
     if not usable:
         return rows_of(tables, everyone, None), everyone, overlap
     return rows_of(tables, real, holdout), real, overlap
+
+
+def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
+    """Return attempts as a risk with intervals; notes that are known already are left out."""
+    control = None
+    notes = [note for note in hits.notes if note not in known]
+    if hits.control is not None:
+        control = rates.proportion(hits.control, hits.control_unit, level)
+        if control.value == 1.0:
+            notes.append("The control always succeeds, so no attack can go beyond it.")
+    attack = rates.proportion(hits.attack, hits.attack_unit, level)
+    baseline = rates.proportion(hits.baseline, hits.baseline_unit, level)
+    if attack.value < baseline.value:
+        notes.append("The baseline does better: the attack says little.")
+    return ReleaseRisk(
+        hits.name,
+        hits.variant,
+        meaning=hits.meaning,
+        attack=attack,
+        control=control,
+        baseline=baseline,
+        risk=risk_of(hits, level),
+        outlying=hits.outlying,
+        notes=tuple(notes),
+    )

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.released_table import facts
+from privacygauge.audits.released_table.facts import release_risk
 from privacygauge.audits.released_table.found import Corrected, ReleasedAudit, Tried
 from privacygauge.audits.released_table.membership import Membership, audit_membership
-from privacygauge.audits.released_table.risk import points_of, release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
@@ -23,7 +23,7 @@ from privacygauge.report import direction
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.attempts import HALF_WIDTH, Attempts, enough_attempts, widest
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import Hits, points_of, risk_of
 from privacygauge.synthetic.released.inference import MOST_SECRETS
 from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, Exposed, tries

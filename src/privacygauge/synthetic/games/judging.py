@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privacygauge.audits.generator.found import Group, Headline, Targets
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
-from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
+from privacygauge.evaluate.by_target import (
+    AttackEvaluation,
+    TargetEvaluation,
+    TargetScores,
+    evaluate_targets,
+)
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
 from privacygauge.synthetic.attacks.attack import TableAttack
@@ -19,6 +27,57 @@ from privacygauge.synthetic.games.scores import Scored, Scores
 from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.selection import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The records that were attacked."""
+
+    rows: Ints
+    """(r,) Rows of the user's table."""
+    ids: NDArray[Any]
+    """(r,) The user's ids, or the rows."""
+    scores: Floats
+    """(r,) Vulnerability: mean distance to the nearest other records of the whole table."""
+    ranks: Ints
+    """(r,) 1 for the most vulnerable record of the whole table."""
+    contents: Mapping[str, NDArray[Any]]
+    """Columns of the user's data; filled only when the user asked for them."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Targets that were chosen in one way, and how the attacks do on them."""
+
+    method: str
+    """How they were chosen."""
+    positions: Ints
+    """(g,) Their places among the targets."""
+    means: tuple[Estimate, ...]
+    """Mean AUC of each attack; the interval is for records chosen in this way."""
+    deviations: tuple[float, ...]
+    """Standard deviation of each attack's AUC over the records; 0 for a single record."""
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """The one result that the verdict speaks of.
+
+    Attack and record are chosen on the adversary's own tables. The numbers come from the others,
+    so that the choice needs no correction.
+    """
+
+    attack: int
+    """The attack's place."""
+    target: int
+    """The place of the record that it does best on."""
+    auc: Estimate
+    """Mean AUC over the targets."""
+    worst: TargetEvaluation
+    """What it does on that record."""
 
 
 def evaluated(

@@ -105,7 +105,7 @@ def audit_targets(
     Examples
     --------
     >>> import numpy as np
-    >>> from privacygauge.audits.language.targets import audit_targets
+    >>> from privacygauge.language.targets import audit_targets
     >>> from privacygauge.core.release import coin_flips
     >>> rng = np.random.default_rng(0)
     >>> patient = np.repeat(np.arange(100), 3)
