@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.facts import copied_alone, without_overlap
+from privacygauge.audits.released_table.facts import without_overlap
 from privacygauge.audits.released_table.play import _corrected, audit_released
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
-from privacygauge.synthetic.released.copies import copies
+from privacygauge.synthetic.released.copies import copied_alone, copies
 from privacygauge.synthetic.released.overlap import lone_copies, shared
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
 from privacygauge.synthetic.table import Table

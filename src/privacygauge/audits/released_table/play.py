@@ -20,16 +20,27 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.report import direction
-from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.attempts import HALF_WIDTH, Attempts, enough_attempts, widest
-from privacygauge.synthetic.released.copies import Copies, closest_records, copies
+from privacygauge.synthetic.released.copies import (
+    Copies,
+    closest_facts,
+    closest_records,
+    copied_alone,
+    copied_beyond,
+    copies,
+    copy_facts,
+)
 from privacygauge.synthetic.released.hits import Hits, points_of, risk_of
 from privacygauge.synthetic.released.inference import MOST_SECRETS
 from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, Exposed, tries
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
+from privacygauge.synthetic.released.tables import (
+    NO_CONTROL,
+    Released,
+    tables_of,
+)
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, require_columns, require_moderate
+from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import utility
 
 
@@ -121,7 +132,7 @@ def audit_released(
     <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
     """
     running = Running(command, seed, level, provenance)
-    tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
+    tables = tables_of(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, parts, show, ids)
     asked = _Asked(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
@@ -167,8 +178,8 @@ def audit_released(
         headline=None if played is None else played.headline,
         blind=blind,
         risks=tuple(release_risk(found, level, known) for found in tried),
-        copies=facts.copy_facts(copied, closest.n, level, tables.units),
-        closest=facts.closest_facts(closest, level),
+        copies=copy_facts(copied, closest.n, level, tables.units),
+        closest=closest_facts(closest, level),
         records=None if played is None else played.records,
         utility=use,
         corrected=corrected,
@@ -205,42 +216,6 @@ class _Asked:
         return Tried(given, None, widest(reached, level))
 
 
-def _tables(
-    real: object,
-    synthetic: object,
-    holdout: object | None,
-    schema: Schema | None,
-    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
-) -> Released:
-    continuous, categorical, drop = columns
-    if schema is None:
-        return read_together(
-            real, synthetic, holdout, continuous=continuous, categorical=categorical, drop=drop
-        )
-    given = {"real": real, "synthetic": synthetic, "holdout": holdout}
-    found = {
-        name: _with_schema(name, data, schema, columns)
-        for name, data in given.items()
-        if data is not None
-    }
-    return Released(found["real"], found["synthetic"], found.get("holdout"))
-
-
-def _with_schema(
-    name: str,
-    data: object,
-    schema: Schema,
-    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
-) -> Table:
-    continuous, categorical, drop = columns
-    try:
-        return read_table(
-            data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
-        )
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-
-
 def _checked(
     tables: Released,
     label: str | None,
@@ -268,7 +243,7 @@ def _corrected(
     # Beside the membership attacks: half of the error for each.
     stricter = 1 - (1 - level) / 2
     found, lower = (
-        (*(risk_of(hits, each) for hits in tried), facts.copied_beyond(copied, each, units))
+        (*(risk_of(hits, each) for hits in tried), copied_beyond(copied, each, units))
         for each in (level, stricter)
     )
     names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")
@@ -278,7 +253,7 @@ def _corrected(
         if beyond is not None and beyond.high < 0
     )
     points = tuple(points_of(hits, level) for hits in tried)
-    alone = facts.copied_alone(lone, level)
+    alone = copied_alone(lone, level)
     return Corrected(found[:-1], found[-1], tuple(inverted), alone, points)
 
 

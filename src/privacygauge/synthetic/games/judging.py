@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import TIED, tied
@@ -24,9 +25,13 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.games.scores import Scored, Scores
-from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.games.setting import (
+    Setting,
+)
 from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.selection import Selection
+from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.vulnerability import Vulnerability
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,3 +186,17 @@ def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate
     if isinstance(found, Skipped):
         return Skipped("vulnerability against AUC", found.reason)
     return found
+
+
+def targets_of(
+    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
+) -> Targets:
+    """Return the records to attack, with their names, scores and the columns to show."""
+    missing = [name for name in show if name not in table.schema.names]
+    if missing:
+        raise InputError(
+            f"no column {missing[0]!r} to show; the columns are {checks.listed(table.schema.names)}"
+        )
+    frame = table[rows].to_frame()
+    contents = {name: np.asarray(frame[name]) for name in show}
+    return Targets(rows, names[rows], known.scores[rows], known.ranks[rows], contents)
