@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from privacygauge.audits.released_table.facts import release_risk
-from privacygauge.audits.released_table.membership import _played, audit_membership, cross_fitted
+from privacygauge.audits.released_table.membership import audit_membership
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -27,6 +27,7 @@ from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.copies import copied_beyond, copies
 from privacygauge.synthetic.released.hits import Hits, correlation_of, risk_of
+from privacygauge.synthetic.released.judged import cross_fitted, played_alone
 from privacygauge.synthetic.released.membership import membership
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries
@@ -329,7 +330,7 @@ def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
 
 def test_guesses_and_ranking_share_the_error_of_the_attacks(tables):
     signals = membership(tables, np.random.default_rng(0))
-    played = [_played(found, np.arange(180), 0, 0.95) for found in signals]
+    played = [played_alone(found, np.arange(180), 0, 0.95) for found in signals]
     ours, stricter = furthest(played, 0.95, 8), furthest(played, 0.975)
     for mine, other in zip(ours[1:], stricter[1:], strict=True):
         assert (mine.low, mine.high) == (other.low, other.high)

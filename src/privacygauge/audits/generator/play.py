@@ -28,7 +28,7 @@ from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.games import game_named
+from privacygauge.synthetic.games.games import game_named, setting_of
 from privacygauge.synthetic.games.judging import (
     evaluated,
     foreseen,
@@ -38,11 +38,7 @@ from privacygauge.synthetic.games.judging import (
 )
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
 from privacygauge.synthetic.games.scores import score_releases, scores_in
-from privacygauge.synthetic.games.setting import (
-    HALF_WIDTH,
-    enough_tests,
-    setting_of,
-)
+from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
 from privacygauge.synthetic.games.worlds import OnWorlds, parted
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator

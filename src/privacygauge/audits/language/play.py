@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from privacygauge.audits.language.drawn import bound_by_person
 from privacygauge.audits.language.facts import (
     contents_of,
     controls_of,
@@ -18,6 +17,7 @@ from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today, versions
 from privacygauge.language.coins import Coins, read_coins
+from privacygauge.language.drawn import bound_by_person
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.thresholds import FPRS
 from privacygauge.language.units import (

@@ -17,14 +17,7 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import smallest_auc
-from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.table import Table
-
-RECORDS = 1000
-"""Records that a generator learns from, where the table is large enough for that."""
-
-SHARE = 6
-"""At most one record in so many of the table is learnt from, unless asked otherwise."""
 
 HALF_WIDTH = 0.05
 """Of the interval of an AUC near 1/2, where the number of test tables is not given."""
@@ -218,20 +211,3 @@ def _identities(table: Table, unit: Ints | None) -> Ints:
     joins = np.ones(len(same)), (same, n + unit)
     graph = coo_array(joins, shape=(n + int(unit.max()) + 1,) * 2)
     return np.asarray(connected_components(graph, directed=False)[1][same], np.int64)
-
-
-def setting_of(
-    table: Table,
-    rows: Ints,
-    game: Game,
-    numbers: tuple[int, int, int | None, int | None],
-    seed: int,
-    unit: Ints | None,
-) -> Setting:
-    """Return the setting of a game: shadows, tests, records and rows made, with usual sizes."""
-    shadows, tests, size, made = numbers
-    records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
-    if game.name == "shared" and size is None:
-        # Coins that say "in" for five deviations more of the targets than half still fit.
-        records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
-    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)
