@@ -25,9 +25,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from privacygauge.audits.holdout_attack.attacks import ATTACKS  # noqa: E402
 from privacygauge.core.seeds import stream  # noqa: E402
 from privacygauge.holdout.analysts import Analyst  # noqa: E402
+from privacygauge.holdout.attacks import ATTACKS  # noqa: E402
 from privacygauge.holdout.bounds import guarantee, transcript_nats  # noqa: E402
 from privacygauge.holdout.linear_bayes import LinearBayes  # noqa: E402
 from privacygauge.holdout.metrics import ACCURACY, metric_bias  # noqa: E402

@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.holdout_attack.attacks import ATTACKS
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.guards import default_guard
 from privacygauge.holdout.history.habits import World
 from privacygauge.holdout.history.inspection import inspect

@@ -29,10 +29,10 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import spearmanr
 
-from privacygauge.audits.holdout_attack.attacks import ATTACKS
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.analysts import play, uniform_holdout
+from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric

@@ -22,7 +22,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import privacygauge as pg
-from privacygauge.audits.language.found import LanguageAudit, UnitFindings
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.datasets.mtsamples import Sentences, mtsamples
@@ -32,6 +32,7 @@ from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.tokens import tokens_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.language.training_steps import Course, Vocabulary, learn_epoch, learner_of
+from privacygauge.language.units import UnitFindings
 
 FPR, SENTENCES = 0.01, 6
 RANK = 8

@@ -18,13 +18,13 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import peak_ratio, ratio_row, show, timed
 
-from privacygauge.audits.attacks import audit
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.core.thresholds import best_threshold, learn_thresholds
+from privacygauge.evaluate.playing import audit
 
 
 def made_up(n: int, k: int, seed: int) -> Predictions:

@@ -24,8 +24,8 @@ from joblib import Parallel, delayed
 from scipy.optimize import nnls
 
 from privacygauge.audits.classifier.models import audit_model
-from privacygauge.audits.named_models import logistic, naive_bayes
 from privacygauge.classifier.estimators import Estimators
+from privacygauge.classifier.named import logistic, naive_bayes
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
 from privacygauge.classifier.predictions import predictions

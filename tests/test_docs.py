@@ -229,7 +229,7 @@ def output(*arguments: str) -> str:
 def demo():
     """Return the audit of `privacygauge demo`."""
     import privacygauge as pg
-    from privacygauge.audits.named_models import forest
+    from privacygauge.classifier.named import forest
     from privacygauge.datasets.digits import digits
 
     # One after the other: starting processes takes longer than the forests do.

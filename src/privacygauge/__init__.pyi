@@ -10,7 +10,6 @@ from .audits.attribute.found import AttributeAudit as AttributeAudit
 from .audits.attribute.play import audit_attribute as audit_attribute
 from .audits.classifier.candidates import audit_candidates as audit_candidates
 from .audits.classifier.found import Audit as Audit
-from .audits.classifier.models import Fitted as Fitted
 from .audits.classifier.models import audit_model as audit_model
 from .audits.classifier.models import audit_pool as audit_pool
 from .audits.classifier.predictions import audit_classifier as audit_classifier
@@ -46,6 +45,7 @@ from .audits.worst_case.play import audit_worst_case as audit_worst_case
 from .audits.worst_case.play import compare_worst_cases as compare_worst_cases
 from .classifier.files import load_predictions as load_predictions
 from .classifier.files import save_predictions as save_predictions
+from .classifier.fitted import Fitted as Fitted
 from .classifier.networks.trainer import Networks as Networks
 from .classifier.predictions import Predictions as Predictions
 from .classifier.predictions import predictions as predictions

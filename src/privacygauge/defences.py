@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.defences.epochs import risk_by_epoch
 from privacygauge.classifier.defences.adversarial_regularisation import AdversarialRegularisation
 from privacygauge.classifier.defences.dp_sgd import DpSgd
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.epochs import risk_by_epoch
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
 from privacygauge.classifier.defences.perturbations import (

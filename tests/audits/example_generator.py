@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from privacygauge.audits.generator.found import Group, Headline, SyntheticAudit, Targets
+from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today
@@ -18,6 +18,7 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.report.attacks.played import GameDescription
 from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.games.judging import Group, Headline, Targets
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.utility.summary import Utility, utility

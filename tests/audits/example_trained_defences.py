@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audits.defences.found import AfterEpoch, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.defences.perturbations import LabelOnly
@@ -13,6 +13,7 @@ from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.compared_defences import AfterEpoch
 from tests.audits.example_defences import ATTACKS
 from tests.classifier.trainers import Noisy, records
 

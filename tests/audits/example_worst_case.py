@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
+from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.versions import today
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.worst_case import AttackedTargets, TargetRisk, WorstCaseFindings
+from privacygauge.evaluate.worst_case import (
+    NO_DEFENCE,
+    AttackedTargets,
+    AttackedTraining,
+    TargetRisk,
+    WorstCaseFindings,
+)
 from privacygauge.report.values import Origin
 
 FPRS = (0.1, 0.01)

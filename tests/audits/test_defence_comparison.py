@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
-from privacygauge.audits.attacks import audit
-from privacygauge.audits.defences.judging import can_be_undone
 from privacygauge.audits.defences.play import audit_defences
 from privacygauge.audits.defences.verdict import verdict
+from privacygauge.classifier.defences.judging import can_be_undone
 from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions
@@ -19,6 +18,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.roc import auc
 from privacygauge.report.attacks.verdict import judged
 from privacygauge.report.grades import LARGE, NONE, UNTOLD, grade_of

@@ -13,12 +13,13 @@ from rich.console import Console
 
 from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.asks import METRICS
-from privacygauge.audits.defences.found import ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.best_attack import BestAttack
+from privacygauge.evaluate.compared_defences import ComparedDefence
 from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation, evaluate

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.found import AfterEpoch
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.accountant import RDP, pld_accountant
 from privacygauge.classifier.defences.perturbations import LabelOnly
@@ -24,6 +23,7 @@ from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.compared_defences import AfterEpoch
 from tests.classifier.trainers import Counted, Noisy, records
 
 ATTACKS = (Threshold("confidence", per_class=False), Threshold("correctness"), CalibratedOnline())

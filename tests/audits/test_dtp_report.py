@@ -433,13 +433,14 @@ def test_every_plot_draws_on_the_axes_given(findings: DtpAudit) -> None:
 
 
 def test_the_riskiest_stay_single_points_and_none_is_lost(findings: DtpAudit) -> None:
-    found = plots.ranked(findings, 60)
+    found = plots.ranked(findings.pdtp, findings.dtp, findings.order, 60)
     by_hand = np.sort(findings.pdtp)[::-1]
     np.testing.assert_array_equal(found.pdtp, by_hand[found.rank - 1])
     assert found.rank[:5].tolist() == [1, 2, 3, 4, 5]
     assert len(found.rank) <= 60
     assert found.low.max() == findings.dtp.low.max()
-    every = plots.ranked(quiet(), 200)
+    found = quiet()
+    every = plots.ranked(found.pdtp, found.dtp, found.order, 200)
     assert len(every.rank) == 200
 
 

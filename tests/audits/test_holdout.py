@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.holdout_attack.attacks import ATTACKS
-from privacygauge.audits.holdout_attack.files import read_labels, read_logits
 from privacygauge.audits.holdout_bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import by_guard, play, trials, uniform_holdout
+from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.closed_form import nb_bias
 from privacygauge.holdout.designed import DesignedQueries
 from privacygauge.holdout.designed_bias import (
@@ -26,6 +25,7 @@ from privacygauge.holdout.designed_bias import (
     settled,
 )
 from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.label_files import read_labels, read_logits
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
 from tests.thorough import times

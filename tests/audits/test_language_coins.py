@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.language.drawn import bound_by_person
 from privacygauge.errors import InputError
 from privacygauge.language.coins import Coins
+from privacygauge.language.drawn import bound_by_person
 from privacygauge.language.score_files import as_text_scores
 from privacygauge.report import render
 from tests.thorough import times

@@ -6,7 +6,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.classifier.models import Fitted, audit_model
+from privacygauge.audits.classifier.models import audit_model
+from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.suite import METRICS, pool_attacks, single_record_attacks
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.threshold import Threshold

@@ -12,20 +12,22 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from privacygauge.audits.attacks import furthest
-from privacygauge.audits.released_table import facts
-from privacygauge.audits.released_table.membership import _played, audit_membership, cross_fitted
+from privacygauge.audits.released_table.facts import release_risk
+from privacygauge.audits.released_table.membership import audit_membership
 from privacygauge.audits.released_table.play import audit_released
-from privacygauge.audits.released_table.risk import correlation_of, excess, release_risk, risk_of
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.defences import quantile
+from privacygauge.evaluate.excess import excess
+from privacygauge.evaluate.playing import furthest
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.released.attempts import Attempts
-from privacygauge.synthetic.released.copies import copies
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.copies import copied_beyond, copies
+from privacygauge.synthetic.released.hits import Hits, correlation_of, risk_of
+from privacygauge.synthetic.released.judged import cross_fitted, played_alone
 from privacygauge.synthetic.released.membership import membership
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries
@@ -192,12 +194,12 @@ def test_the_units_of_singling_out_are_those_of_its_attempts(tables, form):
 def test_the_interval_of_a_quantile_covers():
     rng, n, q = np.random.default_rng(1), 40, 0.25
     inside = sum(
-        not facts.quantile(rng.exponential(size=n), q, 0.9).excludes(-np.log(1 - q))
+        not quantile(rng.exponential(size=n), q, 0.9).excludes(-np.log(1 - q))
         for _ in range(times(800))
     )
     # Four standard errors of a share of 90%.
     assert inside / times(800) >= 0.9 - 4 * np.sqrt(0.09 / times(800))
-    assert facts.quantile(np.ones(5), 0.5, 0.95).value == 1.0
+    assert quantile(np.ones(5), 0.5, 0.95).value == 1.0
 
 
 def test_the_blind_attack_is_judged_as_on_half_of_the_records():
@@ -249,7 +251,7 @@ def test_people_that_nothing_was_learnt_from_are_not_given_away():
         looked += len(risks)
         together = 1 - 0.05 / (len(tried) + 1)
         looks = [risk_of(x, together) for x in tried]
-        looks.append(facts.copied_beyond(copies(tables, np.random.default_rng(seed)), together))
+        looks.append(copied_beyond(copies(tables, np.random.default_rng(seed)), together))
         grave += any(look.low > 0 for look in looks)
     # Intervals of one table hang together: three standard errors as if four of nine did not.
     assert held / looked >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / (looked * 4 / 9))
@@ -328,7 +330,7 @@ def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
 
 def test_guesses_and_ranking_share_the_error_of_the_attacks(tables):
     signals = membership(tables, np.random.default_rng(0))
-    played = [_played(found, np.arange(180), 0, 0.95) for found in signals]
+    played = [played_alone(found, np.arange(180), 0, 0.95) for found in signals]
     ours, stricter = furthest(played, 0.95, 8), furthest(played, 0.975)
     for mine, other in zip(ours[1:], stricter[1:], strict=True):
         assert (mine.low, mine.high) == (other.low, other.high)

@@ -11,8 +11,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.models import Fitted, audit_model
+from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.several_targets import split
 from privacygauge.classifier.shadows import Trained, train_shadows

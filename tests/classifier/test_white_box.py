@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from privacygauge.audits.attacks import audit
 from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.white_box import (
     GRADIENT_NORM,
@@ -18,6 +17,7 @@ from privacygauge.classifier.white_box_signals import WhiteBoxSignals
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.playing import audit
 from tests.classifier.made import logits_labels_member, made_pool_game, observed
 from tests.thorough import times
 

@@ -126,16 +126,16 @@ def values(option: str) -> list[str]:
 
 def test_names_are_those_that_commands_take():
     from privacygauge.audits.generator.play import SELECTORS
-    from privacygauge.audits.holdout_attack.attacks import ATTACKS
     from privacygauge.audits.language.facts import SHOWN
-    from privacygauge.audits.language.units import THRESHOLDS
-    from privacygauge.audits.named_models import ESTIMATORS, NETWORKS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
+    from privacygauge.classifier.named import ESTIMATORS, NETWORKS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
+    from privacygauge.holdout.attacks import ATTACKS
     from privacygauge.language.kinds import Kind
     from privacygauge.language.masks import Pattern
     from privacygauge.language.precision import PRECISIONS
     from privacygauge.language.text_energies import Form
+    from privacygauge.language.units import THRESHOLDS
     from privacygauge.synthetic.games.games import GAMES
     from privacygauge.synthetic.generators.named import GENERATORS
 

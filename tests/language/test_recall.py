@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.attacks import audit
 from privacygauge.audits.language.asks import LanguageRequest, play
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
+from privacygauge.evaluate.playing import audit
 from privacygauge.language import text_energies as module
 from privacygauge.language.attacks import energy_attacks
 from privacygauge.language.conditional import (

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.audits.attacks import audit
-from privacygauge.audits.language.targets import ATTACKS, audit_targets
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
@@ -15,6 +13,8 @@ from privacygauge.core.game import rounds_of_models
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit
+from privacygauge.language.targets import ATTACKS, audit_targets
 from privacygauge.language.worlds import rounds_of_patients, rounds_of_texts
 from tests.thorough import times
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privacygauge.audits.attacks import audit
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import SIGNAL, GaussianGame
+from privacygauge.evaluate.playing import audit
 from tests.laws.catalogue import ATTACKS, deal, label
 from tests.laws.numbers import numbers
 

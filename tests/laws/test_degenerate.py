@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.attacks import audit, played_of, telling
 from privacygauge.audits.holdout_attack.play import attack_holdout
 from privacygauge.audits.worst_case.play import audit_worst_case
 from privacygauge.classifier.defences.perturbations import LabelOnly
@@ -25,6 +24,7 @@ from privacygauge.core.game import Scores
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import TIED
 from privacygauge.evaluate.claim_designs import ManyRuns
+from privacygauge.evaluate.playing import audit, played_of, telling
 from privacygauge.language.scores import text_scores
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Silence

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
-from privacygauge.audits.attacks import audit
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit
 from privacygauge.language.attacks import energy_attacks
 from privacygauge.language.patients import by_patient
 from privacygauge.language.statistic import energy_round

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.user_code import compared_code
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
 from privacygauge.runs.record import Record, record_in
 from privacygauge.runs.store import read_run
+from privacygauge.runs.user_code import compared_code
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.sample import made
 

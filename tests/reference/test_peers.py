@@ -18,7 +18,6 @@ import pytest
 from scipy.stats import binom, norm
 
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-from privacygauge.audits.released_table.risk import excess
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.predictions import predictions
@@ -30,6 +29,7 @@ from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
+from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.roc import auc, roc
 from tests.reference import made_inputs

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from privacygauge.audits.classifier import risk as risk_plots
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import InputError
-from privacygauge.report import curves, plots
+from privacygauge.evaluate import curves
+from privacygauge.report import plots
 from tests.report.example import example
 
 

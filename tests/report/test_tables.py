@@ -10,9 +10,9 @@ import pytest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import curves
 from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
 from privacygauge.evaluate.roc import roc
-from privacygauge.report import curves
 from privacygauge.report.attacks.records import records_frame, roc_frame
 from privacygauge.report.render import parquet
 from tests.report.example import ATTACKS, HOSTILE, example

@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from privacygauge.errors import InputError
+from privacygauge.runs.code import PROGRAM, absolute
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.report.reported import Reported
-
-PROGRAM = "command:"
-"""What a name of code begins with that is a program."""
 
 
 class Role(Enum):
@@ -206,18 +204,6 @@ def _flagged(f: Field[Any]) -> Asked:
     asked: Asked = f.metadata[_KEY]
     own = _OWN + f.name.replace("_", "-")
     return replace(asked, flag=own) if asked.flag == _OWN else asked
-
-
-def absolute(name: str) -> str:
-    """Return a name of code, with the whole path where it names a file.
-
-    Examples
-    --------
-    >>> absolute("sklearn.svm:SVC")
-    'sklearn.svm:SVC'
-    """
-    place, colon, attribute = name.rpartition(":")
-    return f"{Path(place).absolute()}:{attribute}" if colon and place.endswith(".py") else name
 
 
 def _settled(role: Role, text: str) -> str:

@@ -191,9 +191,9 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     """Return the audit of the canaries in a model."""
     import numpy as np
 
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.language.canaries import canary_losses, read_canaries
     from privacygauge.language.compared import check_one_kind, compared_models, load_either
+    from privacygauge.runs.provenance import file_hashes
 
     made = read_canaries(asked.canaries)
     load = partial(load_either, device=asked.device, precision=asked.computed_in)

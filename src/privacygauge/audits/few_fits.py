@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.generator.facts import clipped_numbers
-from privacygauge.audits.generator.targets import TargetsAsked, select_targets
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-from privacygauge.classifier.whose import owners
 from privacygauge.core import checks
 from privacygauge.core.transcript import tied
+from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
@@ -58,6 +57,7 @@ from privacygauge.synthetic.games.releases import Making, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.selection import TargetsAsked, select_targets
 from privacygauge.synthetic.table import advice, require_moderate
 
 CANARIES = 200

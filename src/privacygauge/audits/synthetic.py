@@ -10,18 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import (
-    PROGRAM,
-    Command,
-    Group,
-    Role,
-    argument,
-    asks,
-    option,
-    with_low,
-)
+from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
+from privacygauge.runs.code import PROGRAM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +21,11 @@ if TYPE_CHECKING:
 
     from privacygauge.audits.few_fits import FitsAudit
     from privacygauge.audits.generator.found import SyntheticAudit
-    from privacygauge.audits.generator.targets import TargetsAsked
     from privacygauge.audits.released_table.found import ReleasedAudit
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.games.releases import Making
     from privacygauge.synthetic.generators.generator import Generator
+    from privacygauge.synthetic.selection import TargetsAsked
 
 OF_GENERATOR = with_low("auc", "worst", "epsilon")
 """What a generator can be held to."""
@@ -72,35 +64,29 @@ class SyntheticRequest(TableRequest):
         "Generator to audit: baynet, privbayes:epsilon=1, synthpop, independent, identity, "
         "silence; your own FILE.py:NAME or MODULE:NAME (fit and sample, or a function of frame, n "
         "and seed); or 'command: PROGRAM ...', which reads CSV and writes CSV.",
-        default=None,
         offers=("baynet", "privbayes", "synthpop", "independent", "identity", "silence"),
         role=Role.CODE,
     )
     synthetic: str | None = _released_option(
-        "FILE", "Synthetic table made from REAL, to be audited as it is.", default=None
+        "FILE", "Synthetic table made from REAL, to be audited as it is."
     )
     holdout: str | None = _released_option(
         "FILE",
         "Records of the same source as REAL that the table was not made from: without them "
         "general knowledge and leakage cannot be told apart.",
-        default=None,
     )
     attempts: int | None = _released_option(
         "N",
         "Number of attempts at singling out, linking and inferring. Default: as many as "
         "--half-width needs.",
-        default=None,
     )
     related: tuple[str, ...] = _released_option(
         "REAL,SYNTHETIC,HOLDOUT",
         "Further rows of the same people, such as their visits: a table beside each, joined to one "
         "record a person by --key.",
-        default=(),
     )
     key: str | None = _released_option(
-        "COLUMN",
-        "Column that names the person, in the tables and in those of --related.",
-        default=None,
+        "COLUMN", "Column that names the person, in the tables and in those of --related."
     )
     targets: str = _game_option(
         "N|all|ROWS",
@@ -118,7 +104,6 @@ class SyntheticRequest(TableRequest):
         "NAME",
         "average (a fresh data set for every table), specific (one data set), or shared (one pool "
         "of tables for all records). Default: average; above 50 records shared.",
-        default=None,
         offers=("average", "specific", "shared"),
     )
     knowledge: str | None = _game_option(
@@ -126,7 +111,6 @@ class SyntheticRequest(TableRequest):
         "What the adversary has: auxiliary records, exact (all others of the data set; game "
         "specific) or synthetic (the released table alone; game average). Default: exact in the "
         "specific game, auxiliary in the others.",
-        default=None,
         offers=("auxiliary", "exact", "synthetic"),
     )
     shadows: int = _game_option(
@@ -138,21 +122,18 @@ class SyntheticRequest(TableRequest):
         "N",
         "Number of synthetic tables that the adversary is asked about. Default: as many as "
         "--half-width needs.",
-        default=None,
     )
     half_width: float | None = asks(
         "H",
         "Half of the width wanted of an interval: of a record's AUC near 1/2 (default: 0.05), or, "
         "of a released table, of what an attack achieves more on real records than on the "
         "holdout (default: 0.02, two percentage points).",
-        default=None,
     )
     fits: int | None = option(
         "--fits",
         "N",
         "Instead of the privacy game, for generators whose fits take long: put the records of "
         "--targets, 200 or so, into each of N fits by fair coins, and guess them from the tables.",
-        default=None,
         panel=_GAME,
     )
     size: int | None = option(
@@ -160,38 +141,31 @@ class SyntheticRequest(TableRequest):
         "N",
         "Number of records that a generator learns from. Default: 1,000, or a sixth of a small "
         "table.",
-        default=None,
         panel=_GAME,
     )
     made: int | None = _game_option(
-        "N",
-        "Number of records of a synthetic table. Default: as many as it was learnt from.",
-        default=None,
+        "N", "Number of records of a synthetic table. Default: as many as it was learnt from."
     )
     label: str | None = asks(
         "COLUMN",
         "Column to predict where the usefulness of a table is measured. Default: several in turn.",
-        default=None,
     )
     ids: str | None = option(
         "--id",
         "COLUMN",
         "Column of the records' names; it is left out of the table.",
-        default=None,
         panel=COLUMNS,
     )
     unit: str | None = asks(
         "COLUMN",
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "that of --id.",
-        default=None,
         panel=COLUMNS,
     )
     show: tuple[str, ...] = asks(
         "COLUMN",
         "Column to print beside the riskiest records. May be given several times. Default: rows "
         "only.",
-        default=(),
         split=False,
     )
 
@@ -260,7 +234,7 @@ def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | Re
 def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAudit:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
     from privacygauge.audits.generator.play import audit_synthetic
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
@@ -309,7 +283,7 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
 def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
     """Return the audit of a generator by canaries in a few fits."""
     from privacygauge.audits.few_fits import audit_few_fits, seen_from
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_frame
 
     def tell(making: Making) -> None:
@@ -349,13 +323,12 @@ def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsA
 
 def _generator(name: str, work: Work) -> Generator:
     """Return the generator that a text names, or what stands for it in a finished run."""
-    from privacygauge.audits.named_models import imported
-    from privacygauge.audits.user_code import names_code
+    from privacygauge.runs.user_code import imported, names_code
     from privacygauge.synthetic.generators.command import Command as Program
     from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
     from privacygauge.synthetic.generators.recorded import recorded_generator
 
-    if work.read is not None and names_code("generator", name):
+    if work.read is not None and names_code(name):
         return recorded_generator(work.read)
     if name.startswith(PROGRAM):
         return Program(name.removeprefix(PROGRAM))
@@ -395,8 +368,8 @@ def _cost(making: Making, work: Work, level: float) -> str:
 
 def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     """Return the audit of a released table."""
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.released.attempts import HALF_WIDTH
 

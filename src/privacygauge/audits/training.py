@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Request, Role, asks, option
 from privacygauge.audits.columns import separator_option
+from privacygauge.classifier.forms import standardised
+from privacygauge.classifier.names import MODELS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.trainings import Before, Trainings
     from privacygauge.classifier.held import Held
@@ -23,34 +23,6 @@ TRAINING = "Training"
 
 training_option = partial(asks, panel=TRAINING)
 """Returns the field of an option below that heading."""
-
-MODELS = (
-    "random-forest",
-    "gradient-boosting",
-    "logistic",
-    "naive-bayes",
-    "nearest",
-    "network",
-    "network-large",
-)
-"""Names of ``--model``."""
-
-TRAINING_DEFENCES = (
-    "early-stopping:10",
-    "l2:0.01",
-    "dropout:0.5",
-    "adversarial-regularisation:1",
-    "dp-sgd:8",
-    "dp-sgd-opacus:8",
-    "removal:0.05",
-)
-"""Defences at training, each with its default."""
-
-TRAINING_DEFENCES_HELP = (
-    "early-stopping:EPOCH, l2:DECAY, dropout:RATE, adversarial-regularisation:LAMBDA, "
-    "dp-sgd:EPSILON, dp-sgd-opacus:EPSILON or removal:RECORDS"
-)
-"""What the numbers of `TRAINING_DEFENCES` are."""
 
 
 data_option = partial(
@@ -131,8 +103,8 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     Where a run is finished, it is read in place of code. `member` is the column that tells which
     records an existing model was trained on.
     """
-    from privacygauge.audits.named_models import NETWORKS
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
+    from privacygauge.classifier.named import NETWORKS
     from privacygauge.classifier.trial import tried, with_names
 
     name = str(asked.model)
@@ -187,48 +159,19 @@ def trainer_named(name: str, work: Work) -> Trainer:
 
     A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
     """
-    from privacygauge.audits.named_models import named
-    from privacygauge.audits.user_code import names_code
     from privacygauge.classifier.estimators import as_trainer
+    from privacygauge.classifier.named import named
     from privacygauge.classifier.recorded import recorded_trainer
+    from privacygauge.runs.user_code import names_code
 
-    if work.read is not None and names_code("model", name):
+    if work.read is not None and names_code(name):
         return recorded_trainer(work.read)
     return as_trainer(named(name))
 
 
-def on_numbers(trainer: Trainer) -> Trainer:
-    """Return a trainer of features that are numbers, for audits that make records up.
-
-    Raises
-    ------
-    InputError
-        If it asks for anything else.
-    """
-    from privacygauge.classifier.forms import NUMBERS, described_form
-    from privacygauge.errors import InputError
-
-    form = described_form(trainer.describe())
-    if form != NUMBERS:
-        raise InputError(
-            f"{trainer.name} takes records in a form of its own ({form}), and this audit makes "
-            "records up: give a model of features that are numbers"
-        )
-    return trainer
-
-
-def standardised(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the features with mean 0 and deviation 1, as networks need them."""
-    import numpy as np
-
-    spread = x.std(axis=0)
-    result: NDArray[Any] = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return result
-
-
 def provenance(asked: Training, records: Records) -> dict[str, str]:
     """Return where the records came from, and how many there are."""
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
 
     return {**file_hashes(asked.files()), "records": f"{len(records):,}"}
 

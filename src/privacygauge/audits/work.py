@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from privacygauge.audits.asking import Request
-from privacygauge.audits.provenance import file_hashes
 from privacygauge.audits.running import Running
-from privacygauge.audits.user_code import code_in, compared_code
 from privacygauge.core.versions import today
 from privacygauge.report.values import Report
 from privacygauge.runs.folder import shown
+from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
+from privacygauge.runs.user_code import code_in, compared_code
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Takes what is done and all there is to do."""

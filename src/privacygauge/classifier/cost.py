@@ -144,3 +144,29 @@ def _shortened(trainer: Trainer) -> tuple[Trainer, float]:
         return trainer, 1.0
     short: Trainer = replace(trainer, epochs=2)  # type: ignore[type-var]
     return short, epochs / 2
+
+
+DEFAULT_SHADOWS = 16
+"""Shadow models where neither a number nor a budget is given."""
+
+
+def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None) -> str:
+    """Return what training will cost, and what a budget does not pay for, in words."""
+    n_models = shadows + n_targets
+    target = "1 target, " if n_targets else ""
+    text = (
+        f"Training {n_models} models ({target}{shadows} shadow models), "
+        f"{cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: about "
+        f"{span(cost.seconds(n_models))}."
+    )
+    if budget is None:
+        return text
+    more = wanted or next((n for n in DESIGNS if n > shadows), None)
+    if more is None or more <= shadows:
+        return text
+    lost = "per-record variances (from 64 on) and " if shadows < 64 <= more else ""
+    return (
+        f"{text} The budget of {span(budget)} does not pay for {more} shadow models (about "
+        f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
+        "attacks on single records."
+    )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privacygauge.classifier.trainer import Trainer
 
 NUMBERS = "numbers"
 """A column of 0 and 1 for every text, one for every pixel: given unless a model asks for else."""
@@ -78,3 +85,29 @@ def _named(columns: object) -> bool:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         return False
     return any(isinstance(column, str) for column in columns)
+
+
+def on_numbers(trainer: Trainer) -> Trainer:
+    """Return a trainer of features that are numbers, for audits that make records up.
+
+    Raises
+    ------
+    InputError
+        If it asks for anything else.
+    """
+    form = described_form(trainer.describe())
+    if form != NUMBERS:
+        raise InputError(
+            f"{trainer.name} takes records in a form of its own ({form}), and this audit makes "
+            "records up: give a model of features that are numbers"
+        )
+    return trainer
+
+
+def standardised(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the features with mean 0 and deviation 1, as networks need them."""
+    import numpy as np
+
+    spread = x.std(axis=0)
+    result: NDArray[Any] = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return result

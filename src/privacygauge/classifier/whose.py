@@ -124,15 +124,6 @@ def with_unit(target: Predictions, unit: ArrayLike | str | None) -> Predictions:
     return target if unit is None else target.by_unit(unit)
 
 
-def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None:
-    """Return the number of the person behind each of n records; None where nothing says."""
-    for name, given in (("unit", unit), ("ids", ids)):
-        if given is not None:
-            found = units.numbered(given, name, length=n)
-            return None if checks.n_distinct(found) == n else found
-    return None
-
-
 def twice(x: Held, y: Ints) -> list[str]:
     """Return a warning where records are equal that coins put in or leave out one by one."""
     copies = int(np.count_nonzero(_repeated(_classed(keys(x), y))))

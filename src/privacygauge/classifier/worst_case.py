@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.mislabelled import Targets, WrongLabel, every_model_as_target, targets
+from privacygauge.classifier.defences.trainings import UNDEFENDED, array_of
+from privacygauge.classifier.defences.ways import Way
+from privacygauge.classifier.mislabelled import (
+    LeastLikelyLabel,
+    Targets,
+    WrongLabel,
+    every_model_as_target,
+    targets,
+)
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.shadows import failures
 from privacygauge.classifier.suite import METRICS
@@ -27,7 +36,14 @@ from privacygauge.core.transcript import TIED, Transcript, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rates import proportion
-from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings, attacked_targets
+from privacygauge.evaluate.worst_case import (
+    NO_DEFENCE,
+    AttackedTraining,
+    TargetRisk,
+    WorstCaseFindings,
+    attacked_targets,
+)
+from privacygauge.runs.store import plan_in, read_run
 
 FPRS = (0.1, 0.01, 0.001)
 """The false-positive rates that are reported."""
@@ -211,3 +227,47 @@ def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
     right = pool.values.argmax(axis=2) == pool.labels
     outside = ~pool.inside
     return proportion(right[outside], np.broadcast_to(unit, right.shape)[outside], level)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Wrong classes that a run holds already: nothing is trained for them again."""
+
+    name: str
+    classes: Ints
+
+    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
+        return self.classes
+
+
+def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
+    """Return how canaries are mislabelled: as a run holds it already, where that takes a model."""
+    plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
+    if plan is None or plan.settings.get("canaries") != n_canaries:
+        return label
+    assert run is not None
+    return _Drawn(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
+
+
+def judged_each_way(
+    trainer: Trainer,
+    ways: Sequence[Way],
+    values: Mapping[str, NDArray[Any]],
+    inside: Bools,
+    chosen: Targets,
+    label: str,
+    asked: AskedOfTargets,
+) -> tuple[list[AttackedTraining], list[Skipped]]:
+    """Return what is found with each training, and the defences whose training failed."""
+    undefended = judged(trainer, values[UNDEFENDED][:, 0], inside, chosen, label, asked)
+    if isinstance(undefended, Skipped):
+        where = "without a defence " if ways else ""
+        raise InputError(f"{where}{undefended.reason}")
+    trainings, failed = [AttackedTraining(NO_DEFENCE, undefended)], []
+    for number, way in enumerate(ways):
+        found = judged(way.trainer, values[array_of(number)], inside, chosen, label, asked)
+        if isinstance(found, Skipped):
+            failed.append(Skipped(way.title, found.reason))
+        else:
+            trainings.append(AttackedTraining(way.title, found, way.claim))
+    return trainings, failed

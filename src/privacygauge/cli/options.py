@@ -23,13 +23,15 @@ def text(
     told: str,
     panel: str | None = None,
     offers: Callable[[str], list[str]] | None = None,
+    *,
+    shown: bool = False,
 ) -> Any:
-    """Return an option whose help says what its default is, and what a shell offers for it."""
+    """Return an option and what a shell offers for it; its help says its default unless `shown`."""
     shared: dict[str, Any] = {"metavar": metavar, "help": told, "autocompletion": offers}
-    return typer.Option(flag, show_default=False, rich_help_panel=panel, **shared)
+    return typer.Option(flag, show_default=shown, rich_help_panel=panel, **shared)
 
 
-def argument(metavar: str, told: str, offers: Callable[[str], list[str]]) -> Any:
+def argument(metavar: str, told: str, offers: Callable[[str], list[str]] | None = None) -> Any:
     """Return an argument, and what a shell offers for it."""
     return typer.Argument(metavar=metavar, help=told, show_default=False, autocompletion=offers)
 

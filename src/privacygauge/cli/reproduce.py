@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -126,38 +125,14 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
 def _print(result: Result) -> None:
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce.catalogue import judgement
-    from privacygauge.reproduce.result import judged_lines
+    from privacygauge.reproduce.result import cell_row, claim_row, judged_lines
 
     table, judged = result.table, judgement(result.table.name)
     print(table.title)
-    emit_rows([_shown(line) for line in judged_lines(table, judged)], None)
+    emit_rows([cell_row(line) for line in judged_lines(table, judged)], None)
     verdict = judged.of(table)
     if verdict.claims:
-        emit_rows([_claim(one) for one in result.claims(judged)], None)
+        emit_rows([claim_row(one) for one in result.claims(judged)], None)
     print(f"Verdict: {verdict}")
     for note in table.notes:
         print(f"Note: {note}")
-
-
-def _claim(line: Mapping[str, Any]) -> dict[str, object]:
-    if "effect" not in line:
-        return {"claim": line["claim"], "effect": "-", "verdict": line["verdict"]}
-    return {
-        "claim": line["claim"],
-        "effect": f"{line['effect']:.3f} ({line['low']:.3f} to {line['high']:.3f})",
-        "verdict": line["verdict"],
-    }
-
-
-def _shown(line: Mapping[str, Any]) -> dict[str, object]:
-    """Return a cell as people read it."""
-    start = {"": line["row"], " ": line["column"], "paper": line["published"]}
-    if line["ours"] is None:
-        return {**start, "ours": "-", "from": line["skipped"]}
-    return {
-        **start,
-        "ours": f"{line['ours']:.3f}",
-        f"{100 * line['level']:g}% interval": f"{line['low']:.3f} to {line['high']:.3f}",
-        "verdict": line.get("verdict"),
-        "from": f"n = {line['n']}, {line['method']}",
-    }

@@ -114,7 +114,7 @@ def _named_again(
     run: Path, code: Mapping[str, str | None], jobs: int, quiet: bool
 ) -> tuple[Command[Any], Request, Work]:
     """Return the command of a run, what was asked with its code named again, and work on it."""
-    from privacygauge.audits.user_code import named_again
+    from privacygauge.runs.user_code import named_again
 
     place, command, asked = _started(run)
     return command, command.request.kept(named_again(asked, code, place)), _work(place, jobs, quiet)

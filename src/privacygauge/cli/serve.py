@@ -12,8 +12,6 @@ from privacygauge.cli import options
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from privacygauge.holdout.server.board import Board
-    from privacygauge.holdout.server.standings import Standings
 
 LIMITS = "Budgets (those not given stay as they are; at first no limit)"
 """The heading of options that limit submissions."""
@@ -30,13 +28,9 @@ Database = Annotated[
         help="An SQLite file, made where there is none, or postgresql://user@host/name.",
     ),
 ]
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of the account.", show_default=False)
-]
+Name = Annotated[str, options.argument("NAME", "Name of the account.")]
 
-Reason = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why, for the log.", show_default=False)
-]
+Reason = Annotated[str, options.text("--reason", "TEXT", "Why, for the log.")]
 
 app = typer.Typer(
     name="serve",
@@ -51,139 +45,94 @@ def serve(
     context: typer.Context,
     labels: Annotated[
         Path | None,
-        typer.Option(
+        options.text(
             "--labels",
-            metavar="FILE",
-            help="The hidden labels: .npy with integers from 0, or .csv with columns id and label.",
-            show_default=False,
+            "FILE",
+            "The hidden labels: .npy with integers from 0, or .csv with columns id and label.",
         ),
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
+        options.text(
             "--metric",
-            metavar="METRIC",
-            help="accuracy (of a new database), balanced-accuracy, top:5, brier, logloss:MOST, f1, "
+            "METRIC",
+            "accuracy (of a new database), balanced-accuracy, top:5, brier, logloss:MOST, f1, "
             "auc, or mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later.",
-            show_default=False,
         ),
     ] = None,
     public: Annotated[
         float | None,
-        typer.Option(
+        options.text(
             "--public",
-            metavar="SHARE",
-            help="Share of the points that answers are about in a new database; the others decide "
+            "SHARE",
+            "Share of the points that answers are about in a new database; the others decide "
             "in the end. Without it all.",
-            show_default=False,
         ),
     ] = None,
     classes: Annotated[
         int | None,
-        typer.Option(
-            "--classes",
-            metavar="M",
-            help="Classes; without it one more than the largest label.",
-            show_default=False,
-        ),
+        options.text("--classes", "M", "Classes; without it one more than the largest label."),
     ] = None,
     guard: Annotated[
         str | None,
-        typer.Option(
+        options.text(
             "--guard",
-            metavar="GUARD",
-            help="ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
+            "GUARD",
+            "ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
             "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
             "changed later.",
-            show_default=False,
         ),
     ] = None,
     scope: Annotated[
         str | None,
-        typer.Option(
+        options.text(
             "--scope",
-            metavar="account|board",
-            help="Whose submissions the guard remembers together: those of an account (of a new "
+            "account|board",
+            "Whose submissions the guard remembers together: those of an account (of a new "
             "database), or all. It cannot be changed later.",
-            show_default=False,
         ),
     ] = None,
     database: Database = "leaderboard.sqlite",
     keep: Annotated[
         bool,
-        typer.Option(
+        options.switch(
             "--keep",
-            help="Keep the submitted labels in a new database, to score them again with rescore.",
+            "Keep the submitted labels in a new database, to score them again with rescore.",
         ),
     ] = False,
     per_account: Annotated[
-        int | None,
-        typer.Option(
-            "--per-account",
-            metavar="K",
-            help="Submissions of one account.",
-            show_default=False,
-            rich_help_panel=LIMITS,
-        ),
+        int | None, options.text("--per-account", "K", "Submissions of one account.", LIMITS)
     ] = None,
     total: Annotated[
-        int | None,
-        typer.Option(
-            "--total",
-            metavar="K",
-            help="Submissions of all accounts together.",
-            show_default=False,
-            rich_help_panel=LIMITS,
-        ),
+        int | None, options.text("--total", "K", "Submissions of all accounts together.", LIMITS)
     ] = None,
     nats: Annotated[
         float | None,
-        typer.Option(
-            "--nats",
-            metavar="X",
-            help="Information that all answers together may carry.",
-            show_default=False,
-            rich_help_panel=LIMITS,
-        ),
+        options.text("--nats", "X", "Information that all answers together may carry.", LIMITS),
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            "--host", metavar="ADDRESS", help="Address to listen at.", rich_help_panel=MACHINE
-        ),
+        str, options.text("--host", "ADDRESS", "Address to listen at.", MACHINE, shown=True)
     ] = "127.0.0.1",
     port: Annotated[
-        int,
-        typer.Option(
-            "--port", metavar="N", help="Port; 0 for one that is free.", rich_help_panel=MACHINE
-        ),
+        int, options.text("--port", "N", "Port; 0 for one that is free.", MACHINE, shown=True)
     ] = 8000,
     rate: Annotated[
         int,
-        typer.Option(
-            "--rate",
-            metavar="N",
-            help="Submissions of one account in a minute.",
-            rich_help_panel=MACHINE,
-        ),
+        options.text("--rate", "N", "Submissions of one account in a minute.", MACHINE, shown=True),
     ] = 1_000,
     address_rate: Annotated[
         int,
-        typer.Option(
-            "--address-rate",
-            metavar="N",
-            help="Requests of one address in a minute.",
-            rich_help_panel=MACHINE,
+        options.text(
+            "--address-rate", "N", "Requests of one address in a minute.", MACHINE, shown=True
         ),
     ] = 10_000,
     proxy: Annotated[
         str | None,
-        typer.Option(
+        options.text(
             "--proxy",
-            metavar="ADDRESS",
-            help="Address of a proxy in front, whose X-Forwarded-For is believed.",
-            show_default=False,
-            rich_help_panel=MACHINE,
+            "ADDRESS",
+            "Address of a proxy in front, whose X-Forwarded-For is believed.",
+            MACHINE,
         ),
     ] = None,
     quiet: Annotated[
@@ -210,6 +159,7 @@ def serve(
     require_extra()
     from privacygauge.holdout.server import running
     from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.promise import introduction
     from privacygauge.holdout.server.web import Rates, application
 
     (truth, ids), budget = read_hidden(labels), Budget(total, per_account, nats)
@@ -229,8 +179,8 @@ def serve(
         )
         board = replace(board, ids=ids)
         try:
-            _log_to_stderr(quiet)
-            _introduce(board, running.address(listener))
+            running.log_to_stderr(quiet)
+            print(introduction(board, running.address(listener)), flush=True)
             running.run(application(board, rates), listener, proxy)
         finally:
             board.close()
@@ -238,9 +188,7 @@ def serve(
 
 @app.command()
 def account(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Names.", show_default=False)
-    ],
+    names: Annotated[list[str], options.argument("NAME...", "Names.")],
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Add accounts, and print their tokens: once, since only a digest of each is kept.
@@ -272,21 +220,14 @@ def invite(
 
 @app.command()
 def contest(
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Of the page.")
-    ] = None,
-    rules: Annotated[
-        Path | None, typer.Option("--rules", metavar="FILE", help="A text, for the page.")
-    ] = None,
+    title: Annotated[str | None, options.text("--title", "TEXT", "Of the page.")] = None,
+    rules: Annotated[Path | None, options.text("--rules", "FILE", "A text, for the page.")] = None,
     per_day: Annotated[
-        int | None,
-        typer.Option("--per-day", metavar="K", help="Submissions of one account a day, in UTC."),
+        int | None, options.text("--per-day", "K", "Submissions of one account a day, in UTC.")
     ] = None,
     finals: Annotated[
         int | None,
-        typer.Option(
-            "--finals", metavar="K", help="Submissions that an account may choose for the end."
-        ),
+        options.text("--finals", "K", "Submissions that an account may choose for the end."),
     ] = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -306,8 +247,8 @@ def contest(
 @app.command()
 def phase(
     name: Name,
-    opens: Annotated[str, typer.Option("--opens", metavar="TIME", help="ISO 8601; UTC.")],
-    closes: Annotated[str, typer.Option("--closes", metavar="TIME", help="ISO 8601; UTC.")],
+    opens: Annotated[str, options.text("--opens", "TIME", "ISO 8601; UTC.")],
+    closes: Annotated[str, options.text("--closes", "TIME", "ISO 8601; UTC.")],
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Take submissions between two moments alone; one of several such phases, or the only one.
@@ -414,20 +355,16 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
 def watch(
     labels: Annotated[
         Path | None,
-        typer.Option(
-            "--labels", metavar="FILE", help="The hidden labels, to find more in kept submissions."
-        ),
+        options.text("--labels", "FILE", "The hidden labels, to find more in kept submissions."),
     ] = None,
     throttle: Annotated[
         int | None,
-        typer.Option(
-            "--throttle", metavar="K", help="Submissions a day left to accounts that stand out."
-        ),
+        options.text("--throttle", "K", "Submissions a day left to accounts that stand out."),
     ] = None,
     every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", help="Between two looks.")
+        float, options.text("--every", "SECONDS", "Between two looks.", shown=True)
     ] = 60.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    once: Annotated[bool, options.switch("--once", "Look once, and end.")] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Look for attacks in the log while the contest runs, and print who stands out.
@@ -455,10 +392,8 @@ def watch(
 @app.command()
 def merge(
     name: Name,
-    other: Annotated[
-        str, typer.Argument(metavar="OTHER", help="The account that ends.", show_default=False)
-    ],
-    labels: Annotated[Path, typer.Option("--labels", metavar="FILE", help="The hidden labels.")],
+    other: Annotated[str, options.argument("OTHER", "The account that ends.")],
+    labels: Annotated[Path, options.text("--labels", "FILE", "The hidden labels.")],
     reason: Reason,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -484,17 +419,9 @@ def merge(
 
 @app.command()
 def rescore(
-    new: Annotated[
-        str, typer.Argument(metavar="NEW", help="The new database.", show_default=False)
-    ],
+    new: Annotated[str, options.argument("NEW", "The new database.")],
     labels: Annotated[
-        Path,
-        typer.Option(
-            "--labels",
-            metavar="FILE",
-            help="The hidden labels, corrected or the same: .npy.",
-            show_default=False,
-        ),
+        Path, options.text("--labels", "FILE", "The hidden labels, corrected or the same: .npy.")
     ],
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -518,15 +445,13 @@ def rescore(
 def export(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE|-",
-            help="A name that ends in .csv or .jsonl; - writes JSON lines to the standard output.",
-            show_default=False,
+        options.argument(
+            "FILE|-",
+            "A name that ends in .csv or .jsonl; - writes JSON lines to the standard output.",
         ),
     ],
     exact: Annotated[
-        bool,
-        typer.Option("--exact", help="Add the exact scores, which no guard has answered."),
+        bool, options.switch("--exact", "Add the exact scores, which no guard has answered.")
     ] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -552,67 +477,3 @@ def _connected(database: str) -> Engine:
     from privacygauge.holdout.server.database import engine_of
 
     return engine_of(database)
-
-
-def _log_to_stderr(quiet: bool) -> None:
-    import logging
-
-    from privacygauge.holdout.server.running import JsonLines
-
-    to = logging.StreamHandler()
-    to.setFormatter(JsonLines())
-    for name, level in (
-        ("privacygauge.server", "WARNING" if quiet else "INFO"),
-        ("uvicorn", "ERROR"),
-    ):
-        logging.getLogger(name).addHandler(to)
-        logging.getLogger(name).setLevel(level)
-
-
-def _introduce(board: Board, url: str) -> None:
-    from privacygauge.holdout.server.database import shown
-    from privacygauge.holdout.server.standings import standings
-
-    now = standings(board)
-    left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
-    guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"
-    classes = f", {now.n_classes:,} classes" if now.n_classes else ""
-    kept = f" and {now.n_private:,} for the end" if now.n_private else ""
-    metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
-    print(f"{shown(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}")
-    print(f"{now.used:,} submissions so far, {left}{_promise(board, now)}")
-    print(f"Listening at {url}; Ctrl+C stops it", flush=True)
-
-
-def _promise(board: Board, now: Standings) -> str:
-    """Return what the guard and the budget promise together, where there is a budget."""
-    from privacygauge.holdout.bounds import kl_bias, transcript_nats
-    from privacygauge.holdout.metrics import ACCURACY, metric_bias
-
-    hidden, metric = board.holdout, board.holdout.metric
-
-    def most_gained(nats: float) -> float:
-        if metric == ACCURACY:
-            return kl_bias(nats, now.n, now.n_classes)
-        return metric_bias(metric, hidden.labels, nats)
-
-    accounts = max(1, now.accounts)
-    most = None if now.left is None else now.used + now.left
-    each = None if now.per_account is None else accounts * now.per_account
-    k = min((limit for limit in (most, each) if limit is not None), default=0)
-    if k == 0:
-        return ": set --total, --nats or both, since every answer tells something"
-    # The owner alone makes accounts; with more of them a guard for each promises less.
-    apart = accounts if now.scope == "account" else None
-    m = max(2, now.n_classes)
-    bias = most_gained(transcript_nats(board.guard, k, now.n, m, accounts=apart))
-    whose = f"{accounts:,} account{'s' * (accounts > 1)}"
-    if apart is None and k == most:
-        whose = "any number of accounts"
-    elif now.nats is not None and (by_nats := most_gained(now.nats)) <= bias:
-        bias, whose = by_nats, "any number of accounts"
-    return (
-        f": in all they let no attack from {whose} without knowledge of the points gain more than "
-        f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'} over "
-        "guessing (probability 0.95)"
-    )

@@ -52,6 +52,15 @@ def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None
     return number[index]
 
 
+def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None:
+    """Return the number of the person behind each of n records; None where nothing says."""
+    for name, given in (("unit", unit), ("ids", ids)):
+        if given is not None:
+            found = numbered(given, name, length=n)
+            return None if checks.n_distinct(found) == n else found
+    return None
+
+
 def worth(unit: Ints) -> int:
     """Return how many independent rows these are worth if all rows of a unit are alike.
 

@@ -15,6 +15,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import numbered, on_both_sides, sums
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
+from privacygauge.evaluate.claim import coins_p_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,3 +188,37 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
         which = "left out" if len(member) and member.all() else "put in"
         raise InputError(f"{name}: canaries of both kinds are needed, got none that was {which}")
     return found
+
+
+_UNFAIR, _DOUBTFUL = 1e-6, 0.01
+"""Below such a probability of the share of members coins are refused, or doubted."""
+
+
+_FEW = 30
+"""Below so many rows an audit certifies next to nothing."""
+
+
+def warnings_about(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
+    """Return what makes an audit by canaries doubtful; `p_value` is that of `checked_coins`."""
+    n = len(rows.member)
+    told = []
+    if p_value < _DOUBTFUL:
+        told.append(
+            f"{int(rows.member.sum()):,} of {n:,} canaries were put in: fair coins give so uneven "
+            f"a share with probability {p_value:.1g}. Without fair coins no bound holds."
+        )
+    if n < _FEW:
+        told.append(f"There are {n:,} rows only: hardly any claim can be refuted with so few.")
+    return tuple(told)
+
+
+def checked_coins(rows: CanaryScores) -> float:
+    """Return how likely fair coins give so many members; refuse what they cannot give."""
+    n_in, n = int(rows.member.sum()), len(rows.member)
+    p_value = coins_p_value(n_in, n)
+    if p_value < _UNFAIR:
+        raise InputError(
+            f"member must come from fair coins, got {n_in:,} of {n:,} put in; if every row is a "
+            "training run of its own and all are done, say so (many runs)"
+        )
+    return p_value

@@ -233,3 +233,43 @@ def _classes(
         ClassRow(int(c), int(n_in[c]), int(n_out[c]), float(risk[c]), float(error[c]))
         for c in np.flatnonzero(np.isfinite(risk) & np.isfinite(error))
     )
+
+
+_POINTS = 500
+"""A drawn curve has at most so many points."""
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCdf:
+    """Which share of the members has at most which risk (Song & Mittal 2021, Figure 5)."""
+
+    risk: Floats
+    """(p,) Risk scores, ascending."""
+    share: Floats
+    """(p,) Share of the members with at most that score."""
+
+
+def risk_cdf(risk: Risk) -> RiskCdf:
+    """Return the distribution of the members' risk scores, with at most 500 points."""
+    score = risk.member_scores
+    value, last = np.unique(score[::-1], return_index=True)
+    share = (len(score) - last) / len(score)
+    if len(value) > _POINTS:
+        keep = np.unique(np.linspace(0, len(value) - 1, _POINTS).round().astype(int))
+        value, share = value[keep], share[keep]
+    return RiskCdf(value, share)
+
+
+def apart(classes: Sequence[ClassRow]) -> list[ClassRow]:
+    """Return the classes by falling risk, without those too near to an earlier one to label."""
+    wide = np.ptp([row.generalisation_error for row in classes]) / 12
+    high = np.ptp([row.mean_risk for row in classes]) / 20
+    kept: list[ClassRow] = []
+    for row in sorted(classes, key=lambda row: -row.mean_risk):
+        if all(
+            abs(row.generalisation_error - k.generalisation_error) > wide
+            or abs(row.mean_risk - k.mean_risk) > high
+            for k in kept
+        ):
+            kept.append(row)
+    return kept

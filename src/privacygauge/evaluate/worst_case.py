@@ -9,6 +9,7 @@ from typing import Any
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.direction import Inverted, below_chance
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.repeated import tprs_of_repeated
@@ -166,3 +167,37 @@ def attacked_targets(
         tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
         auc(transcript, each, curve=curve),
     )
+
+
+NO_DEFENCE = "no defence"
+"""What the undefended training is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedTraining:
+    """One way to train, and what attacks find of its canaries and ordinary records."""
+
+    title: str
+    """The defence's name with its parameters, or `NO_DEFENCE`."""
+    found: WorstCaseFindings
+    """All that was found; its corrected intervals hold for all trainings together."""
+    claim: PrivacyClaim | None = None
+    """What an accountant says of the training, where it is differentially private."""
+
+    def canaries(self, fpr: float) -> RateAtFpr:
+        """Return what the best attack finds of the canaries."""
+        return self.found.canaries.highest(fpr)[1]
+
+    def ordinary(self, fpr: float) -> RateAtFpr:
+        """Return what the best attack finds of the ordinary records."""
+        return self.found.ordinary.highest(fpr)[1]
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The models' accuracy on ordinary records that they were not trained on."""
+        return self.found.test_accuracy
+
+
+def resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:
+    """Return whether enough records tell of the best attacks at a false-positive rate."""
+    return all(group.highest(fpr)[1].resolved for t in trainings for group in t.found.groups)

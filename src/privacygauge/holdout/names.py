@@ -1,4 +1,4 @@
-"""Names of guards and metrics as users write them; imports nothing: a shell offers them at once."""
+"""Names of guards, metrics and attacks as users write them; imports nothing: a shell needs it."""
 
 GUARDS = (
     "exact",
@@ -25,3 +25,15 @@ METRICS = (
     "rmse:0:1",
 )
 """Every kind of metric, with a usual value of its numbers."""
+
+ATTACKS = (
+    "nb",
+    "majority",
+    "majority-blum-hardt",
+    "scan",
+    "message-passing",
+    "linear-programming",
+    "designed",
+    "reconstruction",
+)
+"""Every attack on a test set."""

@@ -52,7 +52,7 @@ def rounds_of_texts(
     Examples
     --------
     >>> import numpy as np
-    >>> from privacygauge.audits.attacks import audit
+    >>> from privacygauge.evaluate.playing import audit
     >>> from privacygauge.core.attacks.lira import LiraOnline
     >>> from privacygauge.core.release import coin_flips
     >>> rng = np.random.default_rng(0)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from privacygauge.errors import InputError
+from privacygauge.evaluate.curves import Curve, roc_curves, score_shares
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, Axes, axes, legend, short
-from privacygauge.report.curves import Curve, roc_curves, score_shares
 from privacygauge.report.numbers import fixed
 
 

@@ -107,3 +107,28 @@ def _plain_claim(one: Judged) -> dict[str, Any]:
         return {**plain, "skipped": one.effect.reason}
     effect = one.effect
     return {**plain, "effect": effect.value, "low": effect.low, "high": effect.high}
+
+
+def claim_row(line: Mapping[str, Any]) -> dict[str, object]:
+    """Return a claim as people read it."""
+    if "effect" not in line:
+        return {"claim": line["claim"], "effect": "-", "verdict": line["verdict"]}
+    return {
+        "claim": line["claim"],
+        "effect": f"{line['effect']:.3f} ({line['low']:.3f} to {line['high']:.3f})",
+        "verdict": line["verdict"],
+    }
+
+
+def cell_row(line: Mapping[str, Any]) -> dict[str, object]:
+    """Return a cell as people read it."""
+    start = {"": line["row"], " ": line["column"], "paper": line["published"]}
+    if line["ours"] is None:
+        return {**start, "ours": "-", "from": line["skipped"]}
+    return {
+        **start,
+        "ours": f"{line['ours']:.3f}",
+        f"{100 * line['level']:g}% interval": f"{line['low']:.3f} to {line['high']:.3f}",
+        "verdict": line.get("verdict"),
+        "from": f"n = {line['n']}, {line['method']}",
+    }

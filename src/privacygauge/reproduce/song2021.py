@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.attacks import audit
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.shadows import cohort_of, train_all
@@ -20,6 +19,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.location30 import location30
+from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce import song2021_printed
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privacygauge.audits.attacks import audit
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import METRICS
@@ -14,6 +13,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Play
 from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit
 from privacygauge.reproduce.song2021 import LEVEL
 from privacygauge.reproduce.song2021_defences import authors_predictions, over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_3, printed_rows

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.audits.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     AttackNetworkSizes,
@@ -20,6 +19,7 @@ from privacygauge.classifier.defences.early_stopping import (
     first_epoch,
     nearest_epoch,
 )
+from privacygauge.classifier.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifier.networks import SONG_MITTAL_2021, Networks
 from privacygauge.classifier.networks.dropout import Dropout
 from privacygauge.classifier.suite import METRICS

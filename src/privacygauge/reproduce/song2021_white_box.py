@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.audits.attacks import audit
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
@@ -29,6 +28,7 @@ from privacygauge.datasets.location30 import location30
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.reproduce.song2021 import ALIKE, LEVEL, TARGET
 from privacygauge.reproduce.song2021_defences import over_fits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -58,3 +59,19 @@ def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
+
+
+PROGRAM = "command:"
+"""What a name of code begins with that is a program."""
+
+
+def absolute(name: str) -> str:
+    """Return a name of code, with the whole path where it names a file.
+
+    Examples
+    --------
+    >>> absolute("sklearn.svm:SVC")
+    'sklearn.svm:SVC'
+    """
+    place, colon, attribute = name.rpartition(":")
+    return f"{Path(place).absolute()}:{attribute}" if colon and place.endswith(".py") else name

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.cli.serve import _promise, app
+from privacygauge.cli.serve import app
 from privacygauge.errors import InputError, OutputError
 from privacygauge.holdout.bounds import guarantee, kl_bias
 from privacygauge.holdout.guards import guard_named
@@ -20,6 +20,7 @@ from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import extra, open_board
 from privacygauge.holdout.server.accounts import add_account
 from privacygauge.holdout.server.database import connect
+from privacygauge.holdout.server.promise import promise
 from privacygauge.holdout.server.running import address, listening
 from privacygauge.holdout.server.standings import standings
 from tests.holdout.server.serving import labels_of, served
@@ -105,7 +106,7 @@ def test_the_promise_is_the_guarantee(tmp_path, scope):
         board = open_board(file, truth, guard="ladder", scope=scope, budget=Budget(**limits))
         for name in ("ann", "bea", "cat"):
             board.admit(name)
-        said = _promise(board, standings(board))
+        said = promise(board, standings(board))
         board.close()
         return said
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.audits.generator.judging import _scores, evaluated
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
@@ -23,6 +22,7 @@ from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.density import DensityRatio
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.games import GAMES, Average, Shared
+from privacygauge.synthetic.games.judging import _scores, evaluated
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.scores import Scored
 from privacygauge.synthetic.games.setting import Setting, Sizes

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from privacygauge.audits.released_table.risk import points_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.attempts import Attempts, enough_attempts, widest
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import Hits, points_of
 
 
 def half_widths(attempts, level, shares):

@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.facts import copied_alone, without_overlap
-from privacygauge.audits.released_table.play import _corrected, audit_released
+from privacygauge.audits.released_table.facts import without_overlap
+from privacygauge.audits.released_table.play import audit_released
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
-from privacygauge.synthetic.released.copies import copies
+from privacygauge.synthetic.released.copies import copied_alone, copies
+from privacygauge.synthetic.released.looks import corrected
 from privacygauge.synthetic.released.overlap import lone_copies, shared
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
 from privacygauge.synthetic.table import Table
@@ -89,7 +90,7 @@ def copying(real, others, fresh, copied, overlap, seed):
     kept, _, _ = without_overlap(tables, twice)
     lone = lone_copies(tables, twice.real, np.random.default_rng(seed), kept.holdout)
     copied = copies(kept, np.random.default_rng(seed))
-    return _corrected((), copied, lone, 1 - 0.05 / LOOKS, kept.units)
+    return corrected((), copied, lone, 1 - 0.05 / LOOKS, kept.units)
 
 
 @cache

@@ -48,9 +48,9 @@ class AttributeRequest(LabelledRecords):
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     """Return the audit that was asked for."""
     from privacygauge.audits.attribute.play import audit_attribute
-    from privacygauge.audits.named_models import fitted_model
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
+    from privacygauge.classifier.named import fitted_model
+    from privacygauge.runs.provenance import file_hashes
 
     model = fitted_model(asked.fitted)
     form = form_of_fitted(model)

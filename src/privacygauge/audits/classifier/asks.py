@@ -192,8 +192,8 @@ def play(asked: ClassifierRequest, work: Work) -> Audit:
 def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.audits.classifier.models import audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.core.attacks.posterior import ESTIMATORS
+    from privacygauge.runs.provenance import file_hashes
 
     audit = partial(
         audit_classifier,
@@ -238,8 +238,8 @@ class DemoRequest(Request):
 def play_demo(asked: DemoRequest, work: Work) -> Audit:
     """Return the audit, and write the predictions that it is of beside the report."""
     from privacygauge.audits.classifier.predictions import audit_classifier
-    from privacygauge.audits.named_models import forest
     from privacygauge.classifier.files import save_predictions
+    from privacygauge.classifier.named import forest
     from privacygauge.classifier.training import train_predictions
     from privacygauge.datasets.digits import digits
 

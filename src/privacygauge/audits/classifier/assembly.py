@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from privacygauge.audits import caveats
-from privacygauge.audits.attacks import audit, headline, in_file_order, played_of, risk_of, telling
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
+from privacygauge.classifier import caveats
+from privacygauge.classifier.groups import sliced
+from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.signals import top_probability
-from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
-from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Attack, Play, Round, play
-from privacygauge.errors import InputError
+from privacygauge.core.game import Attack, Play, Round
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
+from privacygauge.evaluate.playing import (
+    audit,
+    headline,
+    in_file_order,
+    played_of,
+    risk_of,
+    telling,
+)
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription, Records
-
-MOST_GROUPS = 200
-"""A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ def assemble(
     results = telling(audit(rounds, attacks, seed=seed, level=level))
     played = played_of(results)
     risk, risk_scores = risk_of(rounds, asked.estimator, target.labels, seed, level)
-    table = _slices(rounds, target, asked.columns, seed, level)
+    table = sliced(rounds, target, asked.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level)
     told = [*target.notes, *warnings, *caveats.unresolved(rounds, has_shadow)]
@@ -101,64 +102,6 @@ def _right_predictions(
     return ours, (shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit)
 
 
-def _slices(
-    rounds: Sequence[Round],
-    target: Predictions,
-    columns: Mapping[str, NDArray[Any]],
-    seed: int,
-    level: float,
-) -> SliceTable:
-    # The attack is named here, before anything was measured.
-    attack = Threshold("modified-entropy", per_class=True)
-    rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
-    played = play(attack, rounds, rngs)
-    assert isinstance(played, Play)
-    order = played.transcript.target
-    groups = {
-        "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
-        "confidence": deciles(top_probability(target)),
-        **columns,
-    }
-    in_order = {name: values[order] for name, values in groups.items()}
-    return find_slices(played.decisions, in_order, "modified-entropy (per-class)", level)
-
-
-def groups_of(
-    target: Predictions, slices: Mapping[str, ArrayLike] | Sequence[str] | None
-) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
-    """Return the groups of every column to slice by, and the columns that have too many."""
-    if isinstance(slices, Mapping):
-        chosen = {
-            name: checks.vector(values, f"slice {name!r}", length=len(target))
-            for name, values in slices.items()
-        }
-    else:
-        chosen = contents_of(target, target.columns if slices is None else slices, " to slice by")
-    groups: dict[str, NDArray[Any]] = {}
-    reason = f"more than {MOST_GROUPS} different texts: merge some"
-    for name, values in chosen.items():
-        if len(np.unique(values)) <= MOST_GROUPS and values.dtype.kind != "f":
-            groups[name] = values
-        elif values.dtype.kind in "iuf":
-            groups[name] = deciles(values.astype(np.float64))
-    too_many = [Skipped(f"slices by {name}", reason) for name in chosen if name not in groups]
-    if too_many and slices is not None:
-        raise InputError(f"{too_many[0].name}: {reason}")
-    return groups, too_many
-
-
-def contents_of(
-    target: Predictions, names: Iterable[str], use: str = ""
-) -> dict[str, NDArray[Any]]:
-    """Return columns of the user's by their names; `use` is what they are for, in the message."""
-    chosen = list(names)
-    missing = [name for name in chosen if name not in target.columns]
-    if missing:
-        have = ", ".join(target.columns) or "none"
-        raise InputError(f"no column {missing[0]!r}{use}; the columns are: {have}")
-    return {name: target.columns[name] for name in chosen}
-
-
 def _records(
     target: Predictions,
     played: Sequence[tuple[Play, Evaluation]],
@@ -172,3 +115,52 @@ def _records(
         scores[evaluation.title] = in_file_order(result.transcript.score, order)
         guesses[evaluation.title] = in_file_order(result.decisions.guess, order)
     return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
+
+
+_DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
+
+
+_GIVEN = (
+    "came with the data: no coins were drawn, so members and non-members may also differ in "
+    "other ways than membership, and this audit cannot tell the two apart"
+)
+
+
+def game_description(
+    target: Predictions, shadow: Predictions | None, drawn: bool
+) -> GameDescription:
+    """Return the game on predictions in words."""
+    if shadow is None:
+        has = "and knows the membership of half of the records, to learn thresholds on"
+        learnt = "on the other half of the target's own records, both ways (cross-fitting)"
+    else:
+        has = f"and has shadow predictions of its own, on {shadow.n_in:,} members and "
+        has += f"{shadow.n_out:,} non-members"
+        learnt = "on the shadow model's records only"
+    return GameDescription(
+        "membership inference from predictions",
+        "Was this record in the model's training set?",
+        "Sees the model's full prediction and the true class of a record (black box), " + has,
+        _DRAWN if drawn else _GIVEN,
+        learnt,
+        target.n_in,
+        target.n_out,
+    )
+
+
+def pool_description(
+    target: Predictions, pool: Pool, *, drawn: bool, labels: bool = False
+) -> GameDescription:
+    """Return the game against a pool of shadow models in words; of classes only if `labels`."""
+    seen = "the class that the model predicts" if labels else "the model's full prediction"
+    return GameDescription(
+        "membership inference with shadow models",
+        "Was this record in the model's training set?",
+        f"Sees {seen} and the true class of a record (black box), knows the "
+        "candidate records and how the model is trained, and has trained "
+        f"{len(pool)} models of its own on candidates that fair coins put in them",
+        _DRAWN if drawn else _GIVEN,
+        "on the shadow models' records only",
+        target.n_in,
+        target.n_out,
+    )

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.attacks import audit, furthest, played_of, telling
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.candidates import (
@@ -20,12 +19,14 @@ from privacygauge.classifier.candidates import (
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import given
-from privacygauge.classifier.whose import owners, twice
+from privacygauge.classifier.whose import twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
+from privacygauge.core.units import owners
 from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.per_target import per_target
+from privacygauge.evaluate.playing import audit, furthest, played_of, telling
 from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,9 +31,6 @@ from privacygauge.report.numbers import (
     several,
 )
 from privacygauge.report.values import About, Block, Measure, Report, Section, Table, Verdict, Worst
-
-if TYPE_CHECKING:
-    pass
 
 _GUESSED = (
     "Each attack guesses for every record and every model whether the model was trained on the "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,48 +11,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits import caveats
-from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.assembly import (
+    Asked,
+    assemble,
+    pool_description,
+)
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
-from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
+from privacygauge.classifier.fitted import (
+    Fitted,
+    as_probabilities,
+    grown,
+    lone_records,
+    predicted,
+    with_names_of,
+)
+from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer, with_labels
-from privacygauge.classifier.label_only_signals import Further, label_predictions, merged
-from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.classifier.label_only_signals import Further, merged
 from privacygauge.classifier.pool_game import PoolGame
-from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.rows import ByRows
-from privacygauge.classifier.several_targets import split, until_narrow
-from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
+from privacygauge.classifier.several_targets import until_narrow
+from privacygauge.classifier.shadows import Progress, failures, train_shadows
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
-from privacygauge.classifier.trainer import queries_of, questions
-from privacygauge.classifier.trial import Given, given
-from privacygauge.classifier.whose import owners, settled, twice, with_unit
+from privacygauge.classifier.trial import given
+from privacygauge.classifier.whose import settled, twice, with_unit
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
-from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
+from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
-from privacygauge.evaluate.over_targets import SeveralTargets
-from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.sharing import end_of_sharing
-from privacygauge.runs.store import plan_in, unchecked_code
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A model that exists already, and which records it was trained on."""
-
-    model: object
-    """With ``predict_proba``, a PyTorch or Keras module, a function from records to probabilities
-    or logits (see `answers_of`), its predictions, or what a `Training` takes for a model."""
-    member: ArrayLike
-    """(n,) True where the record was in its training set."""
-    classes: Sequence[str] = ()
-    """(k,) What the model may call the classes 0..k-1; needless where `y` holds these names."""
+from privacygauge.runs.store import unchecked_code
 
 
 def audit_model(
@@ -159,7 +151,7 @@ def audit_model(
     if label_only is not None:
         _require_numbers(features, half_width)
         trainer = LabelOnlyTrainer(trainer, label_only, seed)
-    existing = None if fitted is None else _predicted(fitted, about, label_only, seed)
+    existing = None if fitted is None else predicted(fitted, about, label_only, seed)
     owner = owners(unit, ids, len(labels))
     train = partial(
         train_shadows,
@@ -188,7 +180,7 @@ def audit_model(
             seed=seed,
             level=level,
         )
-        trained, several = _grown(train, played, n_shadows, run)
+        trained, several = grown(train, played, n_shadows, run)
     else:
         trained, several = train(n_shadows=n_shadows, run=run), None
     end_of_sharing()
@@ -199,7 +191,7 @@ def audit_model(
         target, pool, further = merged(target, pool, label_only)
         seen = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     audit = audit_pool(
-        _named(replace(target, classes=names), ids, slices, owner),
+        with_names_of(replace(target, classes=names), ids, slices, owner),
         pool,
         further=further,
         features=features,
@@ -268,7 +260,7 @@ def audit_pool(
     target = with_unit(as_predictions(target, "target"), unit)
     pool = as_pool(pool, "pool")
     if pool.logits != target.logits:
-        target, pool = _as_probabilities(target, pool)
+        target, pool = as_probabilities(target, pool)
     target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
@@ -283,12 +275,12 @@ def audit_pool(
         [dealt],
         suite if attacks is None else attacks,
         target,
-        caveats.pool_description(target, pool, drawn=drawn, labels=further is not None),
+        pool_description(target, pool, drawn=drawn, labels=further is not None),
         Asked(estimator, columns, contents),
         running,
         has_shadow=True,
         skipped=unsliced,
-        warnings=[*warnings, *of_units, *_few(pool)],
+        warnings=[*warnings, *of_units, *lone_records(pool)],
     )
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
     return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
@@ -311,85 +303,3 @@ def _require_numbers(x: Held, half_width: float | None) -> None:
         raise InputError(
             "label_only needs records of finite numbers, (n, d), which noise can be added to"
         )
-
-
-def _grown(
-    train: Callable[..., Trained],
-    played: Callable[[Callable[[int], Trained]], SeveralTargets],
-    n_shadows: int,
-    run: str | Path | None,
-) -> tuple[Trained, SeveralTargets | None]:
-    """Return the first target with its shadow models, and what was played on all targets."""
-    with kept_or_scratch(run) as folder:
-
-        def at_least(n: int) -> Trained:
-            # More further models where the folder holds them already.
-            known = plan_in(folder)
-            return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
-
-        several = played(at_least)
-        return split(at_least(n_shadows), n_shadows)[0], several
-
-
-def _predicted(
-    fitted: Fitted, about: Given, label_only: LabelOnlyQueries | None, seed: int
-) -> Predictions:
-    member = checks.bools(fitted.member, "member", length=len(about.y))
-    if isinstance(fitted.model, Predictions):
-        return replace(fitted.model, member=np.resize(member, len(fitted.model)))
-    k, names = int(about.y.max()) + 1, tuple(fitted.classes) or about.names
-    if label_only is not None:
-        return label_predictions(fitted.model, about.x, about.y, member, names, label_only, seed)
-    if isinstance(about.trainer, ByRows):
-        by_rows = replace(about.trainer, names=names)
-        seen, logits, classes = by_rows.answers(fitted.model, about.x.numbers, k)
-        said: dict[str, Any] = {**finite_answers(seen, logits, classes, k)}
-    elif queries_of(about.trainer) > 1:
-        asked = questions(about.trainer, about.x)
-        flat = asked.reshape(-1, *asked.shape[2:])
-        said = {
-            kind: values.reshape(*asked.shape[:2], k)
-            for kind, values in answers_of(fitted.model, flat, k, names).items()
-        }
-    else:
-        said = {**answers_of(fitted.model, about.x, k, names)}
-    return predictions(labels=about.y, member=member, name="target model", **said)
-
-
-def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
-    """Return both as probabilities: one of them has no logits."""
-    if pool.logits:
-        return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
-    return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
-
-
-def _named(
-    target: Predictions,
-    ids: ArrayLike | None,
-    slices: Mapping[str, ArrayLike] | None,
-    unit: Ints | None,
-) -> Predictions:
-    if ids is None and not slices and unit is None:
-        return target
-    given: dict[str, Any] = {"logits" if target.logits else "probs": target.answers}
-    return predictions(
-        labels=target.labels,
-        member=target.member,
-        ids=target.ids if ids is None else ids,
-        columns=slices,
-        unit=unit,
-        classes=target.classes,
-        name="target model",
-        **given,
-    )
-
-
-def _few(pool: Pool) -> list[str]:
-    count = pool.inside.sum(axis=0)
-    lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
-    if not lone:
-        return []
-    return [
-        f"{lone:,} of {pool.n_targets:,} records are in all of the {len(pool)} shadow models or in "
-        "none: attacks on single records know only one side of them; train more shadow models"
-    ]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from privacygauge.audits import caveats
-from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.assembly import (
+    Asked,
+    assemble,
+    game_description,
+)
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
+from privacygauge.classifier import caveats
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.pool_game import matrix_of
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.groups import are_columns, contents_of, groups_of, records_of
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.whose import settled, with_unit
 from privacygauge.core import seeds
@@ -99,9 +100,9 @@ def audit_classifier(
     caveats.require_other_rows(target, shadow)
     if shadow is None and shadow_features is not None:
         raise InputError("shadow_features are given without a shadow: give both, or neither")
-    x = _records_of(target, features, "features")
-    own = features if shadow_features is None and _named(features) else shadow_features
-    known = None if shadow is None else _records_of(shadow, own, "shadow_features")
+    x = records_of(target, features, "features")
+    own = features if shadow_features is None and are_columns(features) else shadow_features
+    known = None if shadow is None else records_of(shadow, own, "shadow_features")
     target, of_units = settled(target, drawn=drawn, features=x)
     columns, unsliced = groups_of(target, slices)
     contents = contents_of(target, show_columns)
@@ -117,26 +118,10 @@ def audit_classifier(
         if attacks is None
         else attacks,
         target,
-        caveats.game_description(target, shadow, drawn),
+        game_description(target, shadow, drawn),
         Asked(estimator, columns, contents),
         running,
         has_shadow=shadow is not None,
         skipped=skipped,
         warnings=[*(() if shadow is None else shadow.notes), *warnings, *of_units],
     )
-
-
-def _named(features: ArrayLike | Sequence[str] | None) -> bool:
-    """Return whether features are names of columns."""
-    return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
-
-
-def _records_of(
-    side: Predictions, features: ArrayLike | Sequence[str] | None, name: str
-) -> NDArray[Any] | None:
-    """Return the records of one side as a matrix of numbers; None where none are given."""
-    if features is None or (_named(features) and not features):
-        return None
-    if _named(features):
-        features = np.column_stack(list(contents_of(side, cast(Sequence[str], features)).values()))
-    return matrix_of(features, len(side), name)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.risk import ClassRow, Risk
+from privacygauge.evaluate.risk import Risk, apart, risk_cdf
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
-from privacygauge.report.curves import POINTS
 from privacygauge.report.document import estimate_dict, picked, values_of
 from privacygauge.report.numbers import (
     DASH,
@@ -150,27 +147,6 @@ def _classes(risk: Risk) -> Table:
     return table("classes", "Classes by falling risk", rows, some)
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCdf:
-    """Which share of the members has at most which risk (Song & Mittal 2021, Figure 5)."""
-
-    risk: Floats
-    """(p,) Risk scores, ascending."""
-    share: Floats
-    """(p,) Share of the members with at most that score."""
-
-
-def risk_cdf(risk: Risk) -> RiskCdf:
-    """Return the distribution of the members' risk scores, with at most `POINTS` points."""
-    score = risk.member_scores
-    value, last = np.unique(score[::-1], return_index=True)
-    share = (len(score) - last) / len(score)
-    if len(value) > POINTS:
-        keep = np.unique(np.linspace(0, len(value) - 1, POINTS).round().astype(int))
-        value, share = value[keep], share[keep]
-    return RiskCdf(value, share)
-
-
 def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw the distribution of the members' risk; numbers: `risk_cdf`.
 
@@ -228,7 +204,7 @@ def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     x = [row.generalisation_error for row in risk.classes]
     y = [row.mean_risk for row in risk.classes]
     ax.scatter(x, y, s=22, color=SERIES[0], alpha=0.75, lw=0)
-    for row in _apart(risk.classes)[:3]:
+    for row in apart(risk.classes)[:3]:
         ax.annotate(str(row.label), (row.generalisation_error, row.mean_risk), (-5, 2),
                     textcoords="offset points", ha="right", fontsize=8, color=INK)  # fmt: skip
     ax.set(xlabel="Generalisation error of the class", ylabel="Mean risk of its members")
@@ -237,18 +213,3 @@ def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
         told = f"Pearson {decimal_estimate(risk.correlation, 2)}"
         ax.set_title(told, fontsize=8.5, loc="left", color=INK)
     return ax
-
-
-def _apart(classes: Sequence[ClassRow]) -> list[ClassRow]:
-    """Return the classes by falling risk, without those too near to an earlier one to label."""
-    wide = np.ptp([row.generalisation_error for row in classes]) / 12
-    high = np.ptp([row.mean_risk for row in classes]) / 20
-    kept: list[ClassRow] = []
-    for row in sorted(classes, key=lambda row: -row.mean_risk):
-        if all(
-            abs(row.generalisation_error - k.generalisation_error) > wide
-            or abs(row.mean_risk - k.mean_risk) > high
-            for k in kept
-        ):
-            kept.append(row)
-    return kept

@@ -8,20 +8,24 @@ import numpy as np
 
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.models import Fitted, audit_model
-from privacygauge.audits.named_models import fitted_model
+from privacygauge.audits.classifier.models import audit_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
-from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
+from privacygauge.classifier.cost import (
+    DEFAULT_SHADOWS,
+    DESIGNS,
+    bill,
+    measure,
+    seconds_of,
+)
+from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.label_only import LabelOnlyQueries
+from privacygauge.classifier.named import fitted_model
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in
-
-DEFAULT_SHADOWS = 16
-"""Shadow models where neither a number nor a budget is given."""
 
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
@@ -95,28 +99,5 @@ def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
     if budget is not None and (asked.shadows is None or cost.seconds(wanted + 1) > budget):
         most = cost.largest(budget)
         shadows = most if asked.shadows is None else min(most, wanted)
-    work.say(_bill(cost, shadows, n_targets, asked.shadows, budget))
+    work.say(bill(cost, shadows, n_targets, asked.shadows, budget))
     return shadows
-
-
-def _bill(
-    cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None
-) -> str:
-    n_models = shadows + n_targets
-    target = "1 target, " if n_targets else ""
-    text = (
-        f"Training {n_models} models ({target}{shadows} shadow models), "
-        f"{cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: about "
-        f"{span(cost.seconds(n_models))}."
-    )
-    if budget is None:
-        return text
-    more = wanted or next((n for n in DESIGNS if n > shadows), None)
-    if more is None or more <= shadows:
-        return text
-    lost = "per-record variances (from 64 on) and " if shadows < 64 <= more else ""
-    return (
-        f"{text} The budget of {span(budget)} does not pay for {more} shadow models (about "
-        f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
-        "attacks on single records."
-    )

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits import caveats
-from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.assembly import (
+    Asked,
+    assemble,
+    game_description,
+)
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
+from privacygauge.classifier import caveats
 from privacygauge.classifier.gradients import white_box_signals
+from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_box_attacks
 from privacygauge.classifier.whose import settled
@@ -126,7 +131,7 @@ def audit_white_box(
     caveats.require_other_rows(seen, known)
     columns, unsliced = groups_of(seen, slices)
     engine = {"model": type(model).__name__, "gradients": signals.engine}
-    outside = caveats.game_description(seen, known, drawn)
+    outside = game_description(seen, known, drawn)
     game_in_words = replace(
         outside,
         name="membership inference with the weights",

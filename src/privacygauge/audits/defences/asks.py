@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
 from privacygauge.audits.training import (
     TRAINING,
-    TRAINING_DEFENCES,
-    TRAINING_DEFENCES_HELP,
     DefendedTraining,
     cost_teller,
     materials,
     provenance,
 )
+from privacygauge.classifier.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,16 +27,6 @@ NAME = "defend"
 METRICS = with_low("accuracy", "auc", "accuracy-left", "auc-left")
 """What a release can be held to: the least private of the defences and, left, the most private."""
 
-DEFENCES = (
-    "memguard:1",
-    "binning:0.01",
-    "rounding:2",
-    "top-k:3",
-    "temperature:5",
-    "label-only",
-    *TRAINING_DEFENCES,
-)
-"""Defences, each with its default."""
 
 _HELP = """Compare defences of a classifier, by attackers who know them.
 
@@ -119,7 +108,7 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_defences
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
 
     defences = _on_answers(asked.defences)
     files = {name.replace("_", " "): path for name, path in asked.files().items()}

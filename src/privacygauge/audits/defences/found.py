@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
-from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.risk import Risk
@@ -15,91 +14,6 @@ from privacygauge.report.axes import Axes
 from privacygauge.report.document import DataFrame, ends, frame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-
-
-@dataclass(frozen=True, eq=False)
-class AfterEpoch:
-    """The undefended model after an epoch: what stopping there would have released."""
-
-    epoch: int
-    """Epochs that were made."""
-    train_accuracy: Estimate
-    """The model's accuracy on members."""
-    accuracy: Estimate
-    """Its accuracy on non-members."""
-    best: BestAttack
-    """By an adversary whose shadow models were stopped after the same epoch."""
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedDefence:
-    """One defence beside the others."""
-
-    judged: JudgedDefence
-    """All that was found about it."""
-    adaptive: BestAttack
-    """By an adversary who defends its own shadow model too."""
-    non_adaptive: BestAttack
-    """By an adversary who learnt on undefended shadow answers."""
-    undone: bool
-    """Whether who knows the defence can compute the true answers from the defended ones."""
-    left: BestAttack
-    """What counts: whoever goes further of the two, and with the undefended answers where the
-    defence can be undone."""
-    at_training: bool = False
-    """Whether the model was trained again; a defence on answers leaves it as it is."""
-    stopped: AfterEpoch | Skipped | None = None
-    """Of a defence at training: the undefended model after the first epoch whose accuracy, by
-    shadow models, is not below the defended one's."""
-    claim: PrivacyClaim | None = None
-    """What an accountant says of it, where it is differentially private."""
-
-    @property
-    def ignored(self) -> bool:
-        """Whether the adversary who does not know the defence goes further."""
-        return self.by(self.non_adaptive)
-
-    def by(self, reached: BestAttack) -> bool:
-        """Return whether what is left is what this adversary reaches."""
-        if self.left.reached.by_ranking:
-            return self.left.auc is reached.auc
-        return self.left.accuracy is reached.accuracy
-
-    @property
-    def worth(self) -> str:
-        """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
-
-        Significantly, by the intervals that hold together; empty where there is nothing to compare.
-        """
-        if not isinstance(self.stopped, AfterEpoch):
-            return ""
-        early, left = self.stopped.best.reached.accuracy, self.left.reached.accuracy
-        if left.high < early.low:
-            return "less"
-        return "more" if left.low > early.high else "alike"
-
-    @property
-    def title(self) -> str:
-        """The defence's name with its parameters."""
-        return self.judged.title
-
-    @property
-    def before(self) -> Estimate:
-        """The model's accuracy on non-members without the defence."""
-        return self._cost("accuracy on non-members without the defence")
-
-    @property
-    def after(self) -> Estimate:
-        """The model's accuracy on non-members with the defence."""
-        return self._cost("accuracy on non-members with the defence")
-
-    @property
-    def changed(self) -> Estimate:
-        """The share of the records whose predicted class changed."""
-        return self._cost("share of records whose predicted class changed")
-
-    def _cost(self, label: str) -> Estimate:
-        return next(fact.estimate for fact in self.judged.costs if fact.label == label)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

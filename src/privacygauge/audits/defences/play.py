@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits import caveats
-from privacygauge.audits.defences import judging
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.running import Running
+from privacygauge.classifier import caveats
+from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import require_different
 from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
@@ -24,7 +25,10 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
+from privacygauge.evaluate.best_attack import BestAttack
+from privacygauge.evaluate.compared_defences import ComparedDefence, compared
 from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.report import direction
 
 _CROSSFITTED = (
     "on all members and, in turn, on either half of the non-members, to answer the other half"
@@ -228,7 +232,7 @@ def audit_of(
 
     `undone` is for each whether it can be undone; `beside` is as in `compared`.
     """
-    none, others = judging.compared(
+    none, others = compared(
         judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
     )
     member = setting.target.member
@@ -236,7 +240,7 @@ def audit_of(
     origin = setting.running.origin(
         setting.package,
         skipped=(*setting.failed, *skipped),
-        warnings=(*setting.warnings, *judging.warnings_of(none, others)),
+        warnings=(*setting.warnings, *_warnings_of(none, others)),
         about=setting.about,
     )
     headline, risk, fitted = asked.headline(undefended), undefended.risk, setting.fitted
@@ -253,3 +257,9 @@ def _require_same_records(before: Predictions, after: Predictions, name: str, of
             f"{name} must be about the records of {of}, in its order: their labels or their "
             "membership differ"
         )
+
+
+def _warnings_of(none: BestAttack, compared: Sequence[ComparedDefence]) -> tuple[str, ...]:
+    """Return warnings that name the attacks that take members for non-members."""
+    behind = (direction.warnings(c.left.inverted, c.title) for c in compared)
+    return (*direction.warnings(none.inverted, "Without a defence"), *chain(*behind))

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.defended import Point, over_accuracy, plot_points
 from privacygauge.report.numbers import fixed, percent, plain

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.plots import marked
 from privacygauge.audits.defences.sections import claim, right, sections, stopped
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report.attacks.data import decided
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.blocks import Rows, table

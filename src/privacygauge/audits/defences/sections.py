@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.defences import plots
-from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report.blocks import Rows, columns, note, pairs, table, text
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (

@@ -10,33 +10,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.defences import judging
-from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.play import Setting, audit_of
 from privacygauge.audits.running import Running
+from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import (
-    Defended,
     as_defence,
     models_behind,
     require_different,
     trainings_of,
     undefended_of,
 )
-from privacygauge.classifier.defences.early_stopping import first_epoch
 from privacygauge.classifier.defences.games import training_attacks, training_games
-from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, train_each_way
-from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
+from privacygauge.classifier.defences.stopped import beside_stopping, curve_by_epoch
+from privacygauge.classifier.defences.trained import train_each_way
+from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.shadows import Progress, failures
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import given
-from privacygauge.classifier.whose import owners, twice
+from privacygauge.classifier.whose import twice
 from privacygauge.core.attacks.posterior import Estimator
-from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.evaluate.best_attack import best_attack
+from privacygauge.core.units import owners
+from privacygauge.evaluate.compared_defences import n_together
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -152,10 +151,8 @@ def audit_training_defences(
         for games in [training_games(without.last, one.models)]
     ]
     beside = len(without.epochs) - 1
-    together = judging.n_together(
-        len(judging.evaluations(undefended.results)), len(results), beside
-    )
-    curve = _curve(without, undefended, asked, together)
+    together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
+    curve = curve_by_epoch(without, undefended, asked, together)
     about = {"model": trainer.name, "shadow models": str(n_shadows)}
     if of.references:
         about["reference records"] = f"{len(of.references):,}"
@@ -170,44 +167,9 @@ def audit_training_defences(
     setting = Setting(target, _FITTED, warnings, running, failed, about, package)
     undone = [judging.can_be_undone(one.defence) for one in defended]
     audit = audit_of(undefended, results, undone, asked, setting, beside=beside)
-    full = [_beside(*pair, without, curve) for pair in zip(audit.compared, defended, strict=True)]
+    full = [
+        beside_stopping(*pair, without, curve)
+        for pair in zip(audit.compared, defended, strict=True)
+    ]
     recorded = curve if len(curve) > 1 else ()
     return replace(audit, compared=tuple(full), n_shadows=n_shadows, curve=recorded)
-
-
-def _beside(
-    c: ComparedDefence, one: Defended, without: TrainedWithout, curve: Sequence[AfterEpoch]
-) -> ComparedDefence:
-    """Return a defence with what it has to be compared with."""
-    if not isinstance(one.defence, TrainingDefence):
-        return c
-    stops = isinstance(one.defence, StopAfter) or len(curve) < 2
-    stopped = None if stops else _stopped(one.models, without, curve)
-    return replace(c, at_training=True, stopped=stopped, claim=one.claim)
-
-
-def _curve(
-    without: TrainedWithout, undefended: judging.Found, asked: judging.Asked, together: int
-) -> tuple[AfterEpoch, ...]:
-    """Return the best attack after every epoch; every interval holds together with all others."""
-    found = []
-    for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
-        if isinstance(models, Skipped):
-            continue
-        last, target = models is without.last, models.target
-        here = undefended.results if last else asked.results(PoolGame(target, models.pool))
-        best = best_attack(judging.evaluations(here), together, asked.level)
-        found.append(AfterEpoch(epoch, *judging.accuracies(target, asked.level), best))
-    return tuple(found)
-
-
-def _stopped(
-    models: TrainedAlike, without: TrainedWithout, curve: Sequence[AfterEpoch]
-) -> AfterEpoch | Skipped:
-    """Return the undefended model after the first epoch that is as accurate, by shadow models."""
-    trained = [without.after(point.epoch) for point in curve]
-    reached = [x.shadow_accuracy for x in trained if not isinstance(x, Skipped)]
-    epoch = first_epoch([point.epoch for point in curve], reached, models.shadow_accuracy)
-    if isinstance(epoch, Skipped):
-        return epoch
-    return next(point for point in curve if point.epoch == epoch)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.best_attack import BestAttack
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report import direction
 from privacygauge.report.defended import promise
 from privacygauge.report.grades import GRADES, NONE, UNTOLD, accuracy_gauge, grade_of, ranked_pairs

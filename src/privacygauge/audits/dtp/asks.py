@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, asks, option
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
+from privacygauge.classifier.dtp.names import (
+    HAVE,
+    MODELS,
+    ON_CATEGORIES,
+    ON_NUMBERS,
+    ORDERS,
+)
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,27 +24,6 @@ if TYPE_CHECKING:
 METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
 """What a release can be held to."""
 
-ON_CATEGORIES = ("naive-bayes", "bayes-inference", "random-trees")
-"""Models whose attributes are categories, but for some numbers."""
-
-ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
-"""Models that leave records out without training; texts become columns of 0 and 1."""
-
-TRAINED = ("random-forest", "gradient-boosting", "network", "network-large")
-"""Models that are trained again for every record."""
-
-MODELS = (*ON_CATEGORIES, *ON_NUMBERS, *TRAINED)
-"""Names of ``--model``."""
-
-HAVE: Mapping[str, tuple[float, tuple[str, ...]]] = {
-    "alpha": (1.0, ON_CATEGORIES),
-    "l2": (1.0, ("logistic", "least-squares")),
-    "neighbours": (5, ("nearest",)),
-}
-"""Settings that only some models have: the default, and which models."""
-
-ORDERS = ("recomputed", "initial")
-"""Names of ``--order``."""
 
 SETTINGS = "Settings of the model"
 """The heading of options that concern single models."""

@@ -7,23 +7,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.running import Running
-from privacygauge.classifier.binning import BIN, n_bins
+from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
-from privacygauge.classifier.estimators import require_records
+from privacygauge.classifier.dtp.told import (
+    check_numbers,
+    checked_records,
+    exact,
+    in_one_bin,
+    lone,
+    mean_of,
+    names_of,
+    rows_of,
+    sampled,
+    whose,
+)
 from privacygauge.classifier.shadows import Progress
-from privacygauge.classifier.whose import copies, owners
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate
-from privacygauge.errors import InputError
+from privacygauge.core.units import owners
 from privacygauge.evaluate import rates
 
-EXACT = "exact: every record of the training set"
 VARIED = 2
 """Number of of the riskiest records that are looked at beside what else moves their predictions."""
 
@@ -117,11 +124,13 @@ def audit_dtp(
     'do not publish'
     """
     running = Running(command, seed, level, provenance, run)
-    _check(bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove})
+    check_numbers(
+        bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove}
+    )
     check_order(order)
-    features, labels = _records(x, y, remove)
+    features, labels = checked_records(x, y, remove)
     owner = owners(unit, ids, len(labels))
-    chosen = _rows(rows, len(labels), owner)
+    chosen = rows_of(rows, len(labels), owner)
     task = TrainingSet(
         model,
         features,
@@ -135,7 +144,7 @@ def audit_dtp(
         progress=progress,
         invocation=invocation,
     )
-    names = _names(class_names, task.n_classes)
+    names = names_of(class_names, task.n_classes)
     measured = task.measured(chosen)
     if owner is not None:
         riskiest, measured = measured.of_units(owner[chosen])
@@ -145,16 +154,16 @@ def audit_dtp(
     n_train = len(labels) if owner is None else checks.n_distinct(owner)
     complete = len(chosen) == n_train
     learner, above = measured.learner, measured.pdtp > LIMIT
-    share = _exact(above, level) if complete else rates.proportion(above, level=level)
+    share = exact(above, level) if complete else rates.proportion(above, level=level)
     repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
     columns = () if repeated is None else repeated.T
     varied = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = running.origin(
         skipped=skipped,
         warnings=(
-            *(*_whose(features, labels, owner), *warnings, *measured.warnings),
-            *(*_lone(labels, names), *_sampled(len(chosen), n_train, level)),
-            *_one_bin(measured.pdtp, bin_width),
+            *(*whose(features, labels, owner), *warnings, *measured.warnings),
+            *(*lone(labels, names), *sampled(len(chosen), n_train, level)),
+            *in_one_bin(measured.pdtp, bin_width),
         ),
         about={"model": task.name},
     )
@@ -170,117 +179,11 @@ def audit_dtp(
         labels=labels[chosen],
         pdtp=measured.pdtp,
         dtp=measured.dtp,
-        mean=_mean(measured.pdtp, complete, level, "records"),
+        mean=mean_of(measured.pdtp, complete, level, "records"),
         share_above=share,
         repeated=repeated,
-        averages=tuple(_mean(x, False, level, "training sets") for x in columns),
+        averages=tuple(mean_of(x, False, level, "training sets") for x in columns),
         removal=path,
         variation=task.variation(varied, vary) if vary else (),
         checked=measured.checked,
     )
-
-
-def _records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[Any], Ints]:
-    """Return features and classes of at least two classes, and of more records than go."""
-    features, labels = require_records(x, y)
-    if len(np.unique(labels)) < 2:
-        raise InputError("at least two classes are needed: one class alone has nothing to tell")
-    if remove >= len(labels):
-        raise InputError(
-            f"remove must be at most {len(labels) - 1:,}, because one of the {len(labels):,} "
-            f"records has to stay, got {remove:,}"
-        )
-    return features, labels
-
-
-def _check(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
-    """Refuse numbers before any work: some are needed only after hours of training."""
-    if bin_width:
-        n_bins(bin_width)
-    for name, number in counts.items():
-        if number < 0:
-            raise InputError(f"{name} must be at least 0, got {number}")
-    if vary != 0 and vary < 2:
-        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
-
-
-def _rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
-    """Return the records to measure, with all others of the same people."""
-    if rows is None:
-        return np.arange(n)
-    chosen = np.unique(checks.integers(rows, "rows"))
-    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
-        raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
-    return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
-
-
-def _whose(x: NDArray[Any], y: Ints, owner: Ints | None) -> list[str]:
-    """Return what is to be said of people with several records."""
-    if owner is None:
-        return copies(x, y)
-    return [
-        f"{len(y):,} records belong to {checks.n_distinct(owner):,} people: all records of a "
-        "person are left out together, and what is counted and ranked are people, each by its "
-        "riskiest record"
-    ]
-
-
-def _names(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
-    if given is None:
-        return tuple(str(i) for i in range(n_classes))
-    if len(given) < n_classes:
-        raise InputError(f"class_names must name {n_classes} classes, got {len(given)}")
-    return given
-
-
-def _exact(values: Floats | Bools, level: float) -> Estimate:
-    value = float(values.mean())
-    return Estimate(value, value, value, level, len(values), EXACT)
-
-
-def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
-    if complete:
-        return _exact(values, level)
-    value = float(values.mean())
-    if np.isinf(value):
-        return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
-    return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
-
-
-def _one_bin(pdtp: Floats, width: float) -> list[str]:
-    """Return a warning where records are above 1 by a single step between bins."""
-    step = float(np.log(3)) if width else 0.0
-    lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
-    if not lone:
-        return []
-    return [
-        f"{lone:,} of the records above 1 have the value {step:.4f}, the step between the two "
-        f"lowest bins, {width / 2:g} and {width * 1.5:g}: near their border a tiny change counts "
-        "as a factor of 3; look at the values without bins beside these (--bin 0)"
-    ]
-
-
-def _lone(y: Ints, names: tuple[str, ...]) -> list[str]:
-    """Return a warning that names the classes with a single record."""
-    lone = np.flatnonzero(np.bincount(y, minlength=len(names)) == 1)
-    if not len(lone):
-        return []
-    rows = [int(np.flatnonzero(y == label)[0]) for label in lone]
-    return [
-        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} a single record "
-        f"({checks.listed(names[label] for label in lone)}; rows {checks.listed(rows)}): without "
-        "it the class is gone and its probability is 0, so its value is infinite, or the largest "
-        "that bins allow"
-    ]
-
-
-def _sampled(measured: int, n: int, level: float) -> list[str]:
-    if measured == n:
-        return []
-    # If a share q lies above, that no sampled one does has a probability of at most (1 - q)^m.
-    missed = 1 - (1 - level) ** (1 / measured)
-    return [
-        f"{measured:,} of {n:,} records were measured: others may be riskier than the riskiest of "
-        f"these; if they were drawn at random, at most {missed:.2g} of all records are, with "
-        f"{level:.0%} confidence"
-    ]

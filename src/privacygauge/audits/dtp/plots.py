@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.told import ranked
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 
-POINTS = 400
-"""A drawn curve has at most so many points."""
-
 LONG, HIGH = 100, 10.0
 """From so many records, and from such a value on, an axis is logarithmic."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """Records by falling PDTP; where there are many, several beside each other are one point."""
-
-    rank: Ints
-    """(p,) Rank of each point's first record, from 1."""
-    pdtp: Floats
-    """(p,) Its PDTP, the largest of the point's records."""
-    low: Floats
-    """(p,) The largest lower end of DTP among the point's records."""
-    high: Floats
-    """(p,) The largest upper end."""
-
-
-def ranked(f: DtpAudit, points: int = POINTS) -> Ranked:
-    """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one."""
-    n = len(f.rows)
-    first = np.arange(n)
-    if n > points:
-        first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
-    low, high = (np.maximum.reduceat(x[f.order], first) for x in (f.dtp.low, f.dtp.high))
-    return Ranked(first + 1, f.pdtp[f.order][first], low, high)
 
 
 def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
@@ -51,7 +23,7 @@ def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
     edge, with a triangle.
     """
     ax = axes(ax)
-    found = ranked(f)
+    found = ranked(f.pdtp, f.dtp, f.order)
     top = _scale(ax, (found.pdtp, found.low, found.high))
     x = found.rank
     known = np.isfinite(found.high)

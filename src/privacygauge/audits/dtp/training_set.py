@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,39 +9,31 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.dtp.asks import COMMAND, ON_NUMBERS, DtpRequest
+from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.play import audit_dtp
-from privacygauge.audits.named_models import NETWORKS
-from privacygauge.audits.provenance import file_hashes
-from privacygauge.audits.training import loaded, on_numbers, standardised, trainer_named
+from privacygauge.audits.training import loaded, trainer_named
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import measure, span
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
 from privacygauge.classifier.dtp.learner import Learner
-from privacygauge.classifier.dtp.least_squares import LeastSquares
-from privacygauge.classifier.dtp.logistic import Logistic
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
-from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifier.dtp.named import (
+    learner_on_categories,
+    learner_on_numbers,
+    many_categories,
+)
+from privacygauge.classifier.dtp.names import ON_NUMBERS
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.training import LearnerTrainer
-from privacygauge.classifier.forms import NUMBERS
+from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
+from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.whose import owners
-from privacygauge.core import checks, seeds
+from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
+from privacygauge.core.units import owners
 from privacygauge.errors import InputError
+from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in
-
-QDA_SHRINKAGE = 0.01
-"""Of covariances towards the identity: columns of 0 and 1 have no inverse without it."""
-
-MANY = 50
-"""An attribute with more categories than these, and than a quarter of the records, is named."""
 
 
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
@@ -95,7 +86,11 @@ class _Given:
 def _exact(asked: DtpRequest) -> _Given:
     if asked.model in ON_NUMBERS:
         records = loaded(asked, NUMBERS, unit=asked.unit)
-        return _Given(records, standardised(records.x), _on_numbers(asked))
+        return _Given(
+            records,
+            standardised(records.x),
+            learner_on_numbers(asked.model, asked.l2, asked.neighbours),
+        )
     table = load_categories(
         asked.data,
         asked.label,
@@ -105,7 +100,8 @@ def _exact(asked: DtpRequest) -> _Given:
         drop=asked.drop,
         separator=asked.separator,
     )
-    return _Given(table, table.x, _on_categories(asked, table), _many(table))
+    learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
+    return _Given(table, table.x, learner, many_categories(table))
 
 
 def _trained(asked: DtpRequest, work: Work) -> _Given:
@@ -117,45 +113,6 @@ def _trained(asked: DtpRequest, work: Work) -> _Given:
     if not work.quiet:
         _tell_cost(asked, work, trainer, x, records)
     return _Given(records, x, trainer)
-
-
-def _on_categories(asked: DtpRequest, table: CategoricalTable) -> Learner:
-    if asked.model == "naive-bayes":
-        return NaiveBayes(table.categories, asked.alpha)
-    numbers = [n for n, size in zip(table.columns, table.categories, strict=True) if size is None]
-    if numbers:
-        raise InputError(
-            f"--model {asked.model} takes categories only, not the numbers of {numbers[0]!r}"
-        )
-    if asked.model == "bayes-inference":
-        return BayesInference(asked.alpha)
-    return RandomDecisionTrees(table.categories, seed=asked.seed, alpha=asked.alpha)
-
-
-def _on_numbers(asked: DtpRequest) -> Learner:
-    known: dict[str, Callable[[], Learner]] = {
-        "logistic": lambda: Logistic(asked.l2),
-        "lda": LinearDiscriminant,
-        "qda": lambda: QuadraticDiscriminant(QDA_SHRINKAGE),
-        "least-squares": lambda: LeastSquares(asked.l2),
-        "nearest": lambda: NearestNeighbours(asked.neighbours),
-    }
-    return known[asked.model]()
-
-
-def _many(table: CategoricalTable) -> tuple[str, ...]:
-    """Return a warning that names attributes with a category for nearly every record."""
-    many = [
-        f"{name!r} ({size:,} categories)"
-        for name, size in zip(table.columns, table.categories, strict=True)
-        if size is not None and size > max(MANY, len(table) // 4)
-    ]
-    told = (
-        f"{checks.listed(many)}: nearly every one of the {len(table):,} records has a category of "
-        "its own, which gives it away; if these are numbers, name them with --continuous, if they "
-        "are names, --drop them"
-    )
-    return (told,) if many else ()
 
 
 def _chosen(asked: DtpRequest, records: Records | CategoricalTable) -> Ints | None:

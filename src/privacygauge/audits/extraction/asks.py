@@ -75,10 +75,10 @@ class ExtractionRequest(ModelsRequest):
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     """Return the audit that was asked for."""
     from privacygauge.audits.extraction.play import audit_extraction
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing
     from privacygauge.language.text_files import Columns
+    from privacygauge.runs.provenance import file_hashes
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)

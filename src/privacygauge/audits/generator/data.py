@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.generator.found import Group, SyntheticAudit
+from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
 from privacygauge.report.document import estimate_dict, finite, names_of, picked, values_of
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json
+from privacygauge.synthetic.games.judging import Group
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,71 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.by_target import AttackEvaluation, TargetEvaluation
+from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.report.attacks.played import GameDescription
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
+from privacygauge.synthetic.games.judging import Group, Headline, Targets
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.utility import Utility
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True, eq=False)
-class Targets:
-    """The records that were attacked."""
-
-    rows: Ints
-    """(r,) Rows of the user's table."""
-    ids: NDArray[Any]
-    """(r,) The user's ids, or the rows."""
-    scores: Floats
-    """(r,) Vulnerability: mean distance to the nearest other records of the whole table."""
-    ranks: Ints
-    """(r,) 1 for the most vulnerable record of the whole table."""
-    contents: Mapping[str, NDArray[Any]]
-    """Columns of the user's data; filled only when the user asked for them."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Targets that were chosen in one way, and how the attacks do on them."""
-
-    method: str
-    """How they were chosen."""
-    positions: Ints
-    """(g,) Their places among the targets."""
-    means: tuple[Estimate, ...]
-    """Mean AUC of each attack; the interval is for records chosen in this way."""
-    deviations: tuple[float, ...]
-    """Standard deviation of each attack's AUC over the records; 0 for a single record."""
-
-
-@dataclass(frozen=True, eq=False)
-class Headline:
-    """The one result that the verdict speaks of.
-
-    Attack and record are chosen on the adversary's own tables. The numbers come from the others,
-    so that the choice needs no correction.
-    """
-
-    attack: int
-    """The attack's place."""
-    target: int
-    """The place of the record that it does best on."""
-    auc: Estimate
-    """Mean AUC over the targets."""
-    worst: TargetEvaluation
-    """What it does on that record."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -17,48 +16,45 @@ from privacygauge.audits.generator.facts import (
     utility_of,
     warnings_of,
 )
-from privacygauge.audits.generator.found import SyntheticAudit, Targets
-from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
-from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
+from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.running import Running
-from privacygauge.classifier.whose import owners
 from privacygauge.core import checks
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
+from privacygauge.core.units import owners
 from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.report import direction
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.store import plan_in
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.game import Game
-from privacygauge.synthetic.games.games import game_named
+from privacygauge.synthetic.games.games import game_named, setting_of
+from privacygauge.synthetic.games.judging import (
+    evaluated,
+    foreseen,
+    group_of,
+    headline_of,
+    targets_of,
+)
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
-from privacygauge.synthetic.games.scores import score_releases
-from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
+from privacygauge.synthetic.games.scores import score_releases, scores_in
+from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
 from privacygauge.synthetic.games.worlds import OnWorlds, parted
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, advice, require_moderate
-from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
+from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
+from privacygauge.synthetic.table import advice, require_moderate
+from privacygauge.synthetic.vulnerability import vulnerability
 
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
 MANY = 50
 """For more targets than these one pool of tables and cheaper attacks are the default."""
 
-RECORDS = 1000
-"""Records that a generator learns from, where the table is large enough for that."""
 
 COST = "cost, as foreseen"
 """Names what was said of it before, in a report and in a run."""
-
-SHARE = 6
-"""At most one record in so many of the table is learnt from, unless asked otherwise."""
 
 
 def audit_synthetic(
@@ -176,10 +172,10 @@ def audit_synthetic(
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
     n_tests = enough_tests(half_width, level) if tests is None else tests
-    setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
+    setting = setting_of(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
     chosen.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    about = _targets(table, known(), setting.targets, named, show)
+    about = targets_of(table, known(), setting.targets, named, show)
     few = len(rows) <= MANY
     players, on_worlds = parted(attacks or (suite_for_few() if few else suite_for_many()))
     making = Making(chosen, setting, made_by)
@@ -193,7 +189,7 @@ def audit_synthetic(
         use = utility_of(making, label, f"{folder}/utility")
         made_of = (chosen, setting, made_by, folder)
         releases = make_releases(*made_of, invocation=invocation, n_jobs=n_jobs, progress=progress)
-        place = _scores_in(folder, players)
+        place = scores_in(folder, players)
         scores = score_releases(making, releases, players, place, n_jobs=n_jobs, progress=scoring)
         beyond = clipped_numbers(releases)
         played, skipped = evaluated(scores, level, on_worlds)
@@ -224,45 +220,3 @@ def audit_synthetic(
 
 def _inverted(played: Sequence[AttackEvaluation]) -> tuple[str, ...]:
     return tuple(text for attack in played for text in direction.warnings(attack.inverted))
-
-
-def _scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
-    """Return where a run keeps what these attacks say: of others asked before, elsewhere.
-
-    So the same tables, which cost most, serve another call with other attacks.
-    """
-    wanted = [repr(attack) for attack in attacks]
-    place, number = f"{folder}/scores", 1
-    while (plan := plan_in(place)) and list(plan.settings.get("attacks", ())) != wanted:
-        number += 1
-        place = f"{folder}/scores-{number}"
-    return place
-
-
-def _setting(
-    table: Table,
-    rows: Ints,
-    game: Game,
-    numbers: tuple[int, int, int | None, int | None],
-    seed: int,
-    unit: Ints | None,
-) -> Setting:
-    shadows, tests, size, made = numbers
-    records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
-    if game.name == "shared" and size is None:
-        # Coins that say "in" for five deviations more of the targets than half still fit.
-        records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
-    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)
-
-
-def _targets(
-    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
-) -> Targets:
-    missing = [name for name in show if name not in table.schema.names]
-    if missing:
-        raise InputError(
-            f"no column {missing[0]!r} to show; the columns are {checks.listed(table.schema.names)}"
-        )
-    frame = table[rows].to_frame()
-    contents = {name: np.asarray(frame[name]) for name in show}
-    return Targets(rows, names[rows], known.scores[rows], known.ranks[rows], contents)

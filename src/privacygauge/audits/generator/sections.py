@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.audits.generator.found import Group, SyntheticAudit
+from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.plots import auc_plot, vulnerability_plot
 from privacygauge.audits.generator.verdict import name_of
 from privacygauge.audits.usefulness import use_rows
@@ -30,6 +30,7 @@ from privacygauge.report.numbers import (
     shortened,
 )
 from privacygauge.report.values import Block, Cell, Column, Content, Folded, Row, Table, Tone
+from privacygauge.synthetic.games.judging import Group
 
 _PRINTED = 5
 """Number of of the riskiest records that are printed in a terminal."""

@@ -8,27 +8,16 @@ from typing import TYPE_CHECKING, cast
 
 from privacygauge.audits.asking import Command, Group, Request, asks, option, with_low
 from privacygauge.holdout import names
-from privacygauge.holdout.names import GUARDS
+from privacygauge.holdout.names import ATTACKS, GUARDS
 
 if TYPE_CHECKING:
     from privacygauge.audits.holdout_attack.found import HoldoutAudit
-    from privacygauge.audits.holdout_attack.known import Prior
     from privacygauge.audits.work import Work
+    from privacygauge.holdout.known import Prior
 
 METRICS = with_low("bias", "accuracy")
 """What a test set can be held to."""
 
-ATTACKS = (
-    "nb",
-    "majority",
-    "majority-blum-hardt",
-    "scan",
-    "message-passing",
-    "linear-programming",
-    "designed",
-    "reconstruction",
-)
-"""Names of all attacks."""
 
 _NAME = "holdout attack"
 _KNOWLEDGE = "What the attacker knows"
@@ -83,16 +72,15 @@ class AttackRequest(Request):
         "M",
         "Number of classes. Default: the number of columns of --logits, or one more than the "
         "largest label.",
-        default=None,
     )
     logits: str | None = _knowledge_option(
-        "FILE", "A base model's logits for the examples, (n, m): .npy or .npz.", default=None
+        "FILE", "A base model's logits for the examples, (n, m): .npy or .npz."
     )
     top: int | None = _knowledge_option(
-        "N", "Try only the N labels of each example that the model finds likeliest.", default=None
+        "N", "Try only the N labels of each example that the model finds likeliest."
     )
     least_confident: int | None = _knowledge_option(
-        "N", "Attack only the N examples of which the model is least sure.", default=None
+        "N", "Attack only the N examples of which the model is least sure."
     )
     temperature: float = _knowledge_option(
         "T", "Divisor of the logits: above 1 for an overconfident model.", default=1.0
@@ -108,8 +96,8 @@ class AttackRequest(Request):
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Return the audit that was asked for, playing what the run does not hold yet."""
-    from privacygauge.audits.holdout_attack.known import Having
     from privacygauge.audits.holdout_attack.play import attacked
+    from privacygauge.holdout.known import Having
 
     prior = cast("Prior", asked.prior)
     having = Having(asked.logits, asked.top, asked.least_confident, asked.temperature, prior)

@@ -5,54 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.core.estimate import Estimate
+from privacygauge.holdout.contest import Guarded, Result
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one attack came to behind one guard."""
-
-    attack: str
-    """The attack's name on the command line."""
-    guard: str
-    """The guard's."""
-    needs_points: bool
-    """Whether it must see the test points, or at least tell one from another."""
-    informed: bool
-    """Whether it started from what a base model, or the classes' shares, tell."""
-    accuracy: Estimate
-    """Of the final answer, over trials: its accuracy, or its score by another metric."""
-    baseline: float
-    """The same of what it knew before: the base model's, or 1/m."""
-    bias: Estimate
-    """What it has above the baseline, over trials."""
-    corrected: Estimate
-    """The same; the intervals of all results hold together (Bonferroni)."""
-    queries_used: float
-    """Submissions answered, on average."""
-    expected: float | None
-    """The bias that theory expects on uniform labels; None where it is silent."""
-
-
-@dataclass(frozen=True)
-class Guarded:
-    """What is known of a guard without any attack."""
-
-    guard: str
-    """Its name on the command line."""
-    kl: float
-    """No attack gains more, but with a probability of 1 - level.
-
-    On uniform labels; with other metrics for who knows how frequent every hidden value is.
-    """
-    error: float
-    """Standard deviation of an answer around the accuracy."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

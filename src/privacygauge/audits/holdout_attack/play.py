@@ -10,36 +10,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.holdout_attack.attacks import ATTACKS, attacks_named
-from privacygauge.audits.holdout_attack.contest import Contest, Progress, played
-from privacygauge.audits.holdout_attack.files import read_labels, read_logits
-from privacygauge.audits.holdout_attack.found import Guarded, HoldoutAudit, Result
-from privacygauge.audits.holdout_attack.known import (
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.running import Running
+from privacygauge.errors import InputError
+from privacygauge.holdout.attacks import ATTACKS, attacks_named
+from privacygauge.holdout.contest import (
+    Contest,
+    Guarded,
+    Progress,
+    classes_of,
+    error_of,
+    guarantee_behind,
+    guards_of,
+    played,
+    result_of,
+)
+from privacygauge.holdout.known import (
     FREQUENCIES,
     Having,
     Prior,
     in_words,
     known_before,
 )
-from privacygauge.audits.running import Running
-from privacygauge.core import checks
-from privacygauge.core.seeds import stream
-from privacygauge.errors import InputError
-from privacygauge.holdout.analysts import Trials
-from privacygauge.holdout.bounds import guarantee, transcript_nats
-from privacygauge.holdout.closed_form import nb_bias, trusted
-from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
-from privacygauge.holdout.linear_bayes import LinearBayes
+from privacygauge.holdout.label_files import read_labels, read_logits
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias, metric_named
+from privacygauge.holdout.metrics import ACCURACY, metric_named
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 HONEST = 0.8
 """True accuracy of honest submissions where no base model tells another."""
-_DRAWN = 100_000
-"""Examples whose sums are drawn, for what is expected of a metric."""
 
 
 def attack_holdout(
@@ -155,22 +155,30 @@ def attacked(
     """Return what `attack_holdout` does, from what the attacker has and how it is run."""
     _at_least(trials, 1, "trials")
     _at_least(queries, 0, "queries")
-    chosen, protected = attacks_named(attacks), _guards(guards)
+    chosen, protected = attacks_named(attacks), guards_of(guards)
     measure = metric_named(metric)
     if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
         raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
-    m = _classes(truth, scores, classes, measure)
+    m = classes_of(truth, scores, classes, measure)
     holdout = Holdout(truth, m, measure)
     knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
     guarded = tuple(
-        Guarded(g.name, _guarantee(g, holdout, queries, 1 - running.level), _error(g, holdout))
+        Guarded(
+            g.name, guarantee_behind(g, holdout, queries, 1 - running.level), error_of(g, holdout)
+        )
         for g in protected
     )
     names = tuple(attack.name for attack in chosen)
     contest = Contest(holdout, knowledge, names, protected, queries, trials, running.seed)
-    found = played(contest, running)
+    found = played(
+        contest,
+        running.run,
+        invocation=running.invocation,
+        n_jobs=running.n_jobs,
+        progress=running.progress,
+    )
     base = None if scores is None or knowledge is None else holdout.score(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
     if not measure.like_share:  # At most, whatever they score.
@@ -189,7 +197,7 @@ def attacked(
         largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
         model_accuracy=base,
         results=tuple(
-            _result(contest, attack, guard, found[attack, guard.name], level, together)
+            result_of(contest, attack, guard, found[attack, guard.name], level, together)
             for attack, guard in contest.pairs
         ),
         guards=guarded,
@@ -198,99 +206,6 @@ def attacked(
         ),
         honest_accuracy=honest,
     )
-
-
-def _result(
-    contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
-) -> Result:
-    analyst = contest.analyst(attack)
-    return Result(
-        attack,
-        guard.name,
-        needs_points=analyst.needs_points,
-        informed=analyst.unaided() is not None,
-        accuracy=found.accuracy(level),
-        # The test set is fixed, and so is what was known of it.
-        baseline=float(found.baselines[0]),
-        bias=found.bias(level),
-        corrected=found.bias(together),
-        queries_used=float(found.queries_used.mean()),
-        expected=_expected(contest, attack, guard),
-    )
-
-
-def _expected(contest: Contest, attack: str, guard: Guard) -> float | None:
-    """Return the bias that theory expects of an attack without knowledge; None where silent."""
-    named, k, metric = ATTACKS[attack], contest.queries, contest.holdout.metric
-    if metric != ACCURACY:
-        return _expected_score(contest, guard) if isinstance(guard, DIRECT) else None
-    n, m = len(contest.holdout), contest.holdout.n_classes
-    uninformed = contest.knowledge is None or not named.informed
-    if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
-        return None
-    if attack == "nb" and isinstance(guard, Exact) and m >= FEWEST_CLASSES:
-        return poisson_bias(n, m, k)
-    if attack not in ("scan", "designed") and not trusted(n, m, k):
-        return None
-    if attack == "nb":
-        return nb_bias(n, m, k, error=guard.error(n))
-    return named.expected(n, m, k) if isinstance(guard, Exact) else None
-
-
-def _expected_score(contest: Contest, guard: Guard) -> float:
-    """Return the gain above what is known before, of as many draws as have 100,000 examples."""
-    told, truth = LinearBayes.told(contest.holdout), contest.holdout.labels
-    rng = stream(contest.seed, "holdout", "expected", guard.name)
-    error, metric = _error(guard, contest.holdout), contest.holdout.metric
-    draws = max(1, _DRAWN // len(truth))
-    ends = [told.expected(truth, contest.queries, error, rng) for _ in range(draws)]
-    return float(np.mean(ends)) - metric.score(told.unaided(), truth)
-
-
-def _guarantee(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:
-    """Return what no attack gains, but with the probability `delta`."""
-    n, m, metric = len(holdout), holdout.n_classes, holdout.metric
-    if metric == ACCURACY:
-        return guarantee(guard, n, m, k, delta=delta)
-    fit = guard_for(guard, metric, holdout.labels)
-    return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
-
-
-def _error(guard: Guard, holdout: Holdout) -> float:
-    """Return the standard deviation of an answer around the score."""
-    return guard_for(guard, holdout.metric, holdout.labels).error(len(holdout))
-
-
-def _guards(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
-    found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
-    names = [guard.name for guard in found]
-    if not names or len(set(names)) < len(names):
-        raise InputError(
-            f"guards must be at least one, each named once, got {checks.listed(names)}"
-        )
-    return found
-
-
-def _classes(truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric) -> int:
-    if len(truth) == 0:
-        raise InputError("labels must be at least one, got none")
-    if (truth == truth[0]).all():
-        raise InputError(
-            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
-            "there is nothing to guess"
-        )
-    if metric.numbers:
-        return classes or 0
-    if logits is None:
-        return max(2, int(truth.max()) + 1) if classes is None else classes
-    if logits.ndim != 2 or len(logits) != len(truth):
-        raise InputError(
-            f"logits must have the shape (n, m) with a row for each of {len(truth)} labels, got "
-            f"{logits.shape}"
-        )
-    if classes not in (None, logits.shape[1]):
-        raise InputError(f"classes must be {logits.shape[1]}, as logits have, got {classes}")
-    return int(logits.shape[1])
 
 
 def _at_least(value: int, least: int, name: str) -> None:

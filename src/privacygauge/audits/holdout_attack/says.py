@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.holdout_attack.verdict import (
     FIXED,
     about_scores,
@@ -27,6 +27,7 @@ from privacygauge.audits.holdout_words import (
     terms,
 )
 from privacygauge.core.estimate import Estimate
+from privacygauge.holdout.contest import Result
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
 from privacygauge.report.blocks import caution, note, pairs, table, text
 from privacygauge.report.document import ends, picked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.holdout_words import (
     LAST,
     LIMIT,
@@ -13,6 +13,7 @@ from privacygauge.audits.holdout_words import (
     points,
     points_estimate,
 )
+from privacygauge.holdout.contest import Result
 from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict

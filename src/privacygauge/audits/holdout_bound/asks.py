@@ -35,13 +35,11 @@ class BoundRequest(Request):
 
     n: int = asks("N", "Number of examples in the test set.")
     classes: int = asks("M", "Number of classes.")
-    queries: int | None = asks("N", "Number of submissions of all accounts together.", default=None)
+    queries: int | None = asks("N", "Number of submissions of all accounts together.")
     accounts: int | None = asks(
-        "A", "Number of accounts, with --per-account in place of --queries.", default=None
+        "A", "Number of accounts, with --per-account in place of --queries."
     )
-    per_account: int | None = asks(
-        "K", "Number of submissions that each account may make.", default=None
-    )
+    per_account: int | None = asks("K", "Number of submissions that each account may make.")
     guard: str = asks(
         "GUARD",
         "Guard that answers submissions: exact, round:2 (whole percent), noise:0.005, "
@@ -88,8 +86,8 @@ class BoundRequest(Request):
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Return the bounds that were asked for."""
     from privacygauge.audits.holdout_bound.play import bounded, total_of
-    from privacygauge.audits.holdout_bound.theory import Asked
     from privacygauge.audits.running import Running
+    from privacygauge.holdout.gained import Asked
     from privacygauge.holdout.guards import guard_named
 
     queries, accounts = asked.submissions

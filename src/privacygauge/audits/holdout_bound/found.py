@@ -5,66 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
+from privacygauge.holdout.gained import ATTACK, Allowed, Bias, BiasCurve
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
-"""What a number of `HoldoutBounds` can be."""
-
-
-@dataclass(frozen=True)
-class Bias:
-    """One number about what submissions buy."""
-
-    key: str
-    """Its name in ``report.json``, such as ``nb``."""
-    title: str
-    """Its name for a reader."""
-    kind: str
-    """One of `KINDS`."""
-    value: float
-    """A bias: accuracy above 1/m, of honest selection above the true accuracy; of a rate, no
-    bias: no constant is known."""
-    assumption: str
-    """What it takes for granted, in a line."""
-    applies: bool = True
-    """Whether the assumption holds for this test set and this guard."""
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """The question turned round: what keeps the bias small."""
-
-    key: str
-    """Its name in ``report.json``."""
-    title: str
-    """Against what, for a reader."""
-    submissions: int | None
-    """With so many points, so many submissions; None where nothing is known."""
-    points: int | None
-    """With so many submissions, so many points; None where nothing is known, or over 10^12."""
-    assumption: str
-    """What it takes for granted, in a line."""
-
-
-@dataclass(frozen=True, eq=False)
-class BiasCurve:
-    """Bias against submissions."""
-
-    key: str
-    """As in `Bias`."""
-    title: str
-    """As in `Bias`."""
-    queries: Ints
-    """(p,) Submissions, ascending."""
-    bias: Floats
-    """(p,) Bias after so many."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

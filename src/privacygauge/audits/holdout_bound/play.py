@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
-from privacygauge.audits.holdout_bound.theory import (
+from privacygauge.audits.running import Running
+from privacygauge.core import seeds
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.holdout import bounds as theory
+from privacygauge.holdout.analysts import trials, uniform_holdout
+from privacygauge.holdout.closed_form import count_per_label
+from privacygauge.holdout.gained import (
     MOST,
     Asked,
     attack_rows,
@@ -14,13 +21,6 @@ from privacygauge.audits.holdout_bound.theory import (
     guarantee_rows,
     turned,
 )
-from privacygauge.audits.running import Running
-from privacygauge.core import seeds
-from privacygauge.core.estimate import Estimate
-from privacygauge.errors import InputError
-from privacygauge.holdout import bounds as theory
-from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import count_per_label
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.naive_bayes import NaiveBayes

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.found import (
-    ATTACK,
-    GUARANTEE,
-    HONEST,
-    KINDS,
-    RATE,
-    Bias,
-    HoldoutBounds,
-)
+from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_bound.verdict import submissions, verdict
 from privacygauge.audits.holdout_words import (
     SCORES,
@@ -28,6 +20,7 @@ from privacygauge.audits.holdout_words import (
     terms,
 )
 from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.gained import ATTACK, GUARANTEE, HONEST, KINDS, RATE, Bias
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import caution, columns, note, table, text
 from privacygauge.report.document import picked

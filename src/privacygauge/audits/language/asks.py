@@ -331,7 +331,7 @@ def _rate(text: str) -> float:
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Return the audit that was asked for, of energies or of models."""
     from privacygauge.audits.language.play import audit_language
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
 
     if asked.scores is None:
         return _of_models(asked, work)
@@ -351,10 +351,10 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Return the audit of a model, asking the models what the run does not hold yet."""
     from privacygauge.audits.language.models import audit_causal, audit_masked
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.language.text_files import Columns
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
+    from privacygauge.runs.provenance import file_hashes
 
     target, reference, *_ = asked.models_and_texts
     texts = asked.models_and_texts[2:]

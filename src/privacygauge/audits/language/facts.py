@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.language.found import (
-    ControlFinding,
-    Controls,
-    Energies,
-    ThresholdFinding,
-    UnitFindings,
-)
-from privacygauge.audits.language.units import Results, best_signal
+from privacygauge.audits.language.found import ControlFinding, Controls, Energies
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
@@ -29,6 +22,7 @@ from privacygauge.language.controls import (
 )
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
+from privacygauge.language.units import Results, ThresholdFinding, UnitFindings, best_signal
 from privacygauge.language.unlearnt import unlearnt
 from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.numbers import count, percent_estimate, rate, several

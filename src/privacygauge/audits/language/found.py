@@ -5,91 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.texts import Texts
+from privacygauge.language.units import LengthFindings, PatientRows, UnitFindings
 from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class ThresholdFinding:
-    """A threshold: the false-positive rate that it was chosen for, and the one that it has."""
-
-    attack: str
-    """Title of the attack that guesses by it."""
-    kind: str
-    """``population``, ``oracle`` or ``mean-train``."""
-    asked: float | None
-    """The false-positive rate asked for; None for ``mean-train``, which asks for none."""
-    score: float
-    """The smallest score that is called a member; infinity where nobody is."""
-    n: int
-    """Units that the threshold was taken from."""
-    realised: Estimate
-    """The false-positive rate on the judged non-members."""
-    kept: bool
-    """Whether asked and realised rate agree, as far as both sides can tell."""
-
-
-@dataclass(frozen=True, eq=False)
-class UnitFindings:
-    """What the attacks did on units of one kind, such as samples or patients."""
-
-    unit: str
-    """``sample`` or ``patient``."""
-    n_in: int
-    """Members among the units."""
-    n_out: int
-    """Non-members among the judged units."""
-    evaluations: tuple[Evaluation, ...]
-    """One an attack and threshold."""
-    headline: Headline
-    """The attack to speak of; its interval allows for the choice."""
-    thresholds: tuple[ThresholdFinding, ...]
-    """One an evaluation, in their order."""
-    notes: tuple[str, ...] = ()
-    """What the reader should know about these units, one sentence each."""
-
-    @property
-    def signals(self) -> tuple[Evaluation, ...]:
-        """One evaluation a signal, named by the signal, and by the unit if that is not a sample.
-
-        What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
-        """
-        variant = "" if self.unit == "sample" else f"by {self.unit}"
-        found: dict[str, Evaluation] = {}
-        for e in self.evaluations:
-            found.setdefault(e.name, replace(e, variant=variant, thresholds="none"))
-        return tuple(found.values())
-
-
-@dataclass(frozen=True, eq=False)
-class LengthFindings:
-    """What the attacks did on samples of some lengths, with thresholds of their own."""
-
-    name: str
-    """``short`` or ``long``."""
-    fewest: int
-    """Tokens of the shortest sample."""
-    most: int
-    """Tokens of the longest sample."""
-    n_in: int
-    """Members among the samples."""
-    n_out: int
-    """Non-members among the judged samples."""
-    evaluations: tuple[Evaluation, ...]
-    """One an attack and threshold."""
 
 
 @dataclass(frozen=True)
@@ -139,26 +68,6 @@ class Controls:
         """The controls of the texts themselves that could be played, by name."""
         every = (("reference", self.reference), ("blind", self.blind), ("matched", self.matched))
         return tuple((name, x) for name, x in every if not isinstance(x, Skipped))
-
-
-@dataclass(frozen=True, eq=False)
-class PatientRows:
-    """One row for every judged patient: ids and scores, never texts."""
-
-    names: Texts = field(repr=False)
-    """(p,) The user's ids."""
-    member: Bools
-    """(p,) True for a member."""
-    samples: Ints
-    """(p,) Judged samples of each patient."""
-    score: Floats
-    """(p,) Mean score of the samples; higher means more likely a member."""
-
-    @property
-    def order(self) -> Ints:
-        """(m,) Places of the members, highest score first."""
-        members = np.flatnonzero(self.member)
-        return members[np.argsort(-self.score[members], kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from typing import Any
 from privacygauge.audits.language.facts import SHOWN
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.play import audit_language
-from privacygauge.audits.language.units import Asked, asked_for
 from privacygauge.core import checks
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
@@ -26,6 +25,7 @@ from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.thresholds import FPRS
+from privacygauge.language.units import Asked, asked_for
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from privacygauge.audits.language.drawn import bound_by_person
 from privacygauge.audits.language.facts import (
     contents_of,
     controls_of,
@@ -14,19 +13,21 @@ from privacygauge.audits.language.facts import (
     records_of,
     warnings_of,
 )
-from privacygauge.audits.language.found import LanguageAudit, UnitFindings
-from privacygauge.audits.language.units import (
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, today, versions
+from privacygauge.language.coins import Coins, read_coins
+from privacygauge.language.drawn import bound_by_person
+from privacygauge.language.score_files import TextScoresLike, as_text_scores
+from privacygauge.language.thresholds import FPRS
+from privacygauge.language.units import (
+    UnitFindings,
     asked_for,
     lengths_of,
     patients_of,
     suite_of,
     unit_findings,
 )
-from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, today, versions
-from privacygauge.language.coins import Coins, read_coins
-from privacygauge.language.score_files import TextScoresLike, as_text_scores
-from privacygauge.language.thresholds import FPRS
 from privacygauge.report import direction
 from privacygauge.report.values import Origin
 

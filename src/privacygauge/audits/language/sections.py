@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from privacygauge.audits.language.found import ControlFinding, LanguageAudit, UnitFindings
+from privacygauge.audits.language.found import ControlFinding, LanguageAudit
 from privacygauge.audits.language.verdict import measured_on
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.matching import MatchedAttack
+from privacygauge.language.units import UnitFindings
 from privacygauge.report.attacks import plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.blocks import note, table, text

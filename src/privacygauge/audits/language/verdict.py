@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.language.found import LanguageAudit, UnitFindings
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.language.matching import MatchedAttack
+from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import Judged, judged
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, gravest, scale_of

@@ -41,30 +41,26 @@ class LogRequest(Request):
         "--n",
         "N",
         "Number of examples in the test set. Default: that of --labels or --predictions.",
-        default=None,
     )
     classes: int | None = option(
-        "--classes", "M", "Number of classes. Default: counted in --labels.", default=None
+        "--classes", "M", "Number of classes. Default: counted in --labels."
     )
     metric: str | None = option(
         "--metric",
         "METRIC",
         "What the scores are, such as auc or rmse:0:100. Default: what HISTORY says, or accuracy.",
-        default=None,
         offers=names.METRICS,
     )
     n_private: int | None = option(
         "--n-private",
         "N",
         "Number of examples behind the private scores of a contest that has ended.",
-        default=None,
     )
     predictions: str | None = option(
         "--predictions",
         "FILE",
         "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
         "an array under each name in its column submission.",
-        default=None,
         role=Role.FILE,
     )
     labels: str | None = option(
@@ -72,7 +68,6 @@ class LogRequest(Request):
         "FILE",
         "Hidden labels: .npy or .npz, to replay the history under every guard. No output contains "
         "them.",
-        default=None,
         role=Role.FILE,
     )
     guards: tuple[str, ...] = option(
@@ -80,7 +75,6 @@ class LogRequest(Request):
         "GUARD",
         "Guard that answers submissions: the history is replayed under it, such as round:2 or "
         "ladder:0.01; several as a,b. Default: five of them.",
-        default=(),
         offers=names.GUARDS,
     )
     level: float = option(
@@ -95,8 +89,8 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
     """Return the audit that was asked for."""
     from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
     from privacygauge.audits.leaderboard.play import audit_leaderboard
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.holdout.history.reading import read_history
+    from privacygauge.runs.provenance import file_hashes
 
     files = asked.files()
     history = read_history(

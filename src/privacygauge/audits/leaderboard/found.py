@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.holdout.history.detectors import Detector
 from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay, Winner
+from privacygauge.holdout.history.standing_out import CorrectedTest, Submissions
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True, eq=False)
-class CorrectedTest:
-    """One test, corrected for all that were made."""
-
-    detector: Detector
-    """What was tested, against which null."""
-    accounts: tuple[str, ...]
-    """Whom it speaks of."""
-    p_value: float
-    """Of this test alone, in (0, 1]."""
-    adjusted: float
-    """After Holm's correction over all tests, in (0, 1]."""
-    stands_out: bool
-    """Whether it is a finding at the level."""
-    says: str
-    """What was counted."""
-    rows: Ints = field(repr=False)
-    """The submissions behind it, numbered in time from 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class Submissions:
-    """One row a submission, in the order of time."""
-
-    accounts: tuple[str, ...]
-    """(k,) Who submitted."""
-    times: Floats | None
-    """(k,) When; None where only the order is known."""
-    scores: Floats
-    """(k,) Accuracies."""
-    best: Floats
-    """(k,) The best so far."""
-    record: Bools
-    """(k,) Whether it beat all before it."""
-    noise: Floats
-    """(k,) The best so far that noise alone gives, from the median score."""
-    ladder: Floats | None
-    """(k,) What a Ladder would have shown; None where scores are rounded or noisy."""
-    copy_of: Ints | None
-    """(k,) The first submission with the same answers; None without answers."""
-    distance: Ints | None
-    """(k,) On how many points it differs from the nearest earlier one; -1 where there is none."""
-    flags: tuple[tuple[str, ...], ...]
-    """(k,) The names of the findings that it is part of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

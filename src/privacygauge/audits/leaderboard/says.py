@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
+from privacygauge.audits.leaderboard.found import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
+from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import columns, note, table, text
 from privacygauge.report.document import picked

@@ -101,7 +101,7 @@ class ClaimRequest(Request):
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
     """Return the audit that was asked for."""
     from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.provenance import file_hashes
 
     return audit_privacy_claim(
         asked.canaries,

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.running import Running
 from privacygauge.core.transcript import Transcript, tied
-from privacygauge.datasets.canary_scores import CanariesLike, CanaryScores, as_canaries, by_unit
+from privacygauge.datasets.canary_scores import (
+    CanariesLike,
+    as_canaries,
+    by_unit,
+    checked_coins,
+    warnings_about,
+)
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
-from privacygauge.evaluate.claim import PrivacyClaim, coins_p_value
+from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.report import direction
-
-_UNFAIR, _DOUBTFUL = 1e-6, 0.01
-"""Below such a probability of the share of members coins are refused, or doubted."""
-
-_FEW = 30
-"""Below so many rows an audit certifies next to nothing."""
 
 
 def audit_privacy_claim(
@@ -89,11 +89,11 @@ def audit_privacy_claim(
             "the scores of an attack"
         )
     transcript = Transcript(rows.score, rows.member)
-    p_value = 1.0 if isinstance(design, designs.ManyRuns) else _checked_coins(rows)
+    p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
     found = designs.bounds_by(design, transcript, claim, seed, level)
     refuted = any(bound.refutes(claim) for bound in found.bounds)
     turned = () if refuted else designs.inverted_by(design, transcript, claim, seed, level)
-    warnings = (*_warnings(rows, p_value), *direction.warnings(turned))
+    warnings = (*warnings_about(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.skipped, warnings=warnings)
     return ClaimAudit(
         origin,
@@ -106,28 +106,3 @@ def audit_privacy_claim(
         canaries=rows,
         inverted=turned,
     )
-
-
-def _checked_coins(rows: CanaryScores) -> float:
-    """Return how likely fair coins give so many members; refuse what they cannot give."""
-    n_in, n = int(rows.member.sum()), len(rows.member)
-    p_value = coins_p_value(n_in, n)
-    if p_value < _UNFAIR:
-        raise InputError(
-            f"member must come from fair coins, got {n_in:,} of {n:,} put in; if every row is a "
-            "training run of its own and all are done, say so (many runs)"
-        )
-    return p_value
-
-
-def _warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
-    n = len(rows.member)
-    told = []
-    if p_value < _DOUBTFUL:
-        told.append(
-            f"{int(rows.member.sum()):,} of {n:,} canaries were put in: fair coins give so uneven "
-            f"a share with probability {p_value:.1g}. Without fair coins no bound holds."
-        )
-    if n < _FEW:
-        told.append(f"There are {n:,} rows only: hardly any claim can be refuted with so few.")
-    return tuple(told)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
 
-from privacygauge.audits.released_table.found import Overlap, told_apart
-from privacygauge.audits.released_table.risk import excess
-from privacygauge.core.checks import Floats, Ints
-from privacygauge.core.estimate import Estimate
+from privacygauge.audits.released_table.found import Overlap, ReleaseRisk, told_apart
+from privacygauge.core.checks import Ints
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Fact
+from privacygauge.evaluate.excess import (
+    excess,
+)
 from privacygauge.report.numbers import percent
-from privacygauge.synthetic.released.copies import ClosestRecords, Copies
-from privacygauge.synthetic.released.overlap import LoneCopies, Shared, rows_of
+from privacygauge.synthetic.released.copies import (
+    Copies,
+    copied_beyond,
+)
+from privacygauge.synthetic.released.hits import Hits, risk_of
+from privacygauge.synthetic.released.overlap import Shared, rows_of
 from privacygauge.synthetic.released.tables import FEWEST, Released
 from privacygauge.synthetic.table import advice
 
-QUANTILES = (0.05, 0.5)
-"""Of the distances to the closest record."""
 FEW = 100
 """Fewer records to judge attacks on leave wide intervals; a control of fewer than this, and than
 half of the holdout, is not one any more."""
@@ -27,94 +28,6 @@ SMALLER = 0.2
 """A holdout of fewer records than this share of the real ones is much smaller."""
 SURE = 0.999
 """Level at which more records must be on both sides than the real table's own twins explain."""
-
-
-def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
-    """Return shares of records, and of synthetic rows, that occur on the other side as well.
-
-    `n` is how many real, and how many holdout records the rows were looked up among; `units` are
-    those of the real and of the holdout records.
-    """
-    names = (f"{side} records that occur in the synthetic table" for side in ("Real", "Holdout"))
-    owners = dict(zip(names, units, strict=True))
-    named = {
-        "Real records that occur in the synthetic table": found.real,
-        "Holdout records that occur in the synthetic table": found.holdout,
-        "Synthetic rows that equal a real record": found.of_real,
-        f"Synthetic rows that equal one of {n:,} real records": found.of_as_many_real,
-        f"Synthetic rows that equal one of {n:,} holdout records": found.of_holdout,
-    }
-    return tuple(
-        Fact(name, rates.proportion(hit, owners.get(name), level))
-        for name, hit in named.items()
-        if hit is not None
-    )
-
-
-def copied_beyond(
-    found: Copies, level: float, units: tuple[Ints | None, Ints | None] = (None, None)
-) -> Estimate | None:
-    """Return how much more of the real records than of the holdout was copied, as a risk is.
-
-    None without a holdout.
-    """
-    if found.holdout is None:
-        return None
-    return excess(found.real, found.holdout, level, units=units)
-
-
-def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
-    """Return how many records that occur once were copied, beyond what chance would copy.
-
-    None where fewer than ten do.
-    """
-    if len(found.copied) < FEWEST:
-        return None
-    return excess(found.copied, found.by_chance, level)
-
-
-def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
-    """Return quantiles of the distances to the closest record, and which side is nearer."""
-    sides = {"real": found.to_real, "holdout": found.to_holdout}
-    facts = [
-        Fact(f"Distance to the closest {side} record, {name}", quantile(away, q, level))
-        for q, name in zip(QUANTILES, ("the nearest 5% of the rows", "median"), strict=True)
-        for side, away in sides.items()
-        if away is not None
-    ]
-    if found.nearer_real is not None:
-        n, value = len(found.to_real), found.nearer_real
-        # A tie counts half, which varies less than a hit or a miss.
-        low, high = rates.clopper_pearson(value * n, n, level)
-        method = "Clopper-Pearson, ties as halves"
-        share = Estimate(value, min(low, value), max(high, value), level, n, method)
-        facts.append(Fact("Rows nearer to a real than to a holdout record", share))
-    return tuple(facts)
-
-
-def quantile(values: Floats, q: float, level: float) -> Estimate:
-    """Return a quantile with the interval between order statistics, whatever the distribution.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Independent, at least one.
-    q : float
-        In (0, 1).
-    level : float
-        In (0, 1). Covered at least so often while the ends are not the extremes of the sample.
-
-    Notes
-    -----
-    The number of values below the quantile is binomial.
-    """
-    ordered, n = np.sort(values), len(values)
-    value = float(ordered[min(int(np.ceil(q * n)) - 1, n - 1)])
-    tail = (1 - level) / 2
-    low = int(np.clip(binom.ppf(tail, n, q) - 1, 0, n - 1))
-    high = int(np.clip(binom.isf(tail, n, q), 0, n - 1))
-    ends = min(float(ordered[low]), value), max(float(ordered[high]), value)
-    return Estimate(value, *ends, level, n, "order statistics")
 
 
 def caveats(
@@ -181,3 +94,28 @@ def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Ov
     if not usable:
         return rows_of(tables, everyone, None), everyone, overlap
     return rows_of(tables, real, holdout), real, overlap
+
+
+def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
+    """Return attempts as a risk with intervals; notes that are known already are left out."""
+    control = None
+    notes = [note for note in hits.notes if note not in known]
+    if hits.control is not None:
+        control = rates.proportion(hits.control, hits.control_unit, level)
+        if control.value == 1.0:
+            notes.append("The control always succeeds, so no attack can go beyond it.")
+    attack = rates.proportion(hits.attack, hits.attack_unit, level)
+    baseline = rates.proportion(hits.baseline, hits.baseline_unit, level)
+    if attack.value < baseline.value:
+        notes.append("The baseline does better: the attack says little.")
+    return ReleaseRisk(
+        hits.name,
+        hits.variant,
+        meaning=hits.meaning,
+        attack=attack,
+        control=control,
+        baseline=baseline,
+        risk=risk_of(hits, level),
+        outlying=hits.outlying,
+        notes=tuple(notes),
+    )

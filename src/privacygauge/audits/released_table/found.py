@@ -13,7 +13,7 @@ from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-from privacygauge.synthetic.released.attempts import Attempts
+from privacygauge.synthetic.released.looks import Corrected, Tried
 from privacygauge.synthetic.released.suite import Exposed
 from privacygauge.synthetic.released.tables import NO_CONTROL
 from privacygauge.synthetic.utility import Utility
@@ -75,74 +75,6 @@ class WorstRisk:
     """Which it is."""
     beyond: Estimate
     """What the attack achieves beyond the control; the interval allows for all looks."""
-
-
-@dataclass(frozen=True)
-class Corrected:
-    """Intervals that hold together: each is at a level of its own, by Bonferroni.
-
-    The membership attacks are corrected apart, in their headline, at half of the error, since both
-    their guesses and their ranking may err. So either names a leak where there is none with at most
-    half of what the level allows, and both together no more often than that.
-    """
-
-    risks: tuple[Estimate | None, ...]
-    """One a risk, in their order; None without a holdout."""
-    copies: Estimate | None
-    """Of the real records: share copied beyond that of the holdout, as for a risk; None without
-    a holdout."""
-    inverted: tuple[str, ...] = ()
-    """The names of what gives away more about the holdout than about the real records; together
-    with the membership attacks nothing is named by chance more often than the level allows."""
-    alone: Estimate | None = None
-    """Of the real records that equal no other real one: share copied beyond what the real table
-    itself says that chance copies, which needs no holdout; None where there are too few."""
-
-    points: tuple[Estimate | None, ...] = ()
-    """One a risk: attack minus control, as a difference of shares; None without a holdout."""
-
-    @property
-    def copied(self) -> Estimate | None:
-        """What shows copying most clearly, beside the holdout or by chance; None for neither."""
-        found = (x for x in (self.copies, self.alone) if x is not None)
-        return max(found, key=lambda x: (x.low, x.value), default=None)
-
-    @property
-    def looks(self) -> int:
-        """How many intervals hold together."""
-        return sum(found is not None for found in (*self.risks, self.copies, self.alone))
-
-
-@dataclass(frozen=True)
-class Tried:
-    """How often each attack was tried, which was fixed before any result."""
-
-    attempts: Attempts
-    """On real records, and on the holdout."""
-    asked: float | None
-    """The half-width that was wanted of attack minus control; None where attempts were."""
-    reached: float
-    """What they give at most, at a level that allows for all looks."""
-
-    @property
-    def said(self) -> str:
-        """How many, and why, in two sentences."""
-        real, holdout = f"{self.attempts.real:,}", f"{self.attempts.holdout:,}"
-        sides = real if real == holdout else f"{real} on real records and {holdout} on the holdout"
-        width = f"\N{PLUS-MINUS SIGN}{100 * self.reached:.1f} percentage points"
-        if self.asked is None:
-            why = f"as asked; where a table has as many records, that gives {width} at most"
-        elif self.reached <= self.asked:
-            why = f"the fewest that give {width} at most, whatever comes out"
-        else:
-            why = (
-                f"all records, which give {width} at most where "
-                f"\N{PLUS-MINUS SIGN}{100 * self.asked:g} were wanted: use larger tables"
-            )
-        return (
-            f"Attempts of each attack: {sides} ({why}). The number was fixed before any attempt, "
-            "by the width of an interval of attack minus control that allows for all looks."
-        )
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
-from privacygauge.audits.attacks import headline, played_of, telling
 from privacygauge.core import seeds
-from privacygauge.core.checks import Ints
-from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.game import Play
-from privacygauge.core.rules import Split
-from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.evaluation import Evaluation, evaluate
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.playing import headline, played_of, telling
 from privacygauge.report.attacks.played import GameDescription, Records
-from privacygauge.synthetic.released.judged import Signals, judged
+from privacygauge.synthetic.released.judged import (
+    cross_fitted,
+    judged,
+    names_of,
+    played_alone,
+)
 from privacygauge.synthetic.released.membership import blind, membership
 from privacygauge.synthetic.released.tables import Released
 
@@ -61,13 +61,13 @@ def audit_membership(
     seen = judged(released, seeds.stream(seed, "judged"))
     of_real, of_holdout = released.units
     unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
-    results = telling([_played(found, unit, seed, level) for found in signals])
+    results = telling([played_alone(found, unit, seed, level) for found in signals])
     played = played_of(results, "give records that differ")
-    _, unseen = _played(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
+    _, unseen = played_alone(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
     rows = signals[0].member_rows, signals[0].nonmember_rows
     secret = played[0][0].transcript.secret
     records = Records(
-        _names(ids, *rows),
+        names_of(ids, *rows),
         secret,
         {e.title: play.transcript.score for play, e in played},
         {e.title: play.decisions.guess for play, e in played},
@@ -85,44 +85,6 @@ def audit_membership(
     unseen = replace(unseen, auc=cross_fitted(unseen.auc))
     skipped = tuple(result for result in results if isinstance(result, Skipped))
     return Membership(game, evaluations, best, unseen, records, skipped)
-
-
-def cross_fitted(auc: Estimate) -> Estimate:
-    """Return the area with an interval that holds for scores learnt on the records themselves.
-
-    Both halves taught the forest that scored the other one. What they have in common by chance
-    shows in both, so together they may tell no more than one of them: the interval is that of
-    half as many records.
-    """
-    if not 0.0 < auc.value < 1.0:
-        return auc
-    value = logit(auc.value)
-    low, high = (
-        float(expit(value + np.sqrt(2) * (logit(end) - value))) for end in (auc.low, auc.high)
-    )
-    low, high = min(low, auc.value), max(high, auc.value)
-    method = f"{auc.method}, as of half of the records"
-    return Estimate(auc.value, low, high, auc.level, auc.n, method)
-
-
-def _played(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
-    score = np.concatenate([found.members, found.nonmembers])
-    transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
-    decisions = Split(seed=seed).decide(transcript)
-    evaluation = evaluate(
-        found.name, transcript, decisions, level, variant=found.variant, thresholds="global"
-    )
-    return Play(transcript, decisions), evaluation
-
-
-def _names(
-    ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
-) -> NDArray[Any]:
-    if ids is None:
-        return np.concatenate([members, nonmembers])
-    # The user named the real records alone.
-    others = [f"holdout row {row}" for row in nonmembers]
-    return np.array([*(str(name) for name in ids[members]), *others], dtype=object)
 
 
 def _game(n_reference: int, n_in: int, n_out: int) -> GameDescription:

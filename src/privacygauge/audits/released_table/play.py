@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.released_table import facts
-from privacygauge.audits.released_table.found import Corrected, ReleasedAudit, Tried
+from privacygauge.audits.released_table.facts import release_risk
+from privacygauge.audits.released_table.found import ReleasedAudit
 from privacygauge.audits.released_table.membership import Membership, audit_membership
-from privacygauge.audits.released_table.risk import points_of, release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.report import direction
-from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.attempts import HALF_WIDTH, Attempts, enough_attempts, widest
-from privacygauge.synthetic.released.copies import Copies, closest_records, copies
-from privacygauge.synthetic.released.hits import Hits
-from privacygauge.synthetic.released.inference import MOST_SECRETS
-from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
-from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, Exposed, tries
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
+from privacygauge.synthetic.released.attempts import HALF_WIDTH
+from privacygauge.synthetic.released.copies import (
+    closest_facts,
+    closest_records,
+    copies,
+    copy_facts,
+)
+from privacygauge.synthetic.released.looks import AskedOfTable, corrected
+from privacygauge.synthetic.released.overlap import lone_copies, shared
+from privacygauge.synthetic.released.suite import Exposed, tries
+from privacygauge.synthetic.released.tables import (
+    NO_CONTROL,
+    Released,
+    tables_of,
+)
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, require_columns, require_moderate
+from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import utility
 
 
@@ -121,9 +126,9 @@ def audit_released(
     <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
     """
     running = Running(command, seed, level, provenance)
-    tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
+    tables = tables_of(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, parts, show, ids)
-    asked = _Asked(secrets, attempts, half_width, level, len(parts or {}))
+    asked = AskedOfTable(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     everyone, twice = tables.real, shared(tables)
@@ -141,7 +146,7 @@ def audit_released(
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(tried) + 2)
-    corrected = _corrected(tried, copied, lone, together, tables.units)
+    together_found = corrected(tried, copied, lone, together, tables.units)
     reason = f"no holdout: {NO_CONTROL}" if overlap is None else overlap.said
     game = Skipped("membership attacks", reason)
     unplayed = (game,) if played is None else played.skipped
@@ -167,78 +172,15 @@ def audit_released(
         headline=None if played is None else played.headline,
         blind=blind,
         risks=tuple(release_risk(found, level, known) for found in tried),
-        copies=facts.copy_facts(copied, closest.n, level, tables.units),
-        closest=facts.closest_facts(closest, level),
+        copies=copy_facts(copied, closest.n, level, tables.units),
+        closest=closest_facts(closest, level),
         records=None if played is None else played.records,
         utility=use,
-        corrected=corrected,
+        corrected=together_found,
         overlap=overlap,
         tried=often,
         exposed=_named(attacked.exposed, rows if named is None else named),
     )
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What was asked of the attempts."""
-
-    secrets: Sequence[str] | None
-    attempts: int | None
-    half_width: float
-    level: float
-    n_parts: int
-
-    def tried(self, tables: Released) -> Tried:
-        """Return how often each attack is tried, from the sizes of the tables alone."""
-        width = len(tables.schema.columns)
-        secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
-        # Both ways to look at copies come on top.
-        forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + self.n_parts
-        looks = forms + 2
-        level = 1 - (1 - checks.level(self.level)) / looks
-        n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
-        if self.attempts is None:
-            most = enough_attempts(self.half_width, level, n, m)
-            return Tried(most, self.half_width, widest(most, level))
-        given = Attempts(self.attempts, self.attempts)
-        reached = Attempts(min(n, self.attempts), min(m, self.attempts))
-        return Tried(given, None, widest(reached, level))
-
-
-def _tables(
-    real: object,
-    synthetic: object,
-    holdout: object | None,
-    schema: Schema | None,
-    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
-) -> Released:
-    continuous, categorical, drop = columns
-    if schema is None:
-        return read_together(
-            real, synthetic, holdout, continuous=continuous, categorical=categorical, drop=drop
-        )
-    given = {"real": real, "synthetic": synthetic, "holdout": holdout}
-    found = {
-        name: _with_schema(name, data, schema, columns)
-        for name, data in given.items()
-        if data is not None
-    }
-    return Released(found["real"], found["synthetic"], found.get("holdout"))
-
-
-def _with_schema(
-    name: str,
-    data: object,
-    schema: Schema,
-    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
-) -> Table:
-    continuous, categorical, drop = columns
-    try:
-        return read_table(
-            data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
-        )
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
 
 
 def _checked(
@@ -259,27 +201,6 @@ def _checked(
             raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
         require_columns(columns, names, what)
     return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
-
-
-def _corrected(
-    tried: Sequence[Hits], copied: Copies, lone: LoneCopies, level: float, units: tuple[Ints, Ints]
-) -> Corrected:
-    """Return the risks and the copies at a level that allows for all of them."""
-    # Beside the membership attacks: half of the error for each.
-    stricter = 1 - (1 - level) / 2
-    found, lower = (
-        (*(risk_of(hits, each) for hits in tried), facts.copied_beyond(copied, each, units))
-        for each in (level, stricter)
-    )
-    names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")
-    inverted = (
-        name
-        for name, beyond in zip(names, lower, strict=True)
-        if beyond is not None and beyond.high < 0
-    )
-    points = tuple(points_of(hits, level) for hits in tried)
-    alone = facts.copied_alone(lone, level)
-    return Corrected(found[:-1], found[-1], tuple(inverted), alone, points)
 
 
 def _named(found: Sequence[Exposed], ids: NDArray[Any]) -> tuple[tuple[str, Exposed], ...]:

@@ -46,19 +46,17 @@ class VulnerableRequest(TableRequest):
         default="cosine",
         offers=("cosine", "minkowski"),
     )
-    p: int | None = asks("P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None)
+    p: int | None = asks("P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.")
     reference: str | None = option(
         "--against",
         "FILE",
         "A further table, such as the one that DATA is a part of: numbers are scaled to the range "
         "of both together, so that scores can be compared.",
-        default=None,
         panel=COLUMNS,
     )
     write_schema: str | None = asks(
         "FILE",
         "Write to this file what the columns are taken for.",
-        default=None,
         panel=COLUMNS,
         role=Role.PLAIN,
     )
@@ -87,9 +85,9 @@ class VulnerableRequest(TableRequest):
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Return the ranking that was asked for."""
-    from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
+    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import column_named, read_beside, read_frame, read_table
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()

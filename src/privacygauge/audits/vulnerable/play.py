@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.running import Running
-from privacygauge.classifier.whose import owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
+from privacygauge.core.units import owners
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.distance import Distance

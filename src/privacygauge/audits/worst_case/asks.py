@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from privacygauge.audits.asking import Command, Group, asks, option, with_low
 from privacygauge.audits.training import (
     TRAINING,
-    TRAINING_DEFENCES,
-    TRAINING_DEFENCES_HELP,
     DefendedTraining,
     cost_teller,
     data_option,
     materials,
-    on_numbers,
     provenance,
 )
+from privacygauge.classifier.forms import on_numbers
+from privacygauge.classifier.names import TRAINING_DEFENCES, TRAINING_DEFENCES_HELP, WRONG_LABELS
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ CANARIES = "Canaries"
 
 _canary_option = partial(asks, panel=CANARIES)
 
-WRONG_LABELS = ("uniform", "least-likely")
-"""Names of ``--wrong-label``."""
 
 _HELP = """Compare ways to train by the records most at risk, for which mislabelled canaries stand.
 

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings
+from privacygauge.evaluate.worst_case import (
+    AttackedTraining,
+    TargetRisk,
+    resolved,
+)
 from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-
-NO_DEFENCE = "no defence"
-"""What the undefended training is called."""
-
-
-@dataclass(frozen=True, eq=False)
-class AttackedTraining:
-    """One way to train, and what attacks find of its canaries and ordinary records."""
-
-    title: str
-    """The defence's name with its parameters, or `NO_DEFENCE`."""
-    found: WorstCaseFindings
-    """All that was found; its corrected intervals hold for all trainings together."""
-    claim: PrivacyClaim | None = None
-    """What an accountant says of the training, where it is differentially private."""
-
-    def canaries(self, fpr: float) -> RateAtFpr:
-        """Return what the best attack finds of the canaries."""
-        return self.found.canaries.highest(fpr)[1]
-
-    def ordinary(self, fpr: float) -> RateAtFpr:
-        """Return what the best attack finds of the ordinary records."""
-        return self.found.ordinary.highest(fpr)[1]
-
-    @property
-    def accuracy(self) -> Estimate:
-        """The models' accuracy on ordinary records that they were not trained on."""
-        return self.found.test_accuracy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,8 +150,3 @@ class WorstCaseAudit(WorstCaseComparison):
     def test_accuracy(self) -> Estimate:
         """The models' accuracy on ordinary records that they were not trained on."""
         return self.none.accuracy
-
-
-def resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:
-    """Return whether enough records tell of the best attacks at a false-positive rate."""
-    return all(group.highest(fpr)[1].resolved for t in trainings for group in t.found.groups)

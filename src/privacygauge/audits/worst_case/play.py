@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.audits.worst_case.found import (
-    NO_DEFENCE,
-    AttackedTraining,
-    WorstCaseAudit,
-    WorstCaseComparison,
-    resolved,
-)
+from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
 from privacygauge.classifier.defences.training import TrainingDefence
-from privacygauge.classifier.defences.trainings import UNDEFENDED, Before, array_of, values_each_way
-from privacygauge.classifier.defences.ways import Way, defences_of, trainings_of, ways_of
+from privacygauge.classifier.defences.trainings import Before, values_each_way
+from privacygauge.classifier.defences.ways import defences_of, trainings_of, ways_of
 from privacygauge.classifier.estimators import as_trainer, require_records
-from privacygauge.classifier.mislabelled import LeastLikelyLabel, Targets, UniformLabel, WrongLabel
+from privacygauge.classifier.mislabelled import Targets, UniformLabel, WrongLabel
 from privacygauge.classifier.shadows import Progress, random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.classifier.whose import owners, twice
-from privacygauge.classifier.worst_case import ATTACKS, FPRS, AskedOfTargets, Design, judged
-from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.estimate import Skipped
+from privacygauge.classifier.whose import twice
+from privacygauge.classifier.worst_case import (
+    ATTACKS,
+    FPRS,
+    Design,
+    as_drawn,
+    judged_each_way,
+)
 from privacygauge.core.game import Attack
-from privacygauge.errors import InputError
+from privacygauge.core.units import owners
+from privacygauge.evaluate.worst_case import AttackedTraining, resolved
 from privacygauge.report import direction
 from privacygauge.report.numbers import rate
-from privacygauge.runs.store import plan_in, read_run
 
 NAME = "worst_case"
 """What runs are called."""
@@ -135,7 +132,7 @@ def compared(
     asked = design.asked(len(asked_for), running.seed, running.level)
     wrong = design.label or UniformLabel()
     owner = owners(unit, None, len(labels))
-    known = _known(wrong, running.run, design.n_canaries)
+    known = as_drawn(wrong, running.run, design.n_canaries)
     chosen, inside = design.dealt(features, labels, known, running.seed, owner)
     ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
     states = random_states(running.seed, len(inside))
@@ -151,7 +148,7 @@ def compared(
         progress=running.progress,
         before=before,
     )
-    trainings, failed = _judged(trainer, ways, values, inside, chosen, wrong.name, asked)
+    trainings, failed = judged_each_way(trainer, ways, values, inside, chosen, wrong.name, asked)
     origin = running.origin(
         "torch" if trainer.logits else None,
         skipped=(*failed, *trainings[0].found.skipped),
@@ -246,49 +243,6 @@ def audit_worst_case(
     # The training may well be one with a defence: its name says which.
     training = replace(found.none, title=found.none.found.model)
     return WorstCaseAudit(found.origin, (training,), found.n_together, found.targets)
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Wrong classes that a run holds already: nothing is trained for them again."""
-
-    name: str
-    classes: Ints
-
-    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
-        return self.classes
-
-
-def _known(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
-    plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
-    if plan is None or plan.settings.get("canaries") != n_canaries:
-        return label
-    assert run is not None
-    return _Drawn(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
-
-
-def _judged(
-    trainer: Trainer,
-    ways: Sequence[Way],
-    values: Mapping[str, NDArray[Any]],
-    inside: Bools,
-    chosen: Targets,
-    label: str,
-    asked: AskedOfTargets,
-) -> tuple[list[AttackedTraining], list[Skipped]]:
-    """Return what is found with each training, and the defences whose training failed."""
-    undefended = judged(trainer, values[UNDEFENDED][:, 0], inside, chosen, label, asked)
-    if isinstance(undefended, Skipped):
-        where = "without a defence " if ways else ""
-        raise InputError(f"{where}{undefended.reason}")
-    trainings, failed = [AttackedTraining(NO_DEFENCE, undefended)], []
-    for number, way in enumerate(ways):
-        found = judged(way.trainer, values[array_of(number)], inside, chosen, label, asked)
-        if isinstance(found, Skipped):
-            failed.append(Skipped(way.title, found.reason))
-        else:
-            trainings.append(AttackedTraining(way.title, found, way.claim))
-    return trainings, failed
 
 
 def _warnings(trainings: Sequence[AttackedTraining], chosen: Targets) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
+from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.worst_case import TargetRisk
+from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
 from privacygauge.report.blocks import Rows, table
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
 from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison
+from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.worst_case import AttackedTraining
 from privacygauge.report import defended
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
 from privacygauge.report.blocks import note, pairs, text

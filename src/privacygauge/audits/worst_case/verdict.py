@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
+from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
-from privacygauge.evaluate.worst_case import TargetRisk
+from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
 from privacygauge.report.defended import listed, promise
 from privacygauge.report.grades import GRADES, NONE, UNTOLD, grade_of, gravest, raised, ranked_pairs

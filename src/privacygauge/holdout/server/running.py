@@ -96,3 +96,15 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return dumps(line)
+
+
+def log_to_stderr(quiet: bool) -> None:
+    """Write requests as lines of JSON to the standard error; problems alone where quiet."""
+    to = logging.StreamHandler()
+    to.setFormatter(JsonLines())
+    for name, level in (
+        ("privacygauge.server", "WARNING" if quiet else "INFO"),
+        ("uvicorn", "ERROR"),
+    ):
+        logging.getLogger(name).addHandler(to)
+        logging.getLogger(name).setLevel(level)

@@ -10,9 +10,9 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.units import foremost
+from privacygauge.evaluate.curves import roc_curves
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report.attacks.played import Records
-from privacygauge.report.curves import roc_curves
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import fixed, plain, shortened
 from privacygauge.report.values import Column, Table, Worst

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,8 +27,14 @@ from privacygauge.synthetic.games.draws import (
     with_target,
 )
 from privacygauge.synthetic.games.game import Block, Game, Make
-from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.table import Table
+
+RECORDS = 1000
+"""Records that a generator learns from, where the table is large enough for that."""
+
+SHARE = 6
+"""At most one record in so many of the table is learnt from, unless asked otherwise."""
 
 
 @dataclass(frozen=True)
@@ -309,3 +316,20 @@ def game_named(name: str, knowledge: str | None = None) -> Game:
             f"in the {name} game knowledge must be one of {checks.listed(there)}, got {knowledge!r}"
         )
     return GAMES[name, knowledge or there[0]]
+
+
+def setting_of(
+    table: Table,
+    rows: Ints,
+    game: Game,
+    numbers: tuple[int, int, int | None, int | None],
+    seed: int,
+    unit: Ints | None,
+) -> Setting:
+    """Return the setting of a game: shadows, tests, records and rows made, with usual sizes."""
+    shadows, tests, size, made = numbers
+    records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
+    if game.name == "shared" and size is None:
+        # Coins that say "in" for five deviations more of the targets than half still fit.
+        records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
+    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)

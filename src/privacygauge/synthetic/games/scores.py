@@ -20,11 +20,18 @@ from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.reach import code_of
 from privacygauge.runs.sharing import end_of_sharing
-from privacygauge.runs.store import Run, open_run
+from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from privacygauge.synthetic.games.game import Block, Game
-from privacygauge.synthetic.games.releases import Making, Releases, Storage, settings_of
-from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.games.releases import (
+    Making,
+    Releases,
+    Storage,
+    settings_of,
+)
+from privacygauge.synthetic.games.setting import (
+    Setting,
+)
 
 TASKS = 64
 """Targets are scored in about so many tasks."""
@@ -249,3 +256,16 @@ def _written(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
 def _read(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]:
     reason, notes = json.loads(said.tobytes().rstrip(b"\0"))
     return reason, tuple(notes)
+
+
+def scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
+    """Return where a run keeps what these attacks say: of others asked before, elsewhere.
+
+    So the same tables, which cost most, serve another call with other attacks.
+    """
+    wanted = [repr(attack) for attack in attacks]
+    place, number = f"{folder}/scores", 1
+    while (plan := plan_in(place)) and list(plan.settings.get("attacks", ())) != wanted:
+        number += 1
+        place = f"{folder}/scores-{number}"
+    return place

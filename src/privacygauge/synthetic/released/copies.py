@@ -7,10 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.defences import quantile
+from privacygauge.evaluate.excess import (
+    excess,
+)
+from privacygauge.evaluate.headline import Fact
 from privacygauge.synthetic.distance import Distance, space_of
 from privacygauge.synthetic.released.neighbours import nearest, usual_distance
-from privacygauge.synthetic.released.tables import Released, drawn_rows, occurs, stacked
+from privacygauge.synthetic.released.overlap import LoneCopies
+from privacygauge.synthetic.released.tables import FEWEST, Released, drawn_rows, occurs, stacked
 from privacygauge.synthetic.table import Table
 
 NO_EVIDENCE = (
@@ -124,3 +132,70 @@ def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Tabl
     """Return equally many records of both, drawn at random from the larger table."""
     n = min(len(real), len(holdout))
     return real[drawn_rows(len(real), n, rng)], holdout[drawn_rows(len(holdout), n, rng)]
+
+
+QUANTILES = (0.05, 0.5)
+"""Of the distances to the closest record."""
+
+
+def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
+    """Return shares of records, and of synthetic rows, that occur on the other side as well.
+
+    `n` is how many real, and how many holdout records the rows were looked up among; `units` are
+    those of the real and of the holdout records.
+    """
+    names = (f"{side} records that occur in the synthetic table" for side in ("Real", "Holdout"))
+    owners = dict(zip(names, units, strict=True))
+    named = {
+        "Real records that occur in the synthetic table": found.real,
+        "Holdout records that occur in the synthetic table": found.holdout,
+        "Synthetic rows that equal a real record": found.of_real,
+        f"Synthetic rows that equal one of {n:,} real records": found.of_as_many_real,
+        f"Synthetic rows that equal one of {n:,} holdout records": found.of_holdout,
+    }
+    return tuple(
+        Fact(name, rates.proportion(hit, owners.get(name), level))
+        for name, hit in named.items()
+        if hit is not None
+    )
+
+
+def copied_beyond(
+    found: Copies, level: float, units: tuple[Ints | None, Ints | None] = (None, None)
+) -> Estimate | None:
+    """Return how much more of the real records than of the holdout was copied, as a risk is.
+
+    None without a holdout.
+    """
+    if found.holdout is None:
+        return None
+    return excess(found.real, found.holdout, level, units=units)
+
+
+def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
+    """Return how many records that occur once were copied, beyond what chance would copy.
+
+    None where fewer than ten do.
+    """
+    if len(found.copied) < FEWEST:
+        return None
+    return excess(found.copied, found.by_chance, level)
+
+
+def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
+    """Return quantiles of the distances to the closest record, and which side is nearer."""
+    sides = {"real": found.to_real, "holdout": found.to_holdout}
+    facts = [
+        Fact(f"Distance to the closest {side} record, {name}", quantile(away, q, level))
+        for q, name in zip(QUANTILES, ("the nearest 5% of the rows", "median"), strict=True)
+        for side, away in sides.items()
+        if away is not None
+    ]
+    if found.nearer_real is not None:
+        n, value = len(found.to_real), found.nearer_real
+        # A tie counts half, which varies less than a hit or a miss.
+        low, high = rates.clopper_pearson(value * n, n, level)
+        method = "Clopper-Pearson, ties as halves"
+        share = Estimate(value, min(low, value), max(high, value), level, n, method)
+        facts.append(Fact("Rows nearer to a real than to a holdout record", share))
+    return tuple(facts)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.excess import (
+    excess,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,3 +69,50 @@ class Hits:
         """Successes and attempts of each that there is: attack, control, baseline."""
         given = {"attack": self.attack, "control": self.control, "baseline": self.baseline}
         return {name: (int(hit.sum()), len(hit)) for name, hit in given.items() if hit is not None}
+
+
+def correlation_of(hits: Hits) -> float:
+    """Return the correlation that an interval has to allow for, in [-1, 0].
+
+    Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
+    which does no harm; those that succeed on one side or the other make it too narrow.
+    """
+    if not hits.paired or hits.control is None:
+        return 0.0
+    spreads = float(hits.attack.std() * hits.control.std())
+    if spreads == 0.0:
+        return 0.0
+    covariance = float(np.mean(hits.attack & hits.control))
+    covariance -= float(hits.attack.mean() * hits.control.mean())
+    return float(np.clip(covariance / spreads, -1.0, 0.0))
+
+
+def risk_of(hits: Hits, level: float) -> Estimate | None:
+    """Return what the attack achieves beyond the control; None where there is no control."""
+    if hits.control is None:
+        return None
+    units = hits.attack_unit, hits.control_unit
+    correlation = correlation_of(hits)
+    return excess(hits.attack, hits.control, level, correlation=correlation, units=units)
+
+
+def points_of(hits: Hits, level: float) -> Estimate | None:
+    """Return attack minus control as a difference of shares, in [-1, 1]; None without a control.
+
+    The interval is put together from the exact limits of both shares, as that of `excess`.
+    """
+    if hits.control is None:
+        return None
+    correlation = correlation_of(hits)
+    ours = rates.proportion(hits.attack, hits.attack_unit, level)
+    others = rates.proportion(hits.control, hits.control_unit, level)
+
+    def away(one: float, other: float) -> float:
+        return float(np.sqrt(one**2 + other**2 - 2 * correlation * one * other))
+
+    value = ours.value - others.value
+    low = value - away(ours.value - ours.low, others.high - others.value)
+    high = value + away(ours.high - ours.value, others.value - others.low)
+    n = min(ours.n, others.n)
+    method = "difference of exact limits (MOVER)"
+    return Estimate(value, max(-1.0, low), min(1.0, high), level, n, method)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.game import Play
+from privacygauge.core.rules import Split
+from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, stacked
 from privacygauge.synthetic.table import Table
 
@@ -83,3 +91,43 @@ def judged(released: Released, rng: np.random.Generator) -> Judged:
     reference, rows = np.flatnonzero(first), np.flatnonzero(~first)
     tables = released.holdout[rows], released.holdout[reference], released.synthetic
     return Judged(released.real, *tables, rows)
+
+
+def cross_fitted(auc: Estimate) -> Estimate:
+    """Return the area with an interval that holds for scores learnt on the records themselves.
+
+    Both halves taught the forest that scored the other one. What they have in common by chance
+    shows in both, so together they may tell no more than one of them: the interval is that of
+    half as many records.
+    """
+    if not 0.0 < auc.value < 1.0:
+        return auc
+    value = logit(auc.value)
+    low, high = (
+        float(expit(value + np.sqrt(2) * (logit(end) - value))) for end in (auc.low, auc.high)
+    )
+    low, high = min(low, auc.value), max(high, auc.value)
+    method = f"{auc.method}, as of half of the records"
+    return Estimate(auc.value, low, high, auc.level, auc.n, method)
+
+
+def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
+    """Return what signals come to with thresholds from the other half, and how good that is."""
+    score = np.concatenate([found.members, found.nonmembers])
+    transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
+    decisions = Split(seed=seed).decide(transcript)
+    evaluation = evaluate(
+        found.name, transcript, decisions, level, variant=found.variant, thresholds="global"
+    )
+    return Play(transcript, decisions), evaluation
+
+
+def names_of(
+    ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return the names of judged records; of those of the holdout their rows."""
+    if ids is None:
+        return np.concatenate([members, nonmembers])
+    # The user named the real records alone.
+    others = [f"holdout row {row}" for row in nonmembers]
+    return np.array([*(str(name) for name in ids[members]), *others], dtype=object)

@@ -305,3 +305,40 @@ def _recoded(old: Column, new: Column, values: Floats) -> Floats:
     # The last entry is the code of a missing value.
     codes = np.array([*(place[text] for text in old.categories), len(place)], dtype=np.float64)
     return np.asarray(codes[values.astype(np.int64)])
+
+
+def tables_of(
+    real: object,
+    synthetic: object,
+    holdout: object | None,
+    schema: Schema | None,
+    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
+) -> Released:
+    """Return the tables of an audit, read by one schema: that given, or one for all of them."""
+    continuous, categorical, drop = columns
+    if schema is None:
+        return read_together(
+            real, synthetic, holdout, continuous=continuous, categorical=categorical, drop=drop
+        )
+    given = {"real": real, "synthetic": synthetic, "holdout": holdout}
+    found = {
+        name: _with_schema(name, data, schema, columns)
+        for name, data in given.items()
+        if data is not None
+    }
+    return Released(found["real"], found["synthetic"], found.get("holdout"))
+
+
+def _with_schema(
+    name: str,
+    data: object,
+    schema: Schema,
+    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
+) -> Table:
+    continuous, categorical, drop = columns
+    try:
+        return read_table(
+            data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+        )
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error

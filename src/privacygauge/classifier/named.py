@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from privacygauge.classifier.estimators import ProbabilisticClassifier, n_required
 from privacygauge.errors import InputError
+from privacygauge.runs.user_code import imported
 
 
 def forest(random_state: int) -> ProbabilisticClassifier:
@@ -102,32 +98,3 @@ def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> 
             f"{name} gives {type(model).__name__}"
         )
     return model
-
-
-def imported(name: str) -> Any:
-    """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
-    place, _, attribute = name.rpartition(":")
-    if not place or not attribute:
-        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
-    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
-    if not hasattr(module, attribute):
-        raise InputError(f"{place} has no {attribute!r}")
-    return getattr(module, attribute)
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise InputError(f"{path} does not exist")
-    # Workers import the module by its name, from the same folder.
-    sys.path.insert(0, str(path.absolute().parent))
-    module = _module(path.stem)
-    if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
-        raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
-    return module
-
-
-def _module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except (ImportError, SyntaxError) as error:
-        raise InputError(f"{name} cannot be imported: {error}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.language.units import best_signal
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import sums
 from privacygauge.evaluate.claim import PrivacyBound
@@ -12,6 +11,7 @@ from privacygauge.evaluate.claim_bounds import bound_of
 from privacygauge.language.coins import Coins
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
+from privacygauge.language.units import best_signal
 
 
 def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -> PrivacyBound:

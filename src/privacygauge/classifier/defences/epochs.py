@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.attacks import audit, headline, played_of
-from privacygauge.audits.defences.judging import accuracies
 from privacygauge.classifier.defences.early_stopping import first_epoch, nearest_epoch
+from privacygauge.classifier.defences.judging import accuracies
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import METRICS
@@ -18,7 +17,10 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.report.document import DataFrame, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+from privacygauge.evaluate.playing import audit, headline, played_of
 
 METRIC_ATTACKS: tuple[Attack, ...] = tuple(Threshold(name) for name in METRICS)
 """The metric attacks of Song & Mittal (2021), with a threshold for each class."""
@@ -82,9 +84,11 @@ class EpochCurve:
             for attack in point.attacks
         ]
 
-    def to_frame(self) -> DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one line for every epoch and attack."""
-        return frame(self.lines())
+        import pandas as pd
+
+        return pd.DataFrame(self.lines())
 
     def _accuracies(self) -> tuple[list[int], list[float]]:
         return [p.epoch for p in self.points], [p.test_accuracy.value for p in self.points]

@@ -2,23 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privacygauge.audits.generator.found import Group, Headline, Targets
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
-from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
+from privacygauge.evaluate.by_target import (
+    AttackEvaluation,
+    TargetEvaluation,
+    TargetScores,
+    evaluate_targets,
+)
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.games.scores import Scored, Scores
-from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.games.setting import (
+    Setting,
+)
 from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.selection import Selection
+from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.vulnerability import Vulnerability
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The records that were attacked."""
+
+    rows: Ints
+    """(r,) Rows of the user's table."""
+    ids: NDArray[Any]
+    """(r,) The user's ids, or the rows."""
+    scores: Floats
+    """(r,) Vulnerability: mean distance to the nearest other records of the whole table."""
+    ranks: Ints
+    """(r,) 1 for the most vulnerable record of the whole table."""
+    contents: Mapping[str, NDArray[Any]]
+    """Columns of the user's data; filled only when the user asked for them."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Targets that were chosen in one way, and how the attacks do on them."""
+
+    method: str
+    """How they were chosen."""
+    positions: Ints
+    """(g,) Their places among the targets."""
+    means: tuple[Estimate, ...]
+    """Mean AUC of each attack; the interval is for records chosen in this way."""
+    deviations: tuple[float, ...]
+    """Standard deviation of each attack's AUC over the records; 0 for a single record."""
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """The one result that the verdict speaks of.
+
+    Attack and record are chosen on the adversary's own tables. The numbers come from the others,
+    so that the choice needs no correction.
+    """
+
+    attack: int
+    """The attack's place."""
+    target: int
+    """The place of the record that it does best on."""
+    auc: Estimate
+    """Mean AUC over the targets."""
+    worst: TargetEvaluation
+    """What it does on that record."""
 
 
 def evaluated(
@@ -122,3 +186,17 @@ def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate
     if isinstance(found, Skipped):
         return Skipped("vulnerability against AUC", found.reason)
     return found
+
+
+def targets_of(
+    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
+) -> Targets:
+    """Return the records to attack, with their names, scores and the columns to show."""
+    missing = [name for name in show if name not in table.schema.names]
+    if missing:
+        raise InputError(
+            f"no column {missing[0]!r} to show; the columns are {checks.listed(table.schema.names)}"
+        )
+    frame = table[rows].to_frame()
+    contents = {name: np.asarray(frame[name]) for name in show}
+    return Targets(rows, names[rows], known.scores[rows], known.ranks[rows], contents)

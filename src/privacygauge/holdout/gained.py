@@ -1,4 +1,4 @@
-"""The rows and the curves of `holdout_bounds`, and its question turned round: by formulas."""
+"""What submissions to a test set can gain, by formulas; and what keeps that within a bias."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.found import (
-    ATTACK,
-    GUARANTEE,
-    HONEST,
-    RATE,
-    Allowed,
-    Bias,
-    BiasCurve,
-)
 from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (
@@ -36,8 +28,62 @@ from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.selection import honest_best_of_k, honest_points, honest_submissions
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
+ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
+"""What a number of `HoldoutBounds` can be."""
+
+
+@dataclass(frozen=True)
+class Bias:
+    """One number about what submissions buy."""
+
+    key: str
+    """Its name in ``report.json``, such as ``nb``."""
+    title: str
+    """Its name for a reader."""
+    kind: str
+    """One of `KINDS`."""
+    value: float
+    """A bias: accuracy above 1/m, of honest selection above the true accuracy; of a rate, no
+    bias: no constant is known."""
+    assumption: str
+    """What it takes for granted, in a line."""
+    applies: bool = True
+    """Whether the assumption holds for this test set and this guard."""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The question turned round: what keeps the bias small."""
+
+    key: str
+    """Its name in ``report.json``."""
+    title: str
+    """Against what, for a reader."""
+    submissions: int | None
+    """With so many points, so many submissions; None where nothing is known."""
+    points: int | None
+    """With so many submissions, so many points; None where nothing is known, or over 10^12."""
+    assumption: str
+    """What it takes for granted, in a line."""
+
+
+@dataclass(frozen=True, eq=False)
+class BiasCurve:
+    """Bias against submissions."""
+
+    key: str
+    """As in `Bias`."""
+    title: str
+    """As in `Bias`."""
+    queries: Ints
+    """(p,) Submissions, ascending."""
+    bias: Floats
+    """(p,) Bias after so many."""
+
+
 # Of each curve; the scan's formula takes long for more submissions.
 _STEPS, _SCAN = 19, 50_000
+
 
 MOST = 10**9
 """Points, and submissions of all accounts together, at most."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
-from privacygauge.audits.attacks import Result, audit, headline, played_of, risk_of
-from privacygauge.audits.defences.found import ComparedDefence
 from privacygauge.classifier.defences.games import DefenceGames, TargetGame
 from privacygauge.classifier.defences.perturbations import Temperature
 from privacygauge.classifier.pool import probabilities
@@ -20,7 +17,6 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import foremost
-from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.defences import (
     AttackedDefence,
     JudgedDefence,
@@ -30,9 +26,9 @@ from privacygauge.evaluate.defences import (
 )
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.playing import Result, audit, headline, played_of, risk_of
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import direction
 
 WORST = 10
 """Number of of the riskiest records that are named."""
@@ -144,44 +140,3 @@ def accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
 def can_be_undone(defence: object) -> bool:
     """Return whether who knows a defence can compute the true answers from the defended ones."""
     return isinstance(defence, Temperature)
-
-
-def compared(
-    undefended: Sequence[Evaluation],
-    defences: Sequence[JudgedDefence],
-    undone: Sequence[bool],
-    level: float,
-    *,
-    beside: int = 0,
-) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
-    """Return the best attack without a defence, and with each of them.
-
-    Whoever undoes a defence, where it can be `undone`, attacks the model as it is. The best attacks
-    of so many games more, `beside`, have to hold together with these.
-
-    Notes
-    -----
-    Bonferroni over all attacks on the undefended model, and behind each defence by both kinds of
-    adversaries: all intervals hold together. Who knows a defence is free to ignore it, so what is
-    left is never less than what the non-adaptive adversary reaches.
-    """
-    n = n_together(len(undefended), len(defences), beside)
-    none = best_attack(undefended, n, level)
-    found = []
-    for one, invertible in zip(defences, undone, strict=True):
-        adaptive = best_attack([a.adaptive for a in one.attacks], n, level)
-        surprised = best_attack([a.non_adaptive for a in one.attacks], n, level)
-        left = left_of(adaptive, surprised, none if invertible else None)
-        found.append(ComparedDefence(one, adaptive, surprised, invertible, left))
-    return none, tuple(found)
-
-
-def warnings_of(none: BestAttack, compared: Sequence[ComparedDefence]) -> tuple[str, ...]:
-    """Return warnings that name the attacks that take members for non-members."""
-    behind = (direction.warnings(c.left.inverted, c.title) for c in compared)
-    return (*direction.warnings(none.inverted, "Without a defence"), *chain(*behind))
-
-
-def n_together(attacks: int, defences: int, beside: int = 0) -> int:
-    """Return how many results of each kind a comparison holds together."""
-    return attacks * (2 * defences + 1 + beside)

@@ -1,15 +1,13 @@
-"""From attempts to risks: what an attack achieves on the real records beyond a control."""
+"""What an attack achieves beyond a control, as a share of what there is to gain."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.released_table.found import ReleaseRisk
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
-from privacygauge.synthetic.released.hits import Hits
 
 LOWEST = -1.0
 """A risk below it is given as this: that the control does better says nothing more."""
@@ -80,78 +78,6 @@ def excess(
     low, high = min(_at_least(1 - most), value), max(_at_least(1 - least), value)
     n = min(first.n, second.n)
     return Estimate(value, low, high, level, n, "ratio of exact limits (MOVER)")
-
-
-def correlation_of(hits: Hits) -> float:
-    """Return the correlation that an interval has to allow for, in [-1, 0].
-
-    Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
-    which does no harm; those that succeed on one side or the other make it too narrow.
-    """
-    if not hits.paired or hits.control is None:
-        return 0.0
-    spreads = float(hits.attack.std() * hits.control.std())
-    if spreads == 0.0:
-        return 0.0
-    covariance = float(np.mean(hits.attack & hits.control))
-    covariance -= float(hits.attack.mean() * hits.control.mean())
-    return float(np.clip(covariance / spreads, -1.0, 0.0))
-
-
-def risk_of(hits: Hits, level: float) -> Estimate | None:
-    """Return what the attack achieves beyond the control; None where there is no control."""
-    if hits.control is None:
-        return None
-    units = hits.attack_unit, hits.control_unit
-    correlation = correlation_of(hits)
-    return excess(hits.attack, hits.control, level, correlation=correlation, units=units)
-
-
-def points_of(hits: Hits, level: float) -> Estimate | None:
-    """Return attack minus control as a difference of shares, in [-1, 1]; None without a control.
-
-    The interval is put together from the exact limits of both shares, as that of `excess`.
-    """
-    if hits.control is None:
-        return None
-    correlation = correlation_of(hits)
-    ours = rates.proportion(hits.attack, hits.attack_unit, level)
-    others = rates.proportion(hits.control, hits.control_unit, level)
-
-    def away(one: float, other: float) -> float:
-        return float(np.sqrt(one**2 + other**2 - 2 * correlation * one * other))
-
-    value = ours.value - others.value
-    low = value - away(ours.value - ours.low, others.high - others.value)
-    high = value + away(ours.high - ours.value, others.value - others.low)
-    n = min(ours.n, others.n)
-    method = "difference of exact limits (MOVER)"
-    return Estimate(value, max(-1.0, low), min(1.0, high), level, n, method)
-
-
-def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
-    """Return attempts as a risk with intervals; notes that are known already are left out."""
-    control = None
-    notes = [note for note in hits.notes if note not in known]
-    if hits.control is not None:
-        control = rates.proportion(hits.control, hits.control_unit, level)
-        if control.value == 1.0:
-            notes.append("The control always succeeds, so no attack can go beyond it.")
-    attack = rates.proportion(hits.attack, hits.attack_unit, level)
-    baseline = rates.proportion(hits.baseline, hits.baseline_unit, level)
-    if attack.value < baseline.value:
-        notes.append("The baseline does better: the attack says little.")
-    return ReleaseRisk(
-        hits.name,
-        hits.variant,
-        meaning=hits.meaning,
-        attack=attack,
-        control=control,
-        baseline=baseline,
-        risk=risk_of(hits, level),
-        outlying=hits.outlying,
-        notes=tuple(notes),
-    )
 
 
 def _smaller_root(a: float, b: float, c: float) -> float:

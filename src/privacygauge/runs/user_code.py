@@ -6,29 +6,38 @@ names the code again.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from privacygauge.audits.asking import PROGRAM, absolute
 from privacygauge.errors import InputError
-from privacygauge.runs.code import changed, on_one_side
+from privacygauge.runs.code import PROGRAM, absolute, changed, on_one_side
 from privacygauge.runs.owners import version_of
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of
 from privacygauge.runs.store import read_run
-from privacygauge.synthetic.generators.named import is_named
 
 
-def names_code(option: str, value: object) -> bool:
-    """Return whether an option names code of the user's, and nothing that is built in."""
-    if not isinstance(value, str):
+def names_code(value: object) -> bool:
+    """Return whether an option names code of the user's, and nothing that is built in.
+
+    Built-in names may have options: ``privbayes:epsilon=1``.
+
+    Examples
+    --------
+    >>> names_code("train.py:make"), names_code("privbayes:epsilon=1"), names_code("logistic")
+    (True, False, False)
+    """
+    if not isinstance(value, str) or ":" not in value:
         return False
-    return ":" in value and not (option == "generator" and is_named(value))
+    return value.startswith(PROGRAM) or "=" not in value.rpartition(":")[2]
 
 
 def code_in(options: Mapping[str, object]) -> dict[str, str]:
     """Return those options that name code of the user's, of those that may."""
-    return {name: str(text) for name, text in options.items() if names_code(name, text)}
+    return {name: str(text) for name, text in options.items() if names_code(text)}
 
 
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
@@ -65,11 +74,11 @@ def named_again(
     """
     found, there = dict(asked), _recorded(run)
     for name, again in given.items():
-        if not names_code(name, asked.get(name)):
+        if not names_code(asked.get(name)):
             if again is not None:
                 raise InputError(f"--{name} is not of a file in this run: leave it out")
             continue
-        if again is None or not names_code(name, again):
+        if again is None or not names_code(again):
             raise InputError(
                 f"the run was made with code of its own, {asked[name]!r}: name it again with "
                 f"--{name}, for a run folder alone has no code run"
@@ -110,3 +119,32 @@ def _pieces(name: str) -> dict[str, str]:
     files = files_beside(path) if is_file else files_of_module(place)
     known = pieces_of(files) or {"the module": digest(f"{place} {version_of(place)}")}
     return {"the name after the colon": digest(attribute), **known}
+
+
+def imported(name: str) -> Any:
+    """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
+    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+    if not hasattr(module, attribute):
+        raise InputError(f"{place} has no {attribute!r}")
+    return getattr(module, attribute)
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"{path} does not exist")
+    # Workers import the module by its name, from the same folder.
+    sys.path.insert(0, str(path.absolute().parent))
+    module = _module(path.stem)
+    if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+        raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
+    return module
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, SyntaxError) as error:
+        raise InputError(f"{name} cannot be imported: {error}") from error

@@ -1,4 +1,4 @@
-"""What the reader of a classifier audit has to know: the game, the models, what may mislead."""
+"""What may mislead whoever reads an audit of a classifier, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 
 from privacygauge.classifier.game import PredictionObservation
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import WORLD_SIGNAL
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import checks
@@ -19,41 +18,13 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report.attacks.played import GameDescription
 
 Rows: TypeAlias = tuple[Bools, Bools, Ints]
 """Of a model: where its prediction is right, where the record was a member, and whose it is."""
 
+
 UNRESOLVED = 0.001
 """Smaller shares of saturated predictions are not worth a warning."""
-
-_DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
-_GIVEN = (
-    "came with the data: no coins were drawn, so members and non-members may also differ in "
-    "other ways than membership, and this audit cannot tell the two apart"
-)
-
-
-def game_description(
-    target: Predictions, shadow: Predictions | None, drawn: bool
-) -> GameDescription:
-    """Return the game on predictions in words."""
-    if shadow is None:
-        has = "and knows the membership of half of the records, to learn thresholds on"
-        learnt = "on the other half of the target's own records, both ways (cross-fitting)"
-    else:
-        has = f"and has shadow predictions of its own, on {shadow.n_in:,} members and "
-        has += f"{shadow.n_out:,} non-members"
-        learnt = "on the shadow model's records only"
-    return GameDescription(
-        "membership inference from predictions",
-        "Was this record in the model's training set?",
-        "Sees the model's full prediction and the true class of a record (black box), " + has,
-        _DRAWN if drawn else _GIVEN,
-        learnt,
-        target.n_in,
-        target.n_out,
-    )
 
 
 def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bool) -> list[str]:
@@ -180,21 +151,3 @@ def uncalibrated(risk: Risk) -> list[str]:
         f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the records, "
         "not as a probability"
     ]
-
-
-def pool_description(
-    target: Predictions, pool: Pool, *, drawn: bool, labels: bool = False
-) -> GameDescription:
-    """Return the game against a pool of shadow models in words; of classes only if `labels`."""
-    seen = "the class that the model predicts" if labels else "the model's full prediction"
-    return GameDescription(
-        "membership inference with shadow models",
-        "Was this record in the model's training set?",
-        f"Sees {seen} and the true class of a record (black box), knows the "
-        "candidate records and how the model is trained, and has trained "
-        f"{len(pool)} models of its own on candidates that fair coins put in them",
-        _DRAWN if drawn else _GIVEN,
-        "on the shadow models' records only",
-        target.n_in,
-        target.n_out,
-    )

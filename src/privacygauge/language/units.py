@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from privacygauge.audits.attacks import audit, headline
-from privacygauge.audits.language.found import (
-    LengthFindings,
-    PatientRows,
-    ThresholdFinding,
-    UnitFindings,
-)
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Play
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.playing import audit, headline
 from privacygauge.language.attacks import EnergyAttack, energy_attacks
 from privacygauge.language.patients import by_patient, whole_patients
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
 from privacygauge.language.sizes import even_sizes
 from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
+from privacygauge.language.texts import Texts
 from privacygauge.language.thresholds import (
     MeanTrainThreshold,
     OracleThreshold,
@@ -35,13 +31,108 @@ from privacygauge.language.thresholds import (
     Threshold,
 )
 
+
+@dataclass(frozen=True)
+class ThresholdFinding:
+    """A threshold: the false-positive rate that it was chosen for, and the one that it has."""
+
+    attack: str
+    """Title of the attack that guesses by it."""
+    kind: str
+    """``population``, ``oracle`` or ``mean-train``."""
+    asked: float | None
+    """The false-positive rate asked for; None for ``mean-train``, which asks for none."""
+    score: float
+    """The smallest score that is called a member; infinity where nobody is."""
+    n: int
+    """Units that the threshold was taken from."""
+    realised: Estimate
+    """The false-positive rate on the judged non-members."""
+    kept: bool
+    """Whether asked and realised rate agree, as far as both sides can tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitFindings:
+    """What the attacks did on units of one kind, such as samples or patients."""
+
+    unit: str
+    """``sample`` or ``patient``."""
+    n_in: int
+    """Members among the units."""
+    n_out: int
+    """Non-members among the judged units."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack and threshold."""
+    headline: Headline
+    """The attack to speak of; its interval allows for the choice."""
+    thresholds: tuple[ThresholdFinding, ...]
+    """One an evaluation, in their order."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know about these units, one sentence each."""
+
+    @property
+    def signals(self) -> tuple[Evaluation, ...]:
+        """One evaluation a signal, named by the signal, and by the unit if that is not a sample.
+
+        What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
+        """
+        variant = "" if self.unit == "sample" else f"by {self.unit}"
+        found: dict[str, Evaluation] = {}
+        for e in self.evaluations:
+            found.setdefault(e.name, replace(e, variant=variant, thresholds="none"))
+        return tuple(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class LengthFindings:
+    """What the attacks did on samples of some lengths, with thresholds of their own."""
+
+    name: str
+    """``short`` or ``long``."""
+    fewest: int
+    """Tokens of the shortest sample."""
+    most: int
+    """Tokens of the longest sample."""
+    n_in: int
+    """Members among the samples."""
+    n_out: int
+    """Non-members among the judged samples."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack and threshold."""
+
+
+@dataclass(frozen=True, eq=False)
+class PatientRows:
+    """One row for every judged patient: ids and scores, never texts."""
+
+    names: Texts = field(repr=False)
+    """(p,) The user's ids."""
+    member: Bools
+    """(p,) True for a member."""
+    samples: Ints
+    """(p,) Judged samples of each patient."""
+    score: Floats
+    """(p,) Mean score of the samples; higher means more likely a member."""
+
+    @property
+    def order(self) -> Ints:
+        """(m,) Places of the members, highest score first."""
+        members = np.flatnonzero(self.member)
+        return members[np.argsort(-self.score[members], kind="stable")]
+
+
 THRESHOLDS = ("population", "oracle", "mean-train")
 """Where a threshold may come from."""
+
 
 Results = list[tuple[Play, Evaluation]]
 """What every attack did, in the order of the attacks."""
 
+
 _LENGTHS = {"short": SHORT, "long": LONG}
+
+
 _PATIENTS = "patient level"
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.attacks import audit, played_of
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
 from privacygauge.core.game import Attack, Round
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.playing import audit, played_of
 from privacygauge.language.worlds import rounds_of_patients, rounds_of_texts
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def audit_targets(
     Examples
     --------
     >>> import numpy as np
-    >>> from privacygauge.audits.language.targets import audit_targets
+    >>> from privacygauge.language.targets import audit_targets
     >>> from privacygauge.core.release import coin_flips
     >>> rng = np.random.default_rng(0)
     >>> patient = np.repeat(np.arange(100), 3)

@@ -1,0 +1,70 @@
+"""Learners that commands know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from privacygauge.classifier.dtp.bayes_inference import BayesInference
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.least_squares import LeastSquares
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifier.tables import CategoricalTable
+from privacygauge.core import checks
+from privacygauge.errors import InputError
+
+QDA_SHRINKAGE = 0.01
+"""Of covariances towards the identity: columns of 0 and 1 have no inverse without it."""
+
+
+MANY = 50
+"""An attribute with more categories than these, and than a quarter of the records, is named."""
+
+
+def many_categories(table: CategoricalTable) -> tuple[str, ...]:
+    """Return a warning that names attributes with a category for nearly every record."""
+    many = [
+        f"{name!r} ({size:,} categories)"
+        for name, size in zip(table.columns, table.categories, strict=True)
+        if size is not None and size > max(MANY, len(table) // 4)
+    ]
+    told = (
+        f"{checks.listed(many)}: nearly every one of the {len(table):,} records has a category of "
+        "its own, which gives it away; if these are numbers, name them with --continuous, if they "
+        "are names, --drop them"
+    )
+    return (told,) if many else ()
+
+
+def learner_on_categories(name: str, table: CategoricalTable, alpha: float, seed: int) -> Learner:
+    """Return the learner of categories that a name means, with Laplace smoothing `alpha`.
+
+    Raises
+    ------
+    InputError
+        If the table has numbers and the learner takes categories only.
+    """
+    if name == "naive-bayes":
+        return NaiveBayes(table.categories, alpha)
+    numbers = [n for n, size in zip(table.columns, table.categories, strict=True) if size is None]
+    if numbers:
+        raise InputError(f"--model {name} takes categories only, not the numbers of {numbers[0]!r}")
+    if name == "bayes-inference":
+        return BayesInference(alpha)
+    return RandomDecisionTrees(table.categories, seed=seed, alpha=alpha)
+
+
+def learner_on_numbers(name: str, l2: float, neighbours: int) -> Learner:
+    """Return the learner of numbers that a name means."""
+    known: dict[str, Callable[[], Learner]] = {
+        "logistic": lambda: Logistic(l2),
+        "lda": LinearDiscriminant,
+        "qda": lambda: QuadraticDiscriminant(QDA_SHRINKAGE),
+        "least-squares": lambda: LeastSquares(l2),
+        "nearest": lambda: NearestNeighbours(neighbours),
+    }
+    return known[name]()

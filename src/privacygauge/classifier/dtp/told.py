@@ -1,0 +1,163 @@
+"""Estimates of PDTP, and what may mislead whoever reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.binning import n_bins
+from privacygauge.classifier.dtp.learner import DtpRange
+from privacygauge.classifier.estimators import require_records
+from privacygauge.classifier.whose import copies
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+
+EXACT = "exact: every record of the training set"
+
+
+def exact(values: Floats | Bools, level: float) -> Estimate:
+    """Return the mean of all records of a training set, which leaves no doubt."""
+    value = float(values.mean())
+    return Estimate(value, value, value, level, len(values), EXACT)
+
+
+def mean_of(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
+    """Return the mean of records, or of training sets, with its interval unless it is complete."""
+    if complete:
+        return exact(values, level)
+    value = float(values.mean())
+    if np.isinf(value):
+        return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
+    return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
+
+
+def in_one_bin(pdtp: Floats, width: float) -> list[str]:
+    """Return a warning where records are above 1 by a single step between bins."""
+    step = float(np.log(3)) if width else 0.0
+    lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
+    if not lone:
+        return []
+    return [
+        f"{lone:,} of the records above 1 have the value {step:.4f}, the step between the two "
+        f"lowest bins, {width / 2:g} and {width * 1.5:g}: near their border a tiny change counts "
+        "as a factor of 3; look at the values without bins beside these (--bin 0)"
+    ]
+
+
+def lone(y: Ints, names: tuple[str, ...]) -> list[str]:
+    """Return a warning that names the classes with a single record."""
+    lone = np.flatnonzero(np.bincount(y, minlength=len(names)) == 1)
+    if not len(lone):
+        return []
+    rows = [int(np.flatnonzero(y == label)[0]) for label in lone]
+    return [
+        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} a single record "
+        f"({checks.listed(names[label] for label in lone)}; rows {checks.listed(rows)}): without "
+        "it the class is gone and its probability is 0, so its value is infinite, or the largest "
+        "that bins allow"
+    ]
+
+
+def sampled(measured: int, n: int, level: float) -> list[str]:
+    """Return a warning where not every record was measured."""
+    if measured == n:
+        return []
+    # If a share q lies above, that no sampled one does has a probability of at most (1 - q)^m.
+    missed = 1 - (1 - level) ** (1 / measured)
+    return [
+        f"{measured:,} of {n:,} records were measured: others may be riskier than the riskiest of "
+        f"these; if they were drawn at random, at most {missed:.2g} of all records are, with "
+        f"{level:.0%} confidence"
+    ]
+
+
+def checked_records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[Any], Ints]:
+    """Return features and classes of at least two classes, and of more records than go."""
+    features, labels = require_records(x, y)
+    if len(np.unique(labels)) < 2:
+        raise InputError("at least two classes are needed: one class alone has nothing to tell")
+    if remove >= len(labels):
+        raise InputError(
+            f"remove must be at most {len(labels) - 1:,}, because one of the {len(labels):,} "
+            f"records has to stay, got {remove:,}"
+        )
+    return features, labels
+
+
+def check_numbers(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
+    """Refuse numbers before any work: some are needed only after hours of training."""
+    if bin_width:
+        n_bins(bin_width)
+    for name, number in counts.items():
+        if number < 0:
+            raise InputError(f"{name} must be at least 0, got {number}")
+    if vary != 0 and vary < 2:
+        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
+
+
+def rows_of(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
+    """Return the rows that are measured, ascending, with all of the same people; default: all."""
+    if rows is None:
+        return np.arange(n)
+    chosen = np.unique(checks.integers(rows, "rows"))
+    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
+        raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
+    return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
+
+
+def whose(x: NDArray[Any], y: Ints, owner: Ints | None) -> list[str]:
+    """Return what is to be said of people with several records."""
+    if owner is None:
+        return copies(x, y)
+    return [
+        f"{len(y):,} records belong to {checks.n_distinct(owner):,} people: all records of a "
+        "person are left out together, and what is counted and ranked are people, each by its "
+        "riskiest record"
+    ]
+
+
+def names_of(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
+    """Return the names of the classes; their numbers by default."""
+    if given is None:
+        return tuple(str(i) for i in range(n_classes))
+    if len(given) < n_classes:
+        raise InputError(f"class_names must name {n_classes} classes, got {len(given)}")
+    return given
+
+
+POINTS = 400
+"""A drawn curve has at most so many points."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Records by falling PDTP; where there are many, several beside each other are one point."""
+
+    rank: Ints
+    """(p,) Rank of each point's first record, from 1."""
+    pdtp: Floats
+    """(p,) Its PDTP, the largest of the point's records."""
+    low: Floats
+    """(p,) The largest lower end of DTP among the point's records."""
+    high: Floats
+    """(p,) The largest upper end."""
+
+
+def ranked(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> Ranked:
+    """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one.
+
+    `order` are their places, the riskiest first.
+    """
+    n = len(order)
+    first = np.arange(n)
+    if n > points:
+        first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
+    low, high = (np.maximum.reduceat(x[order], first) for x in (dtp.low, dtp.high))
+    return Ranked(first + 1, pdtp[order][first], low, high)

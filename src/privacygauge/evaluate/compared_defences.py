@@ -1,0 +1,134 @@
+"""Defences of a classifier side by side: the best attacks, all of which hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
+from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.defences import (
+    JudgedDefence,
+)
+from privacygauge.evaluate.evaluation import Evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class AfterEpoch:
+    """The undefended model after an epoch: what stopping there would have released."""
+
+    epoch: int
+    """Epochs that were made."""
+    train_accuracy: Estimate
+    """The model's accuracy on members."""
+    accuracy: Estimate
+    """Its accuracy on non-members."""
+    best: BestAttack
+    """By an adversary whose shadow models were stopped after the same epoch."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedDefence:
+    """One defence beside the others."""
+
+    judged: JudgedDefence
+    """All that was found about it."""
+    adaptive: BestAttack
+    """By an adversary who defends its own shadow model too."""
+    non_adaptive: BestAttack
+    """By an adversary who learnt on undefended shadow answers."""
+    undone: bool
+    """Whether who knows the defence can compute the true answers from the defended ones."""
+    left: BestAttack
+    """What counts: whoever goes further of the two, and with the undefended answers where the
+    defence can be undone."""
+    at_training: bool = False
+    """Whether the model was trained again; a defence on answers leaves it as it is."""
+    stopped: AfterEpoch | Skipped | None = None
+    """Of a defence at training: the undefended model after the first epoch whose accuracy, by
+    shadow models, is not below the defended one's."""
+    claim: PrivacyClaim | None = None
+    """What an accountant says of it, where it is differentially private."""
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the adversary who does not know the defence goes further."""
+        return self.by(self.non_adaptive)
+
+    def by(self, reached: BestAttack) -> bool:
+        """Return whether what is left is what this adversary reaches."""
+        if self.left.reached.by_ranking:
+            return self.left.auc is reached.auc
+        return self.left.accuracy is reached.accuracy
+
+    @property
+    def worth(self) -> str:
+        """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
+
+        Significantly, by the intervals that hold together; empty where there is nothing to compare.
+        """
+        if not isinstance(self.stopped, AfterEpoch):
+            return ""
+        early, left = self.stopped.best.reached.accuracy, self.left.reached.accuracy
+        if left.high < early.low:
+            return "less"
+        return "more" if left.low > early.high else "alike"
+
+    @property
+    def title(self) -> str:
+        """The defence's name with its parameters."""
+        return self.judged.title
+
+    @property
+    def before(self) -> Estimate:
+        """The model's accuracy on non-members without the defence."""
+        return self._cost("accuracy on non-members without the defence")
+
+    @property
+    def after(self) -> Estimate:
+        """The model's accuracy on non-members with the defence."""
+        return self._cost("accuracy on non-members with the defence")
+
+    @property
+    def changed(self) -> Estimate:
+        """The share of the records whose predicted class changed."""
+        return self._cost("share of records whose predicted class changed")
+
+    def _cost(self, label: str) -> Estimate:
+        return next(fact.estimate for fact in self.judged.costs if fact.label == label)
+
+
+def compared(
+    undefended: Sequence[Evaluation],
+    defences: Sequence[JudgedDefence],
+    undone: Sequence[bool],
+    level: float,
+    *,
+    beside: int = 0,
+) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
+    """Return the best attack without a defence, and with each of them.
+
+    Whoever undoes a defence, where it can be `undone`, attacks the model as it is. The best attacks
+    of so many games more, `beside`, have to hold together with these.
+
+    Notes
+    -----
+    Bonferroni over all attacks on the undefended model, and behind each defence by both kinds of
+    adversaries: all intervals hold together. Who knows a defence is free to ignore it, so what is
+    left is never less than what the non-adaptive adversary reaches.
+    """
+    n = n_together(len(undefended), len(defences), beside)
+    none = best_attack(undefended, n, level)
+    found = []
+    for one, invertible in zip(defences, undone, strict=True):
+        adaptive = best_attack([a.adaptive for a in one.attacks], n, level)
+        surprised = best_attack([a.non_adaptive for a in one.attacks], n, level)
+        left = left_of(adaptive, surprised, none if invertible else None)
+        found.append(ComparedDefence(one, adaptive, surprised, invertible, left))
+    return none, tuple(found)
+
+
+def n_together(attacks: int, defences: int, beside: int = 0) -> int:
+    """Return how many results of each kind a comparison holds together."""
+    return attacks * (2 * defences + 1 + beside)

@@ -1,0 +1,216 @@
+"""What stands out in a leaderboard's history, corrected for the number of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history import replay as replays
+from privacygauge.holdout.history.detectors import Detector, detector_named
+from privacygauge.holdout.history.inspection import Inspection
+from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.record import History, disagreeing
+from privacygauge.holdout.ladder import ParameterFreeLadder
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedTest:
+    """One test, corrected for all that were made."""
+
+    detector: Detector
+    """What was tested, against which null."""
+    accounts: tuple[str, ...]
+    """Whom it speaks of."""
+    p_value: float
+    """Of this test alone, in (0, 1]."""
+    adjusted: float
+    """After Holm's correction over all tests, in (0, 1]."""
+    stands_out: bool
+    """Whether it is a finding at the level."""
+    says: str
+    """What was counted."""
+    rows: Ints = field(repr=False)
+    """The submissions behind it, numbered in time from 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Submissions:
+    """One row a submission, in the order of time."""
+
+    accounts: tuple[str, ...]
+    """(k,) Who submitted."""
+    times: Floats | None
+    """(k,) When; None where only the order is known."""
+    scores: Floats
+    """(k,) Accuracies."""
+    best: Floats
+    """(k,) The best so far."""
+    record: Bools
+    """(k,) Whether it beat all before it."""
+    noise: Floats
+    """(k,) The best so far that noise alone gives, from the median score."""
+    ladder: Floats | None
+    """(k,) What a Ladder would have shown; None where scores are rounded or noisy."""
+    copy_of: Ints | None
+    """(k,) The first submission with the same answers; None without answers."""
+    distance: Ints | None
+    """(k,) On how many points it differs from the nearest earlier one; -1 where there is none."""
+    flags: tuple[tuple[str, ...], ...]
+    """(k,) The names of the findings that it is part of."""
+
+
+_BELOW = 3.3
+"""Standard deviations below 1/m: one random submission in a thousand scores less."""
+
+
+_NEAR = 100
+"""One point in so many may differ between near copies."""
+
+
+_FEW = 20
+"""Submissions: fewer show hardly anything."""
+
+
+def corrected(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
+    """Return the tests with their p-values after Holm's correction, the smallest first."""
+    if not found.evidence:
+        return ()
+    adjusted = holm(np.array([test.p_value for test in found.evidence]))
+    tests = [
+        CorrectedTest(
+            detector_named(test.detector),
+            test.accounts,
+            test.p_value,
+            float(p),
+            bool(p <= most),
+            test.says,
+            test.rows,
+        )
+        for test, p in zip(found.evidence, adjusted, strict=True)
+    ]
+    return tuple(sorted(tests, key=lambda test: test.p_value))
+
+
+def ladder_of(history: History, seed: int) -> tuple[replays.Replay | None, str]:
+    """Return what a ladder would have shown, None where it cannot be told, and its name."""
+    whole = history.answers is not None and history.labels is not None
+    guard = ParameterFreeLadder() if whole else replays.scores_ladder(history.n)
+    found = replays.replay(history, guard, seeds.stream(seed, "ladder"))
+    return (None if isinstance(found, Skipped) else found), guard.name
+
+
+def submissions(
+    history: History,
+    found: Inspection,
+    tests: Sequence[CorrectedTest],
+    ladder: replays.Replay | None,
+) -> Submissions:
+    """Return the history by submission, with what stands out of each."""
+    flags: list[list[str]] = [[] for _ in range(len(history))]
+    for test in tests:
+        for row in test.rows if test.stands_out else ():
+            if test.detector.name not in flags[row]:
+                flags[row].append(test.detector.name)
+    near = found.near
+    return Submissions(
+        history.accounts,
+        history.times,
+        scores=history.scores,
+        best=replays.best_so_far(history.scores),
+        record=replays.records(history.scores),
+        noise=replays.noise_curve(history),
+        ladder=None if ladder is None else ladder.shown,
+        copy_of=None if near is None else near.copy_of,
+        distance=None if near is None else near.distance,
+        flags=tuple(tuple(names) for names in flags),
+    )
+
+
+def shared_copies(history: History, found: Inspection) -> int | None:
+    """Return how many submissions are copies of another account's; None without answers."""
+    if found.near is None:
+        return None
+    other = history.codes[found.near.copy_of] != history.codes
+    return int(np.count_nonzero(other))
+
+
+def near_copies(history: History, found: Inspection) -> int | None:
+    """Return how many are near copies of another account's; None without answers."""
+    near = found.near
+    if near is None:
+        return None
+    other = history.codes[near.nearest] != history.codes
+    return int(np.count_nonzero(near.fresh & other & (near.distance > 0) & _close(history, near)))
+
+
+def _close(history: History, near: Nearness) -> Bools:
+    return np.asarray(near.distance <= history.n / _NEAR)
+
+
+def evidence_in(history: History) -> str:
+    """Return what the history has of each submission, in words."""
+    if history.shown is not None and history.answers is None:
+        return f"exact scores behind the guard {history.guard}"
+    if history.answers is None:
+        return "scores"
+    return "scores and answers" if history.labels is None else "scores, answers and labels"
+
+
+def warnings_about(history: History) -> tuple[str, ...]:
+    """Return what may mislead whoever reads the history."""
+    found = []
+    if history.left_out:
+        found.append(
+            f"{history.left_out:,} rows count for nothing: made after the deadline, or without "
+            "a score."
+        )
+    if len(history) < _FEW:
+        found.append(f"{len(history)} submissions are too few to show much.")
+    if changed := replays.other_answers(history):
+        found.append(
+            f"{changed:,} of {len(history):,} recorded answers are not what the guard "
+            f"{history.guard} gives to the exact scores: the log was changed, or it has parts of "
+            "two boards."
+        )
+    if not history.counted:
+        found.append(
+            f"The scores are {history.metric}: what is known of accuracies alone is left out, and "
+            "what luck explains is rough."
+        )
+    elif not history.exact:
+        what = (
+            "rounded or noisy" if history.guard is None else f"answers of the guard {history.guard}"
+        )
+        found.append(
+            f"The scores are {what}: what needs single right answers is left out. Audit "
+            "the exact scores if you keep them."
+        )
+    if history.answers is not None and history.labels is not None:
+        other = int(np.count_nonzero(disagreeing(history)))
+        if other and history.exact and history.metric == "accuracy":
+            found.append(
+                f"{other:,} of {len(history):,} scores are not what answers and labels come to: "
+                "they were rounded, or the files do not belong together. Answers and labels are "
+                "believed."
+            )
+    if history.n_classes is None:
+        found.append("The number of classes is not known: random labels cannot be told.")
+    else:
+        found += _below_chance(history, history.n_classes)
+    return tuple(found)
+
+
+def _below_chance(history: History, n_classes: int) -> list[str]:
+    middle, chance = float(np.median(history.scores)), 1 / n_classes
+    if middle >= chance - _BELOW * np.sqrt(chance * (1 - chance) / history.n):
+        return []
+    return [
+        f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of random "
+        "labels: if these are error rates, nothing here can be told. Give accuracies."
+    ]
