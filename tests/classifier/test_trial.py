@@ -97,9 +97,9 @@ def test_a_trial_is_short_and_made_once():
         return train(rows, seed)
 
     once = given(Training(counted, predict, labels=Y), None, None)
-    assert sizes == [K * EACH]
+    assert sizes == [K * EACH] * 2
     assert given(once.trainer, once.x, once.y).trainer is once.trainer
-    assert sizes == [K * EACH]
+    assert sizes == [K * EACH] * 2
 
 
 def test_functions_that_need_more_records_get_half_of_them():
@@ -189,20 +189,21 @@ def test_estimators_that_cannot_take_the_records_are_named_before_training():
 
 
 def test_images_and_texts_reach_a_function_as_they_are():
-    images = np.zeros((N, 3, 4, 4), np.uint8)
+    images = np.random.default_rng(0).integers(256, size=(N, 3, 4, 4), dtype=np.uint8)
     texts = [f"text {i % 7}" for i in range(N)]
     seen = []
 
     def trained(x, y, seed):
         seen.append(x)
-        return lambda x: np.full((len(x), K), 1 / K)
+        known = np.mean(x) / 255 if x.dtype == np.uint8 else np.mean(x == texts[0])
+        return lambda asked: np.tile([1 - known, known, 0.0], (len(asked), 1))
 
     for x in (images, texts):
         found = given(trained, x, Y)
         assert isinstance(found.trainer, Function)
     assert seen[0].shape == (30, 3, 4, 4)
     assert seen[0].dtype == np.uint8
-    assert seen[1].tolist() == texts[:30]
+    assert seen[2].tolist() == texts[:30]
 
 
 @pytest.mark.torch
@@ -218,3 +219,35 @@ def test_a_module_is_asked_about_images_in_parts_and_about_tokens_as_numbers():
         torch.nn.Embedding(20, 4), torch.nn.Flatten(), torch.nn.Linear(8, 3)
     )
     assert answers_of(words, tokens, 3)["logits"].shape == (10, 3)
+
+
+WHOLE = GaussianNB().fit(X, Y)
+
+IGNORING = {
+    "a model from a cache": (lambda rows, seed: WHOLE, predict),
+    "always all of the data": (lambda rows, seed: GaussianNB().fit(X, Y), predict),
+    "a half of its own": (lambda rows, seed: train(np.arange(seed % 2, N, 2), seed), predict),
+    "another model is asked": (train, lambda model, rows: predict(WHOLE, rows)),
+}
+
+
+@pytest.mark.parametrize("name", IGNORING)
+def test_training_that_ignores_its_records_is_refused(name):
+    training, asked = IGNORING[name]
+
+    def by_features(x, y, seed):
+        model = training(np.arange(len(y)), seed)
+        return lambda records: asked(model, np.arange(len(records)))
+
+    for model, x in ((Training(training, asked, labels=Y), None), (by_features, X)):
+        with pytest.raises(InputError, match="the same predictions after training on other rec"):
+            given(model, x, Y)
+
+
+def test_classes_alone_may_be_the_same_after_training_on_other_records():
+    sure = np.eye(K)
+
+    def asked(model, rows):
+        return sure[Y[rows]]
+
+    assert tried(predict=asked).tried

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
+from scipy.special import softmax
 
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
@@ -74,6 +75,25 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
         # Taken out rather than subtracted later: nothing cancels for confident predictions.
         parts.log_rest[y] = 0.0
         result["modified-entropy"][rows] = outer + _dot(parts.p, parts.log_rest)
+    return result
+
+
+def gains(predictions: Predictions) -> Floats:
+    """Return how much likelier the true class is to the model for each record than for others.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        The predicted probability of the record's class less its mean over all records, in
+        (-1, 1). It is 0 on average where predictions and classes have nothing to do with each
+        other, and above where the model knows anything about the classes.
+    """
+    own, total = np.empty(len(predictions)), np.zeros(predictions.n_classes)
+    for rows, block in predictions.blocks():
+        p = softmax(block, axis=1) if predictions.logits else block
+        own[rows] = p[np.arange(len(p)), predictions.labels[rows]]
+        total += p.sum(axis=0)
+    result: Floats = own - total[predictions.labels] / len(predictions)
     return result
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits import caveats
 from privacygauge.audits.attacks import audit, headline, in_file_order, played_of, risk_of, telling
+from privacygauge.audits.classifier.doubts import doubts
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.predictions import Predictions
@@ -71,9 +72,10 @@ def assemble(
     told = [*target.notes, *warnings, *caveats.unresolved(rounds, has_shadow)]
     told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     told += direction.warnings(best.inverted)
+    doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
     left_out = [result for result in results if isinstance(result, Skipped)]
     origin = running.origin(
-        skipped=(*left_out, *skipped, *table.skipped), warnings=dict.fromkeys(told)
+        skipped=(*left_out, *skipped, *table.skipped), warnings=dict.fromkeys((*told, *doubtful))
     )
     return Audit(
         origin,
@@ -84,6 +86,7 @@ def assemble(
         slices=table,
         records=_records(target, played, risk_scores, asked.contents),
         facts=facts,
+        doubts=doubtful,
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.doubts import require_apart
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.answers import answers_of, finite_answers
@@ -269,6 +270,7 @@ def audit_pool(
     pool = as_pool(pool, "pool")
     if pool.logits != target.logits:
         target, pool = _as_probabilities(target, pool)
+    require_apart(pool)
     target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
