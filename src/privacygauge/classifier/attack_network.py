@@ -119,8 +119,8 @@ class _Weights:
         """Set the gradient of the mean cross-entropy, with that of the squared weights."""
         units, value = self.outputs(x)
         by_value = expit(value) - y
-        by_units = by_value @ self.parts[2].T
-        by_units[units == 0] = 0
+        by_units = by_value * self.parts[2].T
+        by_units *= units > 0
         for i, inputs, by in ((0, x, by_units), (2, units, by_value)):
             np.matmul(inputs.T, by, out=self.by_parts[i])
             self.by_parts[i] += penalty * self.parts[i]
