@@ -40,7 +40,7 @@ def noise(x, y, random_state):
 
 
 # Not tried, since training that ignores its records is refused.
-coin, fixed, noise = (Function(train, tried=True) for train in (coin, fixed, noise))
+fixed, noise = (Function(train, tried=True) for train in (fixed, noise))
 
 
 @pytest.mark.slow

@@ -151,8 +151,7 @@ def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> 
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ready, seen = _asked(trainer, cohort)
-            inside = np.isin(np.arange(len(y)), others)[None]
-            _require_trained(trainer, replace(cohort, inside=inside), seen)
+            _require_trained(trainer, cohort, seen, others)
     except InputError as error:
         told = f"{error} (in a trial on {len(rows)} records, before the first model)"
         raise type(error)(told) from error
@@ -174,19 +173,26 @@ def _asked(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
     return replace(trainer, logits=logits, queries=queries, tried=True), seen
 
 
-def _require_trained(trainer: Tried, others: Cohort, seen: NDArray[Any]) -> None:
-    """Raise where a model trained on other records says the very same; classes alone may.
+def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: Ints) -> None:
+    """Raise where a model that is trained on other records says the very same.
 
     Such training ignores the records that it is given, and every attack on it would find nothing.
+    Models that are certain may agree about easy records, though not on a class that one of them
+    never saw; and a model that says the same of all records has learnt nothing from so few.
     """
-    if np.isin(seen, (0.0, 1.0)).all():
+    if (seen == seen[0]).all():
         return
+    if np.isin(seen, (0.0, 1.0)).all():
+        if first.n_classes == 2:
+            return
+        others = first.asked[first.y[first.asked] != first.y[first.asked[0]]]
     try:
-        same = np.array_equal(_asked(trainer, others)[1], seen)
+        inside = np.isin(np.arange(len(first.y)), others)[None]
+        same = np.array_equal(_asked(trainer, replace(first, inside=inside))[1], seen)
     except UserCodeError:  # perhaps because of these records: the first trial went well
         return
     if same:
-        raise InputError(
+        raise UserCodeError(
             f"{trainer.name} gives the same predictions after training on other records: each "
             "model must be trained anew on the records that it is given, and on no others, and be "
             "the one that is asked"
