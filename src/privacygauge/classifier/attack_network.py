@@ -111,10 +111,11 @@ class _Weights:
     def outputs(self, x: Inputs) -> tuple[Inputs, Inputs]:
         """Return what the hidden units give, (b, hidden), and the log-odds, (b, 1)."""
         first, bias, last, shift = self.parts
-        units = x @ first
+        units: Inputs = x @ first
         units += bias
         np.maximum(units, 0, out=units)
-        return units, units @ last + shift
+        value: Inputs = units @ last + shift
+        return units, value
 
     def slope(self, x: Inputs, y: Inputs, penalty: float) -> None:
         """Set the gradient of the mean cross-entropy, with that of the squared weights."""

@@ -75,11 +75,12 @@ def _of_classes(target: Predictions, level: float) -> Iterator[str]:
 
 
 def _of_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    seen = [r.observation.signals.get(_COMPARED) for r in rounds]
-    if _COMPARED not in shadow.signals or any(one is None for one in seen):
+    known = [shadow.signals, *(r.observation.signals for r in rounds)]
+    if not all(_COMPARED in signals for signals in known):
         return
+    seen = np.concatenate([signals[_COMPARED] for signals in known[1:]])
     secret, unit = (np.concatenate([getattr(r, x) for r in rounds]) for x in ("secret", "unit"))
-    ours = auc(Transcript(np.concatenate(seen), secret, unit=unit), level)
+    ours = auc(Transcript(seen, secret, unit=unit), level)
     theirs = auc(Transcript(shadow.signals[_COMPARED], shadow.member, unit=shadow.unit), level)
     if theirs.low > max(0.5, ours.high):
         yield (
