@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
@@ -90,13 +91,17 @@ def test_shadow_models_that_all_say_the_same_are_refused():
     target = {"probs": probs[0], "labels": labels, "member": inside[0]}
     with pytest.raises(InputError, match="all 5 shadow models give the same predictions"):
         pg.audit_pool(target, pool, attacks=ATTACKS)
-    sure = DecisionTreeClassifier(random_state=0).fit(probs[0], labels)
-
-    def cached(x, y, seed):
-        return sure
-
+    frozen = FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(probs[0], labels))
     with pytest.raises(InputError, match="all 4 shadow models give the same"):
-        pg.audit_model(cached, probs[0], labels, n_shadows=4, attacks=ATTACKS)
+        pg.audit_model(frozen, probs[0], labels, n_shadows=4, attacks=ATTACKS)
+
+
+def test_a_model_that_claims_to_know_next_to_nothing_is_no_doubt():
+    rng = np.random.default_rng(0)
+    _, labels, inside = models()
+    probs = softmax(0.01 * rng.normal(size=(N, K)))
+    target = {"probs": probs, "labels": labels, "member": inside[0]}
+    assert not pg.audit_classifier(target, attacks=ATTACKS[:1]).doubts
 
 
 def test_a_model_that_was_trained_on_all_records_is_not_said_to_be_safe():

@@ -78,23 +78,25 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
     return result
 
 
-def gains(predictions: Predictions) -> Floats:
+def gains(predictions: Predictions) -> tuple[Floats, float]:
     """Return how much likelier the true class is to the model for each record than for others.
 
     Returns
     -------
-    ndarray of float, shape (n,)
+    tuple of ndarray of float, shape (n,), and float
         The predicted probability of the record's class less its mean over all records, in
-        (-1, 1). It is 0 on average where predictions and classes have nothing to do with each
-        other, and above where the model knows anything about the classes.
+        (-1, 1): 0 on average where predictions and classes have nothing to do with each other.
+        And its mean if the classes were drawn from the probabilities: what the model claims.
     """
-    own, total = np.empty(len(predictions)), np.zeros(predictions.n_classes)
+    n, squares = len(predictions), 0.0
+    own, total = np.empty(n), np.zeros(predictions.n_classes)
     for rows, block in predictions.blocks():
         p = softmax(block, axis=1) if predictions.logits else block
         own[rows] = p[np.arange(len(p)), predictions.labels[rows]]
         total += p.sum(axis=0)
-    result: Floats = own - total[predictions.labels] / len(predictions)
-    return result
+        squares += float(np.square(p).sum())
+    mean = total / n
+    return own - mean[predictions.labels], squares / n - float(mean @ mean)
 
 
 def top_probability(predictions: Predictions) -> Floats:

@@ -16,7 +16,7 @@ from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction
 from privacygauge.report.grades import UNTOLD
-from privacygauge.report.numbers import decimal_estimate
+from privacygauge.report.numbers import decimal_estimate, fixed
 from privacygauge.report.values import Verdict
 
 HEADLINE = "Cannot be told: no leak was found, but the predictions may not be what they should be"
@@ -64,13 +64,15 @@ def require_apart(pool: Pool) -> None:
 def _of_classes(target: Predictions, level: float) -> Iterator[str]:
     if (target.labels == target.labels[0]).all():
         return
-    found = mean(gains(target), level, unit="records", owner=target.unit)
-    if found.low <= 0:
+    gain, claimed = gains(target)
+    found = mean(gain, level, unit="records", owner=target.unit)
+    if found.low <= 0 and found.high < claimed / 4:
         yield (
-            "The target does not know its classes: a record's class is no more probable to it than "
-            f"to records of all classes on average (by {decimal_estimate(found)}). Most likely "
-            "labels and predictions are of different records, or the predictions' columns are in "
-            "another order than the classes"
+            "The target does not know its classes: it gives a record's class a probability that is "
+            f"{decimal_estimate(found)} above the mean over all records, and would be "
+            f"{fixed(claimed, 3)} if it were as sure as it says. Most likely labels and predictions "
+            "are of different records, or the predictions' columns are in another order than the "
+            "classes"
         )
 
 
