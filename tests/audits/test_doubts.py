@@ -113,3 +113,15 @@ def test_a_model_that_was_trained_on_all_records_is_not_said_to_be_safe():
     fitted = Fitted(make.fit(x, y), member)
     audit = pg.audit_model(make, x, y, fitted=fitted, n_shadows=4, attacks=ATTACKS)
     assert untold(audit, "Shadow models give their members away")
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_members_among_the_non_members_are_named_although_votes_are_coarse(copied):
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(20, np.full(K, 1 / K), N) / 20  # equal by chance, now and then
+    labels, member = votes.argmax(axis=1), np.arange(N) < N // 2
+    if copied:
+        votes[~member], labels[~member] = votes[member], labels[member]
+    target = {"probs": votes, "labels": labels, "member": member}
+    told = pg.audit_classifier(target, attacks=ATTACKS[:1]).warnings
+    assert any("equal a non-member in predictions" in text for text in told) is copied

@@ -197,9 +197,9 @@ class _Equal:
         return bool(both > 2 * np.count_nonzero(_repeated(same[member])))
 
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
-        """Return a warning where members equal non-members, unless rows look alike anyway."""
+        """Return a warning where members equal non-members, unless rows are often alike anyway."""
         same = units.numbered(_classed(self.rows, self.labels))
-        if checks.n_distinct(same) * 2 < len(same):
+        if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
             return []
         both = int(np.count_nonzero(units.on_both_sides(same, member) & member))
         if both < max(1, (1 - _MATTERS) * np.count_nonzero(member)):

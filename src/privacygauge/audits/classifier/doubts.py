@@ -69,10 +69,9 @@ def _of_classes(target: Predictions, level: float) -> Iterator[str]:
     if found.low <= 0 and found.high < claimed / 4:
         yield (
             "The target does not know its classes: it gives a record's class a probability that is "
-            f"{decimal_estimate(found)} above the mean over all records, and would be "
-            f"{fixed(claimed, 3)} if it were as sure as it says. Most likely labels and predictions "
-            "are of different records, or the predictions' columns are in another order than the "
-            "classes"
+            f"{decimal_estimate(found)} above the mean over all records, where its own certainty "
+            f"claims {fixed(claimed, 3)}. Most likely labels and predictions are of different "
+            "records, or the predictions' columns are in another order than the classes"
         )
 
 
