@@ -167,7 +167,7 @@ def budgets(options: argparse.Namespace) -> list[str]:
         for budget in (size * 2**20 for size in sizes):
             networks = Networks(make, 1, BATCH, memory=budget)
             size = networks.stack_size(cohort)
-            task = networks._task(cohort)
+            task = networks.task(cohort)
             task = replace(task, inside=inside[: size.models], most_steps=3)
             with peak_memory(torch.device("cpu")) as peak:
                 train_stacks(task, ENGINES["dense"], size.models)

@@ -33,8 +33,9 @@ def constant(x):
 
 
 def ignorant(x, y, random_state):
-    """Train nothing: no model knows its members."""
-    return constant
+    """Learn the means alone, and say the same of all."""
+    known = np.exp(x.mean(axis=0))
+    return lambda x: np.tile(known / known.sum(), (len(x), 1))
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.signals import SIGNALS, signals, top_probability
+from privacygauge.classifier.signals import SIGNALS, gains, signals, top_probability
 from tests.classifier.made import logits_labels_member, softmax
 
 SPACING = np.finfo(np.float64).epsneg
@@ -126,3 +126,19 @@ def test_top_probability_is_the_largest():
     for given_as in ({"probs": p}, {"logits": logits}):
         found = top_probability(predictions(labels=labels, member=member, **given_as))
         assert found == pytest.approx(p.max(axis=1))
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_gains_are_those_of_a_table_of_all_pairs(logits):
+    rng = np.random.default_rng(0)
+    z, labels = 2 * rng.normal(size=(500, 4)), rng.integers(4, size=500)
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    given = {"logits": z} if logits else {"probs": p}
+    member = np.arange(500) % 2 == 0
+    found, claimed = gains(predictions(**given, labels=labels, member=member))
+    pairs = p[:, labels]  # of every record for the class of every other
+    np.testing.assert_allclose(found, np.diag(pairs) - pairs.mean(axis=0), atol=1e-12)
+    drawn = (rng.random((2000, 500, 1)) > p.cumsum(axis=1)).sum(axis=2)
+    share = np.bincount(drawn.ravel(), minlength=4) / drawn.size
+    often = p[np.arange(500), drawn].mean() - share @ p.mean(axis=0)
+    assert abs(claimed - often) < 0.002

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -97,9 +98,9 @@ def test_a_trial_is_short_and_made_once():
         return train(rows, seed)
 
     once = given(Training(counted, predict, labels=Y), None, None)
-    assert sizes == [K * EACH]
+    assert sizes == [K * EACH] * 2
     assert given(once.trainer, once.x, once.y).trainer is once.trainer
-    assert sizes == [K * EACH]
+    assert sizes == [K * EACH] * 2
 
 
 def test_functions_that_need_more_records_get_half_of_them():
@@ -218,3 +219,48 @@ def test_a_module_is_asked_about_images_in_parts_and_about_tokens_as_numbers():
         torch.nn.Embedding(20, 4), torch.nn.Flatten(), torch.nn.Linear(8, 3)
     )
     assert answers_of(words, tokens, 3)["logits"].shape == (10, 3)
+
+
+WHOLE = GaussianNB().fit(X, Y)
+
+IGNORING = {
+    "a model from a cache": (lambda rows, seed: WHOLE, predict),
+    "always all of the data": (lambda rows, seed: GaussianNB().fit(X, Y), predict),
+    "a half of its own": (lambda rows, seed: train(np.arange(seed % 2, N, 2), seed), predict),
+    "another model is asked": (train, lambda model, rows: predict(WHOLE, rows)),
+}
+
+
+@pytest.mark.parametrize("name", IGNORING)
+def test_training_that_ignores_its_records_is_refused(name):
+    training, asked = IGNORING[name]
+
+    def by_features(x, y, seed):
+        model = training(np.arange(len(y)), seed)
+        return lambda records: asked(model, np.arange(len(records)))
+
+    for model, x in ((Training(training, asked, labels=Y), None), (by_features, X)):
+        with pytest.raises(InputError, match="the same predictions after training on other rec"):
+            given(model, x, Y)
+
+
+def test_certain_models_may_agree_unless_they_know_a_class_that_they_never_saw():
+    easy = X.copy()
+    easy[:, 0] += 100 * Y
+
+    def tree(rows, seed):
+        return DecisionTreeClassifier(random_state=seed).fit(easy[rows], Y[rows])
+
+    def asked(model, rows):
+        return model.predict_proba(easy[rows])
+
+    assert tried(tree, asked).tried
+    with pytest.raises(InputError, match="the same predictions after training on other records"):
+        tried(lambda rows, seed: tree(np.arange(N), seed), asked)
+
+
+def test_models_that_learn_nothing_from_few_records_are_not_refused():
+    def cautious(rows, seed):
+        return HistGradientBoostingClassifier(random_state=seed).fit(X[rows], Y[rows])
+
+    assert tried(cautious).tried

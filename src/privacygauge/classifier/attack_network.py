@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from privacygauge.classifier.game import Rows
 from privacygauge.classifier.pool import probabilities
@@ -68,27 +69,83 @@ class Network:
         ndarray of float, shape (n,)
             The sum that enters the logistic function, which would round many to 0 and 1.
         """
-        from sklearn.neural_network import MLPClassifier
-
         rows = even_rows(member, rng)
-        inside = member.astype(np.int64)
-        model = MLPClassifier(
-            (self.hidden,),
-            alpha=self.penalty,
-            batch_size=min(self.batch, len(rows)),
-            learning_rate_init=self.learning_rate,
-            shuffle=False,
-            random_state=int(rng.integers(2**31)),
-        )
+        batch = min(self.batch, len(rows))
+        weights = _Weights(known.shape[1], self.hidden, int(rng.integers(2**31)))
+        inside = member[:, None].astype(np.float32)
         # More threads than cores at work make small fits many times slower.
         with limited_to(1):
-            # Epoch by epoch, because `fit` warns wherever it makes all epochs it was told to.
             for _ in range(self.epochs):
                 order = rng.permutation(rows)
-                model.partial_fit(known[order], inside[order], classes=[0, 1])
-            (first, last), (bias, shift) = model.coefs_, model.intercepts_
-            value = np.maximum(asked @ first + bias, 0) @ last + shift
+                x, y = known[order], inside[order]
+                for start in range(0, len(rows), batch):
+                    part = slice(start, start + batch)
+                    weights.slope(x[part], y[part], self.penalty)
+                    weights.step(self.learning_rate)
+                weights.flush()
+            value = weights.outputs(asked)[1]
         return np.asarray(value[:, 0], np.float64)
+
+
+class _Weights:
+    """The weights of a network, changed in place: the numbers of scikit-learn's MLPClassifier.
+
+    Its own training checks and codes the records anew in each epoch, which takes longer than the
+    products. All weights are one vector, so that Adam is a few operations.
+    """
+
+    def __init__(self, n_inputs: int, hidden: int, seed: int) -> None:
+        draw = np.random.RandomState(seed).uniform
+        shapes = (n_inputs, hidden), (hidden,), (hidden, 1), (1,)
+        bounds = [np.sqrt(6.0 / sum(shapes[i])) for i in (0, 0, 2, 2)]
+        drawn = [draw(-b, b, shape).ravel() for b, shape in zip(bounds, shapes, strict=True)]
+        self.all = np.concatenate(drawn).astype(np.float32)
+        self.slopes, self.first, self.second = (np.zeros_like(self.all) for _ in range(3))
+        self.steps = 0
+        ends = np.cumsum([len(own) for own in drawn])[:-1]
+        self.parts, self.by_parts = (
+            [own.reshape(s) for own, s in zip(np.split(whole, ends), shapes, strict=True)]
+            for whole in (self.all, self.slopes)
+        )
+
+    def outputs(self, x: Inputs) -> tuple[Inputs, Inputs]:
+        """Return what the hidden units give, (b, hidden), and the log-odds, (b, 1)."""
+        first, bias, last, shift = self.parts
+        units: Inputs = x @ first
+        units += bias
+        np.maximum(units, 0, out=units)
+        value: Inputs = units @ last + shift
+        return units, value
+
+    def slope(self, x: Inputs, y: Inputs, penalty: float) -> None:
+        """Set the gradient of the mean cross-entropy, with that of the squared weights."""
+        units, value = self.outputs(x)
+        by_value = expit(value) - y
+        by_units = by_value * self.parts[2].T
+        by_units *= units > 0
+        for i, inputs, by in ((0, x, by_units), (2, units, by_value)):
+            np.matmul(inputs.T, by, out=self.by_parts[i])
+            self.by_parts[i] += penalty * self.parts[i]
+            self.by_parts[i + 1][...] = by.sum(axis=0)
+        self.slopes /= len(x)
+
+    def step(self, rate: float) -> None:
+        """Take a step of Adam."""
+        self.steps += 1
+        self.first *= 0.9
+        self.first += (1 - 0.9) * self.slopes
+        self.second *= 0.999
+        self.second += (1 - 0.999) * self.slopes**2
+        now = rate * np.sqrt(1 - 0.999**self.steps) / (1 - 0.9**self.steps)
+        self.all += -now * self.first / (np.sqrt(self.second) + 1e-8)
+
+    def flush(self) -> None:
+        """Set to 0 what is too small for full precision: with it each operation takes four times.
+
+        The penalty makes such weights of units that are never active.
+        """
+        for kept in (self.all, self.first, self.second):
+            kept[np.abs(kept) < np.finfo(np.float32).tiny] = 0
 
 
 SMALL = Network()

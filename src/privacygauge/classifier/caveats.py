@@ -132,7 +132,9 @@ def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
         shares["the shadow model's"] = rows.mean()
     if max(shares.values()) < UNRESOLVED:
         return []
-    shown = " and ".join(f"{100 * share:.2g}% of {whose}" for whose, share in shares.items())
+    shown = " and ".join(
+        f"{float(f'{100 * share:.2g}'):g}% of {whose}" for whose, share in shares.items()
+    )
     bound = np.log1p(-resolved.least.max()) - np.log(resolved.least.max())
     return [
         f"{shown} predictions are saturated, rounded to 0 or 1: their logits are bounded by the "

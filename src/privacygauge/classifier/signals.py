@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
+from scipy.special import softmax
 
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
@@ -75,6 +76,27 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
         parts.log_rest[y] = 0.0
         result["modified-entropy"][rows] = outer + _dot(parts.p, parts.log_rest)
     return result
+
+
+def gains(predictions: Predictions) -> tuple[Floats, float]:
+    """Return how much likelier the true class is to the model for each record than for others.
+
+    Returns
+    -------
+    tuple of ndarray of float, shape (n,), and float
+        The predicted probability of the record's class less its mean over all records, in
+        (-1, 1): 0 on average where predictions and classes have nothing to do with each other.
+        And its mean if the classes were drawn from the probabilities: what the model claims.
+    """
+    n, squares = len(predictions), 0.0
+    own, total = np.empty(n), np.zeros(predictions.n_classes)
+    for rows, block in predictions.blocks():
+        p = softmax(block, axis=1) if predictions.logits else block
+        own[rows] = p[np.arange(len(p)), predictions.labels[rows]]
+        total += p.sum(axis=0)
+        squares += float(np.square(p).sum())
+    mean = total / n
+    return own - mean[predictions.labels], squares / n - float(mean @ mean)
 
 
 def top_probability(predictions: Predictions) -> Floats:

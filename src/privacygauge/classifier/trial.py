@@ -128,41 +128,75 @@ def tried(trainer: Trainer, x: Held, y: Ints) -> Trainer:
 def _tried(trainer: Tried, x: Held, y: Ints) -> Trainer:
     classes = np.unique(y)
     each = max(2, min(EACH, MOST // len(classes)))
-    few = np.sort(np.concatenate([np.flatnonzero(y == c)[:each] for c in classes]))
+    places = [np.flatnonzero(y == c) for c in classes]
+    few, last = (
+        np.sort(np.concatenate([own[part] for own in places]))
+        for part in (slice(each), slice(-each, None))
+    )
     half = np.arange(0, len(y), 2)
     if len(few) < len(half):
         try:
-            return _after_trial(trainer, x, y, few)
+            return _after_trial(trainer, x, y, few, last)
         except UserCodeError:  # perhaps because they are few
             pass
-    return _after_trial(trainer, x, y, half)
+    return _after_trial(trainer, x, y, half, np.arange(1, len(y), 2))
 
 
-def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints) -> Trainer:
-    """Return the trainer after a trial on some records, or say what was wrong."""
+def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> Trainer:
+    """Return the trainer after a trial on some records and one on others, or say what is wrong."""
     inside = np.isin(np.arange(len(y)), rows)[None]
     cohort = Cohort(x, y, inside, (0,), int(y.max()) + 1, rows)
     try:
         # What few records make a library warn of says nothing about training on all.
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _asked(trainer, cohort)
+            ready, seen = _asked(trainer, cohort)
+            _require_trained(trainer, cohort, seen, others)
     except InputError as error:
         told = f"{error} (in a trial on {len(rows)} records, before the first model)"
         raise type(error)(told) from error
+    return ready
 
 
-def _asked(trainer: Tried, cohort: Cohort) -> Trainer:
+def _asked(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
+    """Return the trainer, with what it gives, and its predictions."""
     if not isinstance(trainer, ByRows):
-        _require_finite(trainer.train(cohort)[0], trainer.name)
-        return replace(trainer, tried=True)
-    numbers = cohort.x.numbers[cohort.asked]
-    model = trainer.model(numbers, 0)
-    seen, logits, _ = trainer.answers(model, numbers, cohort.n_classes)
+        seen = trainer.train(cohort)[0]
+        _require_finite(seen, trainer.name)
+        return replace(trainer, tried=True), seen
+    [inside], numbers = cohort.inside, cohort.x.numbers
+    model = trainer.model(numbers[inside], 0)
+    seen, logits, _ = trainer.answers(model, numbers[cohort.asked], cohort.n_classes)
     name = called(trainer.training.predict)
     _require_finite(seen, name)
     queries = 1 if seen.ndim == 2 else seen.shape[1]
-    return replace(trainer, logits=logits, queries=queries, tried=True)
+    return replace(trainer, logits=logits, queries=queries, tried=True), seen
+
+
+def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: Ints) -> None:
+    """Raise where a model that is trained on other records says the very same.
+
+    Such training ignores the records that it is given, and every attack on it would find nothing.
+    Models that are certain may agree about easy records, though not on a class that one of them
+    never saw; and a model that says the same of all records has learnt nothing from so few.
+    """
+    if (seen == seen[0]).all():
+        return
+    if np.isin(seen, (0.0, 1.0)).all():
+        if first.n_classes == 2:
+            return
+        others = first.asked[first.y[first.asked] != first.y[first.asked[0]]]
+    try:
+        inside = np.isin(np.arange(len(first.y)), others)[None]
+        same = np.array_equal(_asked(trainer, replace(first, inside=inside))[1], seen)
+    except UserCodeError:  # perhaps because of these records: the first trial went well
+        return
+    if same:
+        raise UserCodeError(
+            f"{trainer.name} gives the same predictions after training on other records: each "
+            "model must be trained anew on the records that it is given, and on no others, and be "
+            "the one that is asked"
+        )
 
 
 def _require_finite(seen: NDArray[Any], name: str) -> None:

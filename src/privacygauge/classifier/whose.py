@@ -76,7 +76,7 @@ def _alike(target: Predictions, *, drawn: bool) -> list[str]:
     """
     found = _Equal(units.numbered(_prediction_keys(target)), target.labels)
     warnings = found.on_both_sides("predictions", target.member)
-    if warnings and resolution(target).step > _COARSE:
+    if warnings and resolution(target).step > _COARSE and not found.copied(target.member):
         warnings = []  # votes of a few trees are often equal by chance
     if drawn or not found.are_units(target.member):
         return warnings
@@ -194,10 +194,16 @@ class _Equal:
         np.maximum.at(largest, self.rows[several][first], size)
         return bool(np.sum(of_group - largest) <= _DISAGREE * np.count_nonzero(several))
 
+    def copied(self, member: Bools) -> bool:
+        """Return whether members equal non-members more often than members equal each other."""
+        same = _classed(self.rows, self.labels)
+        both = np.count_nonzero(units.on_both_sides(units.numbered(same), member) & member)
+        return bool(both > 2 * np.count_nonzero(_repeated(same[member])))
+
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
-        """Return a warning where members equal non-members, unless rows look alike anyway."""
+        """Return a warning where members equal non-members, unless rows are often alike anyway."""
         same = units.numbered(_classed(self.rows, self.labels))
-        if checks.n_distinct(same) * 2 < len(same):
+        if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
             return []
         both = int(np.count_nonzero(units.on_both_sides(same, member) & member))
         if both < max(1, (1 - _MATTERS) * np.count_nonzero(member)):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 import site
 import sys
 import sysconfig
 import types
-from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,7 @@ def version_of(module: str) -> str:
     try:
         return f"{top} {version(top)}"
     except PackageNotFoundError:
-        found = _distributions().get(top, [])
-        return " ".join(f"{name} {version(name)}" for name in sorted(set(found)))
+        return " ".join(f"{name} {version(name)}" for name in _owners(top))
 
 
 def package_of(module: str) -> str:
@@ -68,8 +67,18 @@ def module_of(thing: Any) -> str:
 
 
 @functools.cache  # it reads the metadata of everything that is installed
-def _distributions() -> Mapping[str, list[str]]:
-    return packages_distributions()
+def _owners(top: str) -> tuple[str, ...]:
+    """Return the names of the distributions that have a module or package, ascending."""
+    return tuple(sorted({found.name for found in distributions() if _has(found, top)}))
+
+
+def _has(found: Distribution, top: str) -> bool:
+    """Return whether a distribution has a module or package."""
+    if named := (found.read_text("top_level.txt") or "").split():
+        return top in named
+    # Searched as text: packages_distributions makes a path of each file, which takes a second.
+    file = rf"^{re.escape(top)}(/|\.py,|\.[^/,]*(so|pyd),)"
+    return bool(re.search(file, found.read_text("RECORD") or "", re.MULTILINE))
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.audits.classifier.doubts import doubts
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
@@ -72,9 +73,10 @@ def assemble(
     told = [*target.notes, *warnings, *caveats.unresolved(rounds, has_shadow)]
     told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     told += direction.warnings(best.inverted)
+    doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
     left_out = [result for result in results if isinstance(result, Skipped)]
     origin = running.origin(
-        skipped=(*left_out, *skipped, *table.skipped), warnings=dict.fromkeys(told)
+        skipped=(*left_out, *skipped, *table.skipped), warnings=dict.fromkeys((*told, *doubtful))
     )
     return Audit(
         origin,
@@ -85,6 +87,7 @@ def assemble(
         slices=table,
         records=_records(target, played, risk_scores, asked.contents),
         facts=facts,
+        doubts=doubtful,
     )
 
 

@@ -48,6 +48,8 @@ class Audit(Reported):
     """The same attacks on further targets, where a half-width was asked for."""
     more_models: tuple[Foretold, ...] = ()
     """What attacks would reach with more shadow models, where those there are can tell."""
+    doubts: tuple[str, ...] = ()
+    """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
 
     @property
     def attacks(self) -> Attacks:

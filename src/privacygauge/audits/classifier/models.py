@@ -16,6 +16,7 @@ from privacygauge.audits.classifier.assembly import (
     assemble,
     pool_description,
 )
+from privacygauge.audits.classifier.doubts import require_apart
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
@@ -261,6 +262,7 @@ def audit_pool(
     pool = as_pool(pool, "pool")
     if pool.logits != target.logits:
         target, pool = as_probabilities(target, pool)
+    require_apart(pool)
     target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}

@@ -50,7 +50,7 @@ def report(f: Audit) -> Report:
         ),
         intro=measures.intro(a),
         origin=f.origin,
-        verdict=verdict(a),
+        verdict=verdict(a, f.doubts),
         measures=(*measures.highest(a), *measures.cards(a), risk.measure(f.risk)),
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),

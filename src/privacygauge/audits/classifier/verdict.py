@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.classifier.doubts import verdict as doubtful
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
@@ -22,9 +23,14 @@ REPEAT = (
 """The last advice."""
 
 
-def verdict(a: Attacks) -> Verdict:
-    """Return the verdict on attacks on a classifier, graded as `judged` does."""
+def verdict(a: Attacks, doubts: tuple[str, ...] = ()) -> Verdict:
+    """Return the verdict on attacks on a classifier, graded as `judged` does.
+
+    It cannot be told where no leak was found, but there are doubts about the predictions.
+    """
     found = judged(a)
+    if found.grade == NONE and doubts:
+        return doubtful(doubts)
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)
     leak = found.grade != NONE

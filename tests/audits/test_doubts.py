@@ -1,0 +1,127 @@
+"""No leak found in predictions that are not what they are said to be: this cannot be told."""
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+import privacygauge as pg
+from privacygauge.audits.classifier.models import Fitted
+from privacygauge.classifier.pool import Pool
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.errors import InputError
+from privacygauge.report.values import Severity
+from tests.classifier.made import softmax
+
+N, K = 400, 4
+ATTACKS = [pg.attacks.Threshold("confidence", per_class=False), LiraOnline()]
+
+
+def models(n_models=6, leak=2.0, seed=0):
+    """Return probabilities of models that know classes, surer on members, with who is inside."""
+    rng = np.random.default_rng(seed)
+    labels, inside = rng.integers(K, size=N), rng.random((n_models, N)) < 0.5
+    z = rng.normal(size=(n_models, N, K))
+    z[:, np.arange(N), labels] += 1.5 + leak * inside
+    return softmax(z.reshape(-1, K)).reshape(z.shape), labels, inside
+
+
+def audits(probs, labels, inside, leaking):
+    """Yield audits of the first model: alone, and where `leaking` with shadow models too."""
+    given = [
+        {"probs": p, "labels": labels, "member": own} for p, own in zip(probs, inside, strict=True)
+    ]
+    target, shadow = given[:2]
+    yield pg.audit_classifier(target, attacks=ATTACKS[:1])
+    if leaking:
+        yield pg.audit_classifier(target, shadow, attacks=ATTACKS[:1])
+        yield pg.audit_pool(target, Pool(probs[1:], False, inside[1:], labels), attacks=ATTACKS)
+
+
+def untold(audit, said):
+    verdict = audit.report().verdict
+    assert verdict.grade.severity is Severity.UNTOLD
+    assert "may not be what they should be" in verdict.headline
+    assert any(said in text for text in audit.warnings)
+    return True
+
+
+def test_predictions_of_models_as_they_are_leave_no_doubts():
+    for leak in (0.0, 2.0):
+        for audit in audits(*models(leak=leak), leaking=True):
+            assert not audit.doubts
+            found = audit.report().verdict.grade.severity
+            assert found is (Severity.GRAVE if leak else Severity.NOTHING)
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_predictions_of_other_records_are_no_evidence_of_safety(logits):
+    probs, labels, inside = models()
+    shuffled = np.random.default_rng(1).permutation(N)
+    seen = np.log(probs) if logits else probs
+    target = {
+        "logits" if logits else "probs": seen[0, shuffled], "labels": labels, "member": inside[0]
+    }  # fmt: skip
+    assert untold(pg.audit_classifier(target, attacks=ATTACKS[:1]), "does not know its classes")
+
+
+def test_columns_in_another_order_than_the_classes_are_named():
+    probs, labels, inside = models()
+    for audit in audits(np.roll(probs, 1, axis=2), labels, inside, leaking=True):
+        assert any("another order than the classes" in text for text in audit.warnings)
+
+
+def test_a_model_of_one_class_of_records_is_no_doubt():
+    probs, labels, inside = models(leak=0.0)
+    one = labels == 0
+    target = {"probs": probs[0, one], "labels": labels[one], "member": inside[0, one]}
+    assert not pg.audit_classifier(target, attacks=ATTACKS[:1]).doubts
+
+
+def test_membership_of_another_model_is_no_evidence_of_safety():
+    probs, labels, inside = models()
+    wrong = np.concatenate([inside[-1:], inside[1:-1]])
+    _, *with_shadow = audits(probs[:-1], labels, wrong, leaking=True)
+    assert all(untold(audit, "Shadow models give their members away") for audit in with_shadow)
+
+
+def test_shadow_models_that_all_say_the_same_are_refused():
+    probs, labels, inside = models()
+    pool = Pool(np.repeat(probs[1:2], 5, axis=0), False, inside[1:], labels)
+    target = {"probs": probs[0], "labels": labels, "member": inside[0]}
+    with pytest.raises(InputError, match="all 5 shadow models give the same predictions"):
+        pg.audit_pool(target, pool, attacks=ATTACKS)
+    frozen = FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(probs[0], labels))
+    with pytest.raises(InputError, match="all 4 shadow models give the same"):
+        pg.audit_model(frozen, probs[0], labels, n_shadows=4, attacks=ATTACKS)
+
+
+def test_a_model_that_claims_to_know_next_to_nothing_is_no_doubt():
+    rng = np.random.default_rng(0)
+    _, labels, inside = models()
+    probs = softmax(0.01 * rng.normal(size=(N, K)))
+    target = {"probs": probs, "labels": labels, "member": inside[0]}
+    assert not pg.audit_classifier(target, attacks=ATTACKS[:1]).doubts
+
+
+def test_a_model_that_was_trained_on_all_records_is_not_said_to_be_safe():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 5)), rng.integers(2, size=300)
+    x[:, 0] += y
+    make = DecisionTreeClassifier(max_depth=6, random_state=0)
+    member = rng.random(300) < 0.5
+    fitted = Fitted(make.fit(x, y), member)
+    audit = pg.audit_model(make, x, y, fitted=fitted, n_shadows=4, attacks=ATTACKS)
+    assert untold(audit, "Shadow models give their members away")
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_members_among_the_non_members_are_named_although_votes_are_coarse(copied):
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(20, np.full(K, 1 / K), N) / 20  # equal by chance, now and then
+    labels, member = votes.argmax(axis=1), np.arange(N) < N // 2
+    if copied:
+        votes[~member], labels[~member] = votes[member], labels[member]
+    target = {"probs": votes, "labels": labels, "member": member}
+    told = pg.audit_classifier(target, attacks=ATTACKS[:1]).warnings
+    assert any("equal a non-member in predictions" in text for text in told) is copied
