@@ -11,6 +11,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.language.canaries import (
     FILE,
     INSERT,
+    _different,
     canary_losses,
     made_canaries,
     random_texts,
@@ -129,6 +130,18 @@ def test_canaries_that_are_told_apart_are_a_leak_whatever_epsilon_they_show():
         leak = max(epsilon, found.area.low - 0.5) > 0
         assert found.report().verdict.grade.word == ("leak" if leak else "no leak found")
     assert unseen
+
+
+def test_draws_end_where_nothing_new_comes():
+    drawn = []
+
+    def one() -> str:
+        drawn.append("the same")
+        return drawn[-1]
+
+    with pytest.raises(InputError, match="1000 different canaries are needed, got 1"):
+        _different(iter(one, None), 1_000)
+    assert len(drawn) < 1_000
 
 
 def test_random_texts_are_different_or_refused():
