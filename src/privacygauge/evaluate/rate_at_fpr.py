@@ -170,15 +170,14 @@ def _mixed_limits(
     least = _hits_upto(curve, np.floor(ranks[first] * places)) * (n_in / curve.n_in)
     most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
 
-    return _low_end(*_distinct(least, weights), n_in, tail), _high_end(
-        *_distinct(most, weights), n_in, tail
-    )
+    low = _low_end(*_distinct(least, weights), n_in, tail)
+    return low, _high_end(*_distinct(most, weights), n_in, tail)
 
 
 def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return the different counts and what the weights of each add up to."""
     values, place = np.unique(hits, return_inverse=True)
-    return values, np.bincount(place, weights)
+    return values, np.asarray(np.bincount(place, weights), np.float64)
 
 
 def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
