@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.thorough import times
 
+# Read by whatever is loaded later: on tiny tables threads wait for each other, and processes of
+# tests beside each other wait longest.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile(
     "same-every-run",
     derandomize=True,
@@ -28,7 +32,7 @@ def pytest_collection():
     """Collect without what takes every worker ten seconds: rewriting the asserts of 400 files.
 
     What pytest makes of them is kept for the next time, and 700,000 objects are looked through
-    for garbage neither now nor at every test.
+    for garbage neither now nor at every test; later ones less often.
     """
     gc.disable()
     with pytest.MonkeyPatch.context() as patch:
@@ -36,6 +40,7 @@ def pytest_collection():
             patch.setattr(sys, "dont_write_bytecode", False)
         collected = yield
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
     return collected
 

@@ -475,7 +475,7 @@ def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copie
 
     real, holdout, made = (people(400) for _ in range(3))
     parts = {"people": ("age", "pay"), "visits": ("rows", "cost")}
-    asked = {"secrets": ["age"], "attempts": 50, "parts": parts}
+    asked = {"secrets": ["rows"], "attempts": 50, "parts": parts}
     silent = audit_released(real, made, holdout, **asked).report().verdict
     made.loc[:19, list(copied)] = real.loc[:19, list(copied)]
     found = audit_released(real, made, holdout, **asked)
@@ -484,5 +484,5 @@ def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copie
     leading = max(zip(found.corrected.risks, found.risks, strict=True), key=lambda x: x[0].low)[1]
     assert leading.variant == f"copied part: {'people' if copied[0] == 'age' else 'visits'}"
     assert leading.control.value < 0.02 <= leading.attack.value
-    alone = audit_released(real, made, holdout, secrets=["age"], attempts=50)
+    alone = audit_released(real, made, holdout, secrets=["rows"], attempts=50)
     assert alone.report().verdict.grade == NONE  # equal in no whole record

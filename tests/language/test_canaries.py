@@ -11,6 +11,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.language.canaries import (
     FILE,
     INSERT,
+    _different,
     canary_losses,
     made_canaries,
     random_texts,
@@ -144,6 +145,18 @@ def test_a_reference_that_saw_the_canaries_hides_no_leak():
             silent[lift] += audit.report().verdict.grade.word == "no leak found"
     assert silent[5.0] == 0
     assert silent[0.0] >= 34
+
+
+def test_draws_end_where_nothing_new_comes():
+    drawn = []
+
+    def one() -> str:
+        drawn.append("the same")
+        return drawn[-1]
+
+    with pytest.raises(InputError, match="1000 different canaries are needed, got 1"):
+        _different(iter(one, None), 1_000)
+    assert len(drawn) < 1_000
 
 
 def test_random_texts_are_different_or_refused():

@@ -170,11 +170,17 @@ def bombs_in(folder: Path, n_bytes: int) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory) -> Path:
+    """Return a folder of small files that unpack to 8 MiB."""
+    return bombs_in(tmp_path_factory.mktemp("bombs"), 2**23)
+
+
 @pytest.fixture
-def bombs(tmp_path, monkeypatch) -> Path:
-    """Return a folder of small files that unpack to 8 MiB, where 1 may be."""
+def bombs(packed, monkeypatch) -> Path:
+    """Return that folder where 1 MiB may be."""
     monkeypatch.setattr(bounds, "SMALL", 2**20)
-    return bombs_in(tmp_path, 2**23)
+    return packed
 
 
 def told(read: Callable[[Path], object], path: Path) -> str:

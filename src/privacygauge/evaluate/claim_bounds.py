@@ -153,8 +153,8 @@ def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> Pri
 
 
 def _free_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
-    m, pairs = found.n_canaries, zip(found.n_guesses.tolist(), right.tolist(), strict=True)
-    return np.array([_free_bound(m, r, v, delta, level) for r, v in pairs])
+    numbers = tuple(found.n_guesses.tolist()), tuple(right.tolist())
+    return np.array(_free(found.n_canaries, *numbers, delta, level))
 
 
 def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
@@ -166,8 +166,10 @@ def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) ->
 
 # Both bounds, and those of a perfect attack, look at the same ones again and again.
 @lru_cache(maxsize=4096)
-def _free_bound(m: int, r: int, v: int, delta: float, level: float) -> float:
-    return float(one_run_epsilon(m, r, v, delta, level))
+def _free(
+    m: int, r: tuple[int, ...], v: tuple[int, ...], delta: float, level: float
+) -> tuple[float, ...]:
+    return tuple(one_run_epsilon(m, r, v, delta, level).tolist())
 
 
 def _method(found: Guessed) -> str:

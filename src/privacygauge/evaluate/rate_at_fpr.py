@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import bdtrik, betainc, betaincc, gammaln, xlog1py, xlogy
+from scipy.special import bdtrik, betainc, betaincinv, gammaln, xlog1py, xlogy
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
@@ -170,19 +170,36 @@ def _mixed_limits(
     least = _hits_upto(curve, np.floor(ranks[first] * places)) * (n_in / curve.n_in)
     most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
 
-    def below(x: float) -> float:  # rises from P(least = 0) to 1
-        some = np.maximum(least, 1e-9)
-        sure = betainc(some, n_in - some + 1.0, x)
-        return float(weights @ np.where(least <= 0, 1.0, sure)) - tail
+    low = _low_end(*_distinct(least, weights), n_in, tail)
+    return low, _high_end(*_distinct(most, weights), n_in, tail)
 
-    def above(x: float) -> float:  # falls from 1 to P(most = n_in)
-        others = np.maximum(n_in - most, 1e-9)
-        sure = betaincc(most + 1.0, others, x)
-        return float(weights @ np.where(most >= n_in, 1.0, sure)) - tail
 
-    low = float(brentq(below, 0.0, 1.0, xtol=1e-9)) if below(0.0) < 0 else 0.0
-    high = float(brentq(above, 0.0, 1.0, xtol=1e-9)) if above(1.0) < 0 else 1.0
-    return low, high
+def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the different counts and what the weights of each add up to."""
+    values, place = np.unique(hits, return_inverse=True)
+    return values, np.asarray(np.bincount(place, weights), np.float64)
+
+
+def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
+    """Return where so many hits of n or more have the probability `tail`, by weight."""
+    certain = float(weights[hits <= 0].sum())
+    a, w = np.maximum(hits[hits > 0], 1e-9), weights[hits > 0]
+    b = n - a + 1.0
+    if certain >= tail or not len(a):
+        return 0.0
+    # The root lies between those of the fewest and of the most hits: of none, 0.
+    ends = betaincinv(a[[0, -1]], b[[0, -1]], tail) * [not certain, 1]
+    return _root(lambda x: float(w @ betainc(a, b, x)) + certain - tail, ends)
+
+
+def _high_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
+    """Return where so many hits of n or fewer have the probability `tail`, by weight."""
+    return 1.0 - _low_end(n - hits[::-1], weights[::-1], n, tail)
+
+
+def _root(rising: Callable[[float], float], ends: Floats) -> float:
+    low, high = max(ends[0] - 1e-9, 0.0), min(ends[1] + 1e-9, 1.0)
+    return float(brentq(rising, low, high, xtol=1e-9))
 
 
 def _hits_upto(curve: Roc, counts: Floats) -> Floats:

@@ -175,10 +175,11 @@ def canary_losses(model: Model, texts: Texts) -> Floats:
 
 def _different(drawn: Iterator[str], n: int) -> Texts:
     found: dict[str, None] = {}
-    for text in islice(drawn, _TRIES * n):
-        if text:
-            found[text] = None
-        if len(found) == n:
+    last_new = 0
+    for tries, text in enumerate(islice(drawn, _TRIES * n)):
+        if text and text not in found:
+            found[text], last_new = None, tries
+        if len(found) == n or tries - last_new > _TRIES * (len(found) + 1):
             break
     if len(found) < n:
         raise InputError(
@@ -225,7 +226,7 @@ def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) 
     rng : numpy.random.Generator
     """
     special = set(tokenizer.all_special_ids)
-    plain = [i for i in range(len(tokenizer)) if i not in special]
+    plain = np.array([i for i in range(len(tokenizer)) if i not in special])
 
     def drawn() -> str:
         ids = rng.choice(plain, tokens).tolist()

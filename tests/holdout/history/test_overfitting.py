@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import hypergeom, linregress, spearmanr
-from sklearn.metrics import log_loss, roc_auc_score, root_mean_squared_error
+from scipy.stats import hypergeom, linregress, rankdata, spearmanr
+from sklearn.metrics import log_loss, root_mean_squared_error
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.core.estimate import Skipped
@@ -175,7 +175,9 @@ def test_who_climbed_on_the_public_score_is_found_end_to_end(tmp_path, capsys):
 def raw(name, y, sent):
     """Return the score as the platform writes it."""
     if name == "auc":
-        return roc_auc_score(y, sent)
+        ranks, inside = rankdata(sent), y == 1
+        pairs = inside.sum() * (~inside).sum()
+        return (ranks[inside].sum() - inside.sum() * (inside.sum() + 1) / 2) / pairs
     if name == "rmse":
         return root_mean_squared_error(y, sent)
     return log_loss(y, sent)

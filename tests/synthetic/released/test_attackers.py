@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
@@ -37,6 +39,26 @@ def test_no_attacker_does_clearly_worse_than_a_constant(tables, j):
     constant = np.full(N, most_often_right(made.values[:, j], off))
     naive = agrees(constant, others.values[:, j], off).mean()
     assert right(made, j, others, off) >= naive - 3 * np.sqrt(0.25 / N)
+
+
+def test_small_tables_are_learnt_and_asked_about_with_one_thread(tables, monkeypatch):
+    seen = []
+
+    class Watched(DummyClassifier):
+        def fit(self, x, y):
+            seen.append({pool["num_threads"] for pool in threadpool_info()})
+            return super().fit(x, y)
+
+        def predict_proba(self, x):
+            seen.append({pool["num_threads"] for pool in threadpool_info()})
+            return super().predict_proba(x)
+
+    watched = attackers.Attacker("watched", lambda *_: Watched(strategy="prior"))
+    monkeypatch.setattr(attackers, "ATTACKERS", (watched,))
+    with threadpool_limits(2):
+        right(tables.synthetic, 0, tables.real)
+    assert len(seen) >= 4
+    assert all(threads == {1} for threads in seen)
 
 
 def test_what_others_tell_is_learnt():

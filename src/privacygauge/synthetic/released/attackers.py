@@ -8,12 +8,14 @@ a record that was copied.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.runs.threads import limited_to
 from privacygauge.synthetic.released.tables import columns_of, drawn_rows, equal_rows, filled
 from privacygauge.synthetic.table import Table
 
@@ -164,11 +166,15 @@ class _Task:
         ]
         codes = self.codes[rows]
         make = attacker.make if codes.min() < codes.max() else _constant
-        return make(categories, seed).fit(self.features[rows], codes)
+        learner = make(categories, seed)
+        with _few_threads(len(rows)):
+            return learner.fit(self.features[rows], codes)
 
     def guessed(self, learner: ClassifierMixin, asked: Table) -> Floats:
         """Return a guess for each record."""
-        shares = learner.predict_proba(filled(columns_of(asked, self.others)))
+        features = filled(columns_of(asked, self.others))
+        with _few_threads(len(features)):
+            shares = learner.predict_proba(features)
         return self.answers.best(shares, learner.classes_)
 
     def looked_up(self, rows: Ints, asked: Table) -> tuple[Bools, Floats]:
@@ -181,6 +187,11 @@ class _Task:
         values = self.values[pairs[order][first] % size]
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return keys[place] == wanted, values[place]
+
+
+def _few_threads(n: int) -> AbstractContextManager[Any]:
+    """Return the limit for n records: threads of small fits wait for each other at busy cores."""
+    return limited_to(1 if n < 20_000 else None)
 
 
 def _chosen(task: _Task, tried: Ints, rng: np.random.Generator, seed: int) -> tuple[Attacker, bool]:
