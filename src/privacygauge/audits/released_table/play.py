@@ -25,6 +25,7 @@ from privacygauge.synthetic.released.attempts import HALF_WIDTH, Attempts, enoug
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.inference import MOST_SECRETS
+from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, Exposed, tries
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
@@ -193,7 +194,8 @@ class _Asked:
         width = len(tables.schema.columns)
         secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
         # Both ways to look at copies come on top.
-        forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + self.n_parts
+        parts = self.n_parts + (width >= FEWEST_COLUMNS)
+        forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + 2
         level = 1 - (1 - checks.level(self.level)) / looks
         n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
