@@ -27,6 +27,7 @@ from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.inference import MOST_SECRETS
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
+from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, Exposed, tries
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
 from privacygauge.synthetic.schema import Schema
@@ -254,6 +255,7 @@ def _checked(
     """Return the names of the real records, after what would fail only after hours of work."""
     names = tables.schema.names
     require_moderate(tables.schema)
+    require_common(tables.real, tables.synthetic)
     asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
     asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
     for what, columns in asked.items():

@@ -32,12 +32,7 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
     real, other : Table
         Of the same columns, in any order, and of the same kinds.
     name : str
-        What sentences and messages call the other table.
-
-    Raises
-    ------
-    InputError
-        If a column shares no value with the real one: nothing can be found in it.
+        What sentences call the other table.
     """
     known = {column.name: column for column in real.schema.columns}
     columns, values, said = [], [], []
@@ -46,10 +41,36 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
         new, numbers, what = read(known[column.name], column, found)
         if what:
             said.append(f"{name}: in column {column.name!r} {what}")
-        _require_common(known[column.name], new, numbers, name)
         columns.append(new)
         values.append(numbers)
     return Table(Schema(tuple(columns)), np.column_stack(values)), tuple(said)
+
+
+def require_common(real: Table, made: Table) -> None:
+    """Refuse a synthetic table with a column in which no value could be a real one.
+
+    Both are of one schema.
+
+    Raises
+    ------
+    InputError
+        One line: the column, and the way out.
+    """
+    for column, own, values in zip(real.schema.columns, real.values.T, made.values.T, strict=True):
+        low, high = np.nanmin(own, initial=np.inf), np.nanmax(own, initial=-np.inf)
+        if column.is_number:
+            common = bool(((values >= low) & (values <= high)).any())
+            what = f"which are from {low:g} to {high:g}"
+        else:
+            common = bool(np.isin(values, own).any())
+            there = np.unique(own[own < len(column.categories)]).astype(np.int64)
+            what = checks.listed((repr(column.categories[code]) for code in there), 3)
+        if not common and low <= high and not np.isnan(values).all():
+            raise InputError(
+                f"synthetic: no value of column {column.name!r} can be one of the real table, "
+                f"{what}, so that no copy could be seen: write the values as there, or leave the "
+                f"column out (--drop {column.name})"
+            )
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
@@ -101,7 +122,9 @@ def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats,
         for text in column.categories
     ]
     codes = np.array([*new, len(texts)], dtype=np.float64)[codes.astype(np.int64)]
-    pairs = (f"{old!r} is read as {new or 'missing'!r}" for old, new in renamed.items())
+    pairs = (
+        f"{old!r} is read as {repr(new) if new else 'missing'}" for old, new in renamed.items()
+    )
     missing = column.missing or bool(absent)
     return replace(column, categories=texts, missing=missing), codes, checks.listed(pairs, 3)
 
@@ -121,29 +144,10 @@ def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floa
     return new, np.where(beyond, np.nan, values), f"{values[beyond][0]:g} is read as missing"
 
 
-def _require_common(real: Column, column: Column, values: Floats, name: str) -> None:
-    """Refuse a column without any value that could be a real one."""
-    if column.is_number:
-        assert real.low is not None
-        assert real.high is not None
-        there = values[~np.isnan(values)]
-        common = not len(there) or bool(((there >= real.low) & (there <= real.high)).any())
-        what = f"within the real range, {real.low:g} to {real.high:g}"
-    else:
-        common = not column.categories or not set(column.categories).isdisjoint(real.categories)
-        what = (
-            f"that occurs in the real table, such as {checks.listed(map(repr, real.categories), 3)}"
-        )
-    if not common and (real.is_number or real.categories):
-        raise InputError(
-            f"{name}: column {column.name!r} has no value {what}, so that no copy could be seen: "
-            f"write its values as there, or leave it out (--drop {column.name})"
-        )
-
-
 def _plain(text: str) -> str:
     """Return a category without what people write in one way or another."""
     plain = " ".join(text.split()).casefold()
+    plain = {"true": "1", "false": "0"}.get(plain, plain)
     try:
         number = float(plain)
     except ValueError:
