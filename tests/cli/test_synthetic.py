@@ -161,7 +161,7 @@ def test_a_released_table(table, capsys, tmp_path):
 
 
 def test_a_leak_that_only_the_visits_of_people_show(capsys, tmp_path):
-    """The released people are drawn anew; their visits are those of the real people."""
+    """The released people are drawn again; their visits are those of the real people."""
     rng = np.random.default_rng(0)
     files = {}
     for name in ("real", "made", "others"):
