@@ -227,11 +227,11 @@ def test_a_table_of_copies_is_grave(leaky):
 
 def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(leaky):
     assert {risk.name for risk in leaky.risks} == {"singling-out", "linkability", "inference"}
-    assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 6 + 3
-    assert leaky.corrected.looks == 14
+    assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 1 + 6 + 3
+    assert leaky.corrected.looks == 15
     for risk, together in zip(leaky.risks, leaky.corrected.risks, strict=True):
         assert risk.risk.level == 0.95
-        assert together.level == pytest.approx(1 - 0.05 / 14)
+        assert together.level == pytest.approx(1 - 0.05 / 15)
         assert together.low <= risk.risk.low
         assert risk.risk.value == pytest.approx(
             (risk.attack.value - risk.control.value) / (1 - risk.control.value)
@@ -434,9 +434,9 @@ def test_messages_about_tables_pass_through(tables):
 def test_a_risk_is_graded_by_its_corrected_lower_end(leaky, low, grade):
     one = Estimate(0.5, low, 0.9, 0.95, 10, "made up")
     less = Estimate(0.6, low - 0.1, 0.9, 0.95, 10, "made up")
-    corrected = replace(leaky.corrected, risks=(less, one, *(None,) * 10), copies=None)
+    corrected = replace(leaky.corrected, risks=(less, one, *(None,) * 11), copies=None)
     assert grades(replace(leaky, corrected=corrected))["risks"] == GRADES[grade]
-    none = replace(leaky.corrected, risks=(None,) * 12, copies=None)
+    none = replace(leaky.corrected, risks=(None,) * 13, copies=None)
     assert grades(replace(leaky, corrected=none))["risks"] == NONE
 
 

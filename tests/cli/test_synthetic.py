@@ -161,7 +161,7 @@ def test_a_released_table(table, capsys, tmp_path):
 
 
 def test_a_leak_that_only_the_visits_of_people_show(capsys, tmp_path):
-    """The released people are drawn anew; their visits are those of the real people."""
+    """The released people are drawn again; their visits are those of the real people."""
     rng = np.random.default_rng(0)
     files = {}
     for name in ("real", "made", "others"):
@@ -189,6 +189,40 @@ def test_a_leak_that_only_the_visits_of_people_show(capsys, tmp_path):
     assert audited("--drop", "id")["verdict"]["grade"] != "large"
 
 
+TWO_TABLES = """
+def copied(tables, n, seed):
+    people = tables["people"].sample(n, replace=True, random_state=seed)
+    return {"people": people.assign(id=range(n)), "rows": tables["rows"].assign(id=0)}
+"""
+
+
+def test_a_generator_of_people_and_their_visits(capsys, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"id": np.arange(300), "age": rng.integers(18, 90, 300)})
+    visits = {"id": rng.integers(0, 300, 900), "cost": rng.gamma(2.0, size=900)}
+    people.to_csv(tmp_path / "people.csv", index=False)
+    pd.DataFrame(visits).to_csv(tmp_path / "visits.csv", index=False)
+    (tmp_path / "mine.py").write_text(TWO_TABLES, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = ("synthetic", "people.csv", "--generator", "mine.py:copied", *SMALL, "--quiet")
+    related = ("--related", "visits.csv", "--key", "id")
+    one_line(run_inside(given, capsys), "mine.py:copied learns from several tables")
+    done = run_inside((*given, *related, "--out", "out"), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert "related" in " ".join(found["provenance"])
+    # From another folder, and with other visits.
+    monkeypatch.chdir(tmp_path.parent)
+    again = ("report", tmp_path / "out", "--quiet")
+    assert run_inside(again, capsys).returncode == 0
+    visits["cost"][0] += 1
+    pd.DataFrame(visits).to_csv(tmp_path / "visits.csv", index=False)
+    code = ("--generator", tmp_path / "mine.py:copied")
+    one_line(
+        run_inside(("resume", tmp_path / "out", *code, "--quiet"), capsys), "holds another run"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -214,6 +248,22 @@ def test_a_leak_that_only_the_visits_of_people_show(capsys, tmp_path):
         (("--synthetic", "nope.csv"), "nope.csv does not exist"),
         (("--synthetic", "a.csv", "--related", "b.csv,c.csv"), "--related and --key go together"),
         (("--synthetic", "a.csv", "--related", "b", "--key", "id"), "in this order, got 1"),
+        (("--generator", "baynet", "--related", "b,c", "--key", "id"), "in this order, got 2"),
+        (
+            *(
+                (
+                    "--generator",
+                    "baynet",
+                    "--related",
+                    "b",
+                    "--key",
+                    "id",
+                    "--knowledge",
+                    "synthetic",
+                ),
+            ),
+            "--related goes with auxiliary or exact --knowledge",
+        ),
     ],
 )
 def test_bad_input_is_one_line(table, capsys, arguments, message):

@@ -17,7 +17,6 @@ from privacygauge.runs.code import PROGRAM
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from privacygauge.audits.few_fits import FitsAudit
     from privacygauge.audits.generator.found import SyntheticAudit
@@ -38,6 +37,9 @@ OF_TABLE = with_low(
     *("singling-out", "linkability", "inference"),
 )
 """What a released table can be held to."""
+
+_RELATED = "related "
+"""What the names of files of further rows begin with."""
 
 _GAME = "The privacy game"
 _RELEASED = "A table that was released already"
@@ -80,12 +82,13 @@ class SyntheticRequest(TableRequest):
         "Number of attempts at singling out, linking and inferring. Default: as many as "
         "--half-width needs.",
     )
-    related: tuple[str, ...] = _released_option(
-        "REAL,SYNTHETIC,HOLDOUT",
+    related: tuple[str, ...] = asks(
+        "REAL[,SYNTHETIC,HOLDOUT]",
         "Further rows of the same people, such as their visits: a table beside each, joined to one "
-        "record a person by --key.",
+        "record a person by --key. A generator of several tables learns from both; another one "
+        "from the joined records.",
     )
-    key: str | None = _released_option(
+    key: str | None = asks(
         "COLUMN", "Column that names the person, in the tables and in those of --related."
     )
     targets: str = _game_option(
@@ -181,15 +184,25 @@ class SyntheticRequest(TableRequest):
         if bool(self.related) != (self.key is not None):
             raise InputError("--related and --key go together: name the tables and their column")
         tables = 1 + (self.synthetic is not None) + (self.holdout is not None)
-        if self.related and (self.synthetic is None or len(self.related) != tables):
+        if self.related and len(self.related) != tables:
             raise InputError(
                 "--related must name a table beside each of REAL, --synthetic and --holdout, in "
                 f"this order, got {len(self.related)}"
             )
+        if self.related and self.knowledge == "synthetic":
+            raise InputError("--related goes with auxiliary or exact --knowledge, not synthetic")
         games = {"--game": self.game, "--knowledge": self.knowledge, "--tests": self.tests}
         given = [flag for flag, value in games.items() if value is not None]
         if self.fits is not None and (given or self.generator is None):
             raise InputError(f"--fits goes without {given[0] if given else '--synthetic'}")
+
+    def files(self) -> dict[str, Path]:
+        """Return the files that were named, those of `related` too."""
+        return super().files() | {f"{_RELATED}{path}": Path(path) for path in self.related}
+
+    def settled(self) -> dict[str, Any]:
+        """Return the request as JSON values that mean the same in every folder."""
+        return super().settled() | {"related": [str(Path(x).absolute()) for x in self.related]}
 
     @property
     def keeps(self) -> bool:
@@ -235,13 +248,10 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
     """Return the audit of a generator, making the tables that the run does not hold yet."""
     from privacygauge.audits.generator.play import audit_synthetic
     from privacygauge.runs.provenance import file_hashes
-    from privacygauge.synthetic.frames import read_frame
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
     invocation = work.invocation("synthetic", asked)
-    generator = _generator(name, work)
-    frame = read_frame(asked.data, asked.separator)
-    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x)
+    generator, data, known = _learnt_from(asked, name, work)
     with (
         work.resumable(asked),
         work.bar("Making tables") as progress,
@@ -249,7 +259,7 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
     ):
         return audit_synthetic(
             generator,
-            frame,
+            data,
             targets=asked.records,
             select=asked.select,
             game=asked.game,
@@ -259,14 +269,9 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
             half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
             size=asked.size,
             made=asked.made,
-            schema=asked.given_schema,
-            continuous=asked.continuous,
-            categorical=asked.categorical,
-            drop=(*asked.drop, *apart),
             label=asked.label,
-            ids=_column(frame, asked.ids, "--id"),
-            unit=_column(frame, asked.unit, "--unit"),
             show=asked.show,
+            **known,
             before=lambda making: _cost(making, work, asked.level),
             run=work.run,
             n_jobs=work.jobs,
@@ -284,31 +289,23 @@ def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsA
     """Return the audit of a generator by canaries in a few fits."""
     from privacygauge.audits.few_fits import audit_few_fits, seen_from
     from privacygauge.runs.provenance import file_hashes
-    from privacygauge.synthetic.frames import read_frame
 
     def tell(making: Making) -> None:
         n = len(making.setting.targets)
         work.say(f"{n:,} canaries, fits: {fits:,}. {seen_from(n, fits, asked.level)}")
 
     invocation = work.invocation("synthetic", asked)
-    generator = _generator(name, work)
-    frame = read_frame(asked.data, asked.separator)
-    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x)
+    generator, data, known = _learnt_from(asked, name, work)
     with work.resumable(asked), work.bar("Making tables") as progress:
         return audit_few_fits(
             generator,
-            frame,
+            data,
             canaries=asked.records,
             select=asked.select,
             fits=fits,
             size=asked.size,
             made=asked.made,
-            schema=asked.given_schema,
-            continuous=asked.continuous,
-            categorical=asked.categorical,
-            drop=(*asked.drop, *apart),
-            ids=_column(frame, asked.ids, "--id"),
-            unit=_column(frame, asked.unit, "--unit"),
+            **known,
             before=tell,
             run=work.run,
             n_jobs=work.jobs,
@@ -319,6 +316,36 @@ def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsA
             provenance=file_hashes(asked.files()),
             invocation=invocation,
         )
+
+
+def _learnt_from(
+    asked: SyntheticRequest, name: str, work: Work
+) -> tuple[Generator, object, dict[str, Any]]:
+    """Return a generator, what it learns from, and what is known of its columns and rows."""
+    from privacygauge.synthetic.frames import column_named, read_frame
+    from privacygauge.synthetic.generators.of_tables import over, takes_tables
+    from privacygauge.synthetic.related import Related
+
+    generator = _generator(name, work)
+    frame = read_frame(asked.data, asked.separator)
+    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
+    columns: dict[str, Any] = {
+        "schema": asked.given_schema,
+        "continuous": asked.continuous,
+        "categorical": asked.categorical,
+        "drop": (*asked.drop, *apart),
+    }
+    known = {
+        "ids": column_named(frame, asked.ids or asked.key, "--id"),
+        "unit": column_named(frame, asked.unit, "--unit"),
+    }
+    if asked.key is None:
+        if takes_tables(generator):
+            raise InputError(f"{name} learns from several tables: name them by --related and --key")
+        return generator, frame, known | columns
+    rows = read_frame(asked.related[0], asked.separator)
+    related = Related.of(frame, rows, asked.key, **columns)
+    return over(generator, related), related.table(), known
 
 
 def _generator(name: str, work: Work) -> Generator:
@@ -370,12 +397,14 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     """Return the audit of a released table."""
     from privacygauge.audits.released_table.play import audit_released
     from privacygauge.runs.provenance import file_hashes
-    from privacygauge.synthetic.frames import read_frame
+    from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.released.attempts import HALF_WIDTH
 
     files = asked.files()
     frames = {
-        name: read_frame(path, asked.separator) for name, path in files.items() if name != "schema"
+        name: read_frame(path, asked.separator)
+        for name, path in files.items()
+        if name != "schema" and not name.startswith(_RELATED)
     }
     frames, parts = _with_related(asked, frames)
     real, holdout = frames["data"], frames.get("holdout")
@@ -396,19 +425,14 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         parts={name: columns for name, columns in parts.items() if columns},
         attempts=asked.attempts,
         half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
-        ids=_column(real, asked.ids or asked.key, "--id"),
-        unit=_column(real, asked.unit, "--unit"),
-        holdout_unit=None if holdout is None else _column(holdout, asked.unit, "--unit"),
+        ids=column_named(real, asked.ids or asked.key, "--id"),
+        unit=column_named(real, asked.unit, "--unit"),
+        holdout_unit=None if holdout is None else column_named(holdout, asked.unit, "--unit"),
         show=asked.show,
         seed=asked.seed,
         level=asked.level,
         command="synthetic",
-        provenance=file_hashes(
-            {
-                **{"real" if x == "data" else x: files[x] for x in files},
-                **{f"related {x}": Path(x) for x in asked.related},
-            }
-        ),
+        provenance=file_hashes({"real" if x == "data" else x: files[x] for x in files}),
     )
 
 
@@ -426,18 +450,6 @@ def _with_related(
         joined = [x for x in frames[name].columns if x not in alone]
         schema, parts = schema or found, {"the people's table": alone, "related rows": joined}
     return frames, parts
-
-
-def _column(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:
-    """Return the column that an option names, if it names one."""
-    import numpy as np
-
-    from privacygauge.synthetic.table import require_columns
-
-    if name is None:
-        return None
-    require_columns((name,), list(frame.columns), flag)
-    return np.asarray(frame[name])
 
 
 COMMAND = Command(

@@ -2,19 +2,151 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_beside, read_frame, read_table
 from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import require_columns
+from privacygauge.synthetic.table import Table, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+PEOPLE, ROWS = "people", "rows"
+"""What generators of both tables find them under."""
+
+
+@dataclass(frozen=True, eq=False)
+class Related:
+    """People and the rows that belong to them: what a generator of both tables learns from."""
+
+    people: Table
+    """(n, ...) The people, without the key."""
+    rows: Table
+    """(m, ...) The rows of all of them, without the key."""
+    key: str
+    """The column that names the person, in both."""
+    keys: NDArray[Any]
+    """(n,) The name of each person."""
+    owner: Ints
+    """(m,) The place of the person behind each row."""
+
+    @classmethod
+    def of(
+        cls,
+        people: object,
+        rows: object,
+        key: str,
+        *,
+        schema: Schema | None = None,
+        continuous: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        drop: Sequence[str] = (),
+    ) -> Related:
+        """Return both tables, read as `per_person` reads them.
+
+        Parameters
+        ----------
+        people, rows, key
+            As in `per_person`.
+        schema : Schema, optional
+            Of the columns of `people` but for the key; default: inferred, as of `rows` always.
+        continuous, categorical, drop : sequence of str
+            As in `read_table`, of columns of either table.
+
+        Raises
+        ------
+        InputError
+            As of `per_person` and `read_table`.
+        """
+        frames = [read_frame(people), read_frame(rows)]
+        for frame in frames:
+            require_columns((key,), list(frame.columns), "key")
+        owner = _owners(frames[0][key], frames[1][key])
+        columns = {"continuous": continuous, "categorical": categorical, "drop": drop}
+        for what, names in columns.items():
+            require_columns(names, [name for frame in frames for name in frame.columns], what)
+
+        def read(frame: pd.DataFrame, known: Schema | None) -> Table:
+            own: dict[str, Any] = {
+                what: [name for name in names if name in frame.columns]
+                for what, names in columns.items()
+            }
+            return read_table(frame.drop(columns=key), schema=known, **own)
+
+        tables = read(frames[0], schema), read(frames[1], None)
+        return cls(*tables, key, np.asarray(frames[0][key]), owner)
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The columns of both tables but for the key."""
+        return {PEOPLE: self.people.schema, ROWS: self.rows.schema}
+
+    def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
+        """Return some of the people, and all rows of theirs, by the tables' names."""
+        own = np.flatnonzero(np.isin(self.owner, places))
+        people, rows = self.people[places].to_frame(), self.rows[own].to_frame()
+        people.insert(0, self.key, self.keys[places])
+        rows.insert(0, self.key, self.keys[self.owner[own]])
+        return {PEOPLE: people, ROWS: rows}
+
+    def table(self) -> Table:
+        """Return one record a person (see `per_person`), which knows whose it is.
+
+        Its ranges and categories are those of both tables, so that a synthetic person may have
+        whatever rows there may be, or none.
+        """
+        n = len(self.people)
+        largest = int(np.bincount(self.owner, minlength=n).max())
+        schema = Schema((*self.people.schema.columns, *_summaries(self.rows.schema, largest)))
+        joined = self._joined(self.frames(np.arange(n)))
+        return replace(read_table(joined, schema=schema), people=np.arange(n))
+
+    def joined(self, made: object, name: str) -> pd.DataFrame:
+        """Return one record a person of the tables that a generator made.
+
+        Raises
+        ------
+        InputError
+            If these are not both tables, or their keys do not fit: with the generator's `name`.
+        """
+        if not isinstance(made, dict) or set(made) != {PEOPLE, ROWS}:
+            got = checks.listed(map(str, made)) if isinstance(made, dict) else type(made).__name__
+            raise InputError(
+                f"generator {name!r} must return a dict of the tables {PEOPLE!r} and {ROWS!r}, got "
+                f"{got}"
+            )
+        try:
+            return self._joined(made)
+        except InputError as error:
+            raise InputError(f"generator {name!r} returned wrong tables: {error}") from error
+
+    def _joined(self, frames: dict[str, Any]) -> pd.DataFrame:
+        found = per_person(frames[PEOPLE], frames[ROWS], self.key, schema=self.rows.schema)
+        return found[0].drop(columns=self.key)
+
+
+def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
+    """Return the columns that `per_person` adds, with all values that they may have."""
+    yield Column("rows", "integer", 0, largest)
+    for column in schema.columns:
+        for part in ("least", "mean", "largest") if column.is_number else ():
+            kind = "continuous" if part == "mean" else column.kind
+            yield Column(f"{column.name} {part}", kind, column.low, column.high, missing=True)
+        if not column.is_number:
+            known = column.categories
+            yield Column(
+                f"{column.name} most frequent", "categorical", categories=known, missing=True
+            )
+            yield Column(f"{column.name} kinds", "integer", 0, len(known))
 
 
 def per_person(
@@ -69,7 +201,13 @@ def per_person(
     for values, column in zip(table.values.T, table.schema.columns, strict=True):
         if column.is_number:
             grouped = pd.Series(values).groupby(owner)
-            parts = {"least": grouped.min(), "mean": grouped.mean(), "largest": grouped.max()}
+            least, largest = grouped.min(), grouped.max()
+            # A sum of floats divided by their number may lie beyond them by rounding.
+            parts = {
+                "least": least,
+                "mean": grouped.mean().clip(least, largest),
+                "largest": largest,
+            }
             found |= {f"{column.name} {x}": y.reindex(range(n)) for x, y in parts.items()}
         else:
             most, kinds = _frequent(column, values, owner, n)

@@ -39,6 +39,8 @@ class Table:
     order, and the next code where the category is missing."""
     clipped: int = 0
     """The number of values that a generator drew beyond the schema's range, moved to its end."""
+    people: Ints | None = None
+    """(n,) Whose records they are, by place, where generators see further rows of these people."""
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
@@ -54,7 +56,8 @@ class Table:
         return len(self.values)
 
     def __getitem__(self, rows: Ints) -> Table:
-        return Table(self.schema, self.values[rows])
+        people = None if self.people is None else self.people[rows]
+        return Table(self.schema, self.values[rows], people=people)
 
     @property
     def numbers(self) -> Floats:

@@ -34,7 +34,7 @@ def caveats(
     released: Released, blind: Evaluation | None, copied: Copies, level: float
 ) -> tuple[str, ...]:
     """Return what may mislead, the most important first; `level` is that of a look at copies."""
-    found = [*released.notes(), *_size(released), *advice(released.real)]
+    found = [*released.notes(), *released.read, *_size(released), *advice(released.real)]
     beyond = copied_beyond(copied, level, released.units)
     if copied.holdout is not None and beyond is not None and beyond.low > 0:
         found.insert(

@@ -27,12 +27,9 @@ from privacygauge.synthetic.released.copies import (
 )
 from privacygauge.synthetic.released.looks import AskedOfTable, corrected
 from privacygauge.synthetic.released.overlap import lone_copies, shared
+from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import Exposed, tries
-from privacygauge.synthetic.released.tables import (
-    NO_CONTROL,
-    Released,
-    tables_of,
-)
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import utility
@@ -194,6 +191,7 @@ def _checked(
     """Return the names of the real records, after what would fail only after hours of work."""
     names = tables.schema.names
     require_moderate(tables.schema)
+    require_common(tables.real, tables.synthetic)
     asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
     asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
     for what, columns in asked.items():

@@ -37,8 +37,36 @@ CATEGORIES = "discrete_columns"
 """Argument of `fit` that is given the names of the columns of categories, as CTGAN's."""
 COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 """Names of arguments of `sample` and `generate` that are given the number of records."""
+MAIN = "main_table_name"
+"""Argument of `sample` that is given the table which has so many records, as SDV's."""
+TABLES = "tables"
+"""First argument of functions and of `fit` that is given a dict of frames, not a frame."""
 
-_ANY = Schema((Column("x", "continuous", 0.0, 1.0),))
+
+@dataclass(frozen=True)
+class Given:
+    """What a generator learns from: a frame, or several by name with a key that joins them."""
+
+    data: object
+    """The frame, or a dict of frames."""
+    schemas: Mapping[str, Schema]
+    """The columns of each but for the key."""
+    key: str = ""
+    """The column that joins them; the first table has each key once."""
+
+    @classmethod
+    def of(cls, table: Table) -> Given:
+        """Return one table."""
+        return cls(table.to_frame(), {"table": table.schema})
+
+    @property
+    def categories(self) -> list[str]:
+        """The columns of categories."""
+        columns = (column for schema in self.schemas.values() for column in schema.columns)
+        return [column.name for column in columns if not column.is_number]
+
+
+_ANY = Given(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0),))})
 
 
 @dataclass(frozen=True)
@@ -88,12 +116,23 @@ class FitSample:
         with theirs(self.name, 0):
             return (_made(self.make, 0, _ANY),)
 
+    @property
+    def takes_tables(self) -> bool:
+        """Whether it learns from several tables: its fit says `TABLES` first, or it is of SDV's."""
+        if origin(self.make)["name"].startswith("sdv.multi_table."):
+            return True
+        with theirs(self.name, 0):
+            return _takes_tables(_made(self.make, 0, _ANY).fit)
+
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of an object that was fitted to the table's frame."""
+        return table_from(self.asked(Given.of(table), n, rng), table.schema, n, self.name)
+
+    def asked(self, given: Given, n: int, rng: np.random.Generator) -> object:
+        """Return what an object that was fitted to a frame, or to several, draws."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
-            frame = _sampled(_fitted(_made(self.make, seed, table.schema), table, seed), n, seed)
-        return table_from(frame, table.schema, n, self.name)
+            return _sampled(_fitted(_made(self.make, seed, given), given, seed), given, n, seed)
 
 
 @dataclass(frozen=True)
@@ -131,15 +170,21 @@ class Call:
         """Return where the function comes from: its name and version."""
         return {"function": dict(origin(self.function))}
 
+    @property
+    def takes_tables(self) -> bool:
+        """Whether it learns from several tables: its first argument is called `TABLES`."""
+        return _takes_tables(self.function)
+
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return the n records that the function makes of the table's frame."""
+        return table_from(self.asked(Given.of(table), n, rng), table.schema, n, self.name)
+
+    def asked(self, given: Given, n: int, rng: np.random.Generator) -> object:
+        """Return what the function makes of a frame, or of several."""
         seed = drawn_seed(rng)
         by_place = (seed,) if _seed_by_place(self.function) else ()
         with theirs(self.name, seed):
-            frame = self.function(
-                table.to_frame(), n, *by_place, **seed_by_name(self.function, seed)
-            )
-        return table_from(frame, table.schema, n, self.name)
+            return self.function(given.data, n, *by_place, **seed_by_name(self.function, seed))
 
 
 def require_fit_and_sample(made: object, name: str) -> None:
@@ -152,9 +197,13 @@ def require_fit_and_sample(made: object, name: str) -> None:
         )
 
 
-def _made(make: Any, seed: int, schema: Schema) -> Any:
+def _takes_tables(function: Callable[..., Any]) -> bool:
+    return next(iter(parameters_of(function)), "") == TABLES
+
+
+def _made(make: Any, seed: int, given: Given) -> Any:
     if isinstance(make, type) or not hasattr(make, "fit"):
-        known = {"metadata": _metadata(schema)} if is_of_sdv(make) else {}
+        known = {"metadata": _metadata(given)} if is_of_sdv(make) else {}
         return make(**known, **seed_by_name(make, seed))
     if not hasattr(make, "get_params"):
         return copy.deepcopy(make)
@@ -170,26 +219,41 @@ def is_of_sdv(make: Any) -> bool:
     return "metadata" in parameters_of(make) and origin(make)["name"].startswith("sdv.")
 
 
-def _metadata(schema: Schema) -> Any:
-    """Return what SDV wants to know of the columns."""
+def _metadata(given: Given) -> Any:
+    """Return what SDV wants to know of the columns, and of the key."""
     made = importlib.import_module("sdv.metadata").Metadata
-    kinds = {
-        column.name: "datetime"
-        if column.date
-        else "numerical"
-        if column.is_number
-        else "categorical"
-        for column in schema.columns
+    known: dict[str, Any] = {
+        name: {"columns": {column.name: {"sdtype": _sdtype(column)} for column in schema.columns}}
+        for name, schema in given.schemas.items()
     }
-    columns = {name: {"sdtype": kind} for name, kind in kinds.items()}
-    return made.load_from_dict({"tables": {"table": {"columns": columns}}})
+    if not given.key:
+        return made.load_from_dict({"tables": known})
+    for table in known.values():
+        table["columns"][given.key] = {"sdtype": "id"}
+    parent, *children = known
+    known[parent]["primary_key"] = given.key
+    joins = [
+        {
+            "parent_table_name": parent,
+            "parent_primary_key": given.key,
+            "child_table_name": child,
+            "child_foreign_key": given.key,
+        }
+        for child in children
+    ]
+    return made.load_from_dict({"tables": known, "relationships": joins})
 
 
-def _fitted(made: Any, table: Table, seed: int) -> Any:
-    names = [column.name for column in table.schema.columns if not column.is_number]
+def _sdtype(column: Column) -> str:
+    if not column.is_number:
+        return "categorical"
+    return "datetime" if column.date else "numerical"
+
+
+def _fitted(made: Any, given: Given, seed: int) -> Any:
     asks = CATEGORIES in parameters_of(made.fit) or _is_ctgan(made)
-    named = {CATEGORIES: names} if asks else {}
-    fitted = made.fit(table.to_frame(), **named, **seed_by_name(made.fit, seed))
+    named = {CATEGORIES: given.categories} if asks else {}
+    fitted = made.fit(given.data, **named, **seed_by_name(made.fit, seed))
     return made if _sampler(fitted) is None else fitted
 
 
@@ -198,12 +262,14 @@ def _is_ctgan(made: object) -> bool:
     return any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
 
 
-def _sampled(fitted: Any, n: int, seed: int) -> object:
+def _sampled(fitted: Any, given: Given, n: int, seed: int) -> object:
     sampler = _sampler(fitted)
     assert sampler is not None
     known = parameters_of(sampler)
     count = next((name for name in COUNTS if name in known), None)
-    by_name = seed_by_name(sampler, seed)
+    by_name: dict[str, Any] = seed_by_name(sampler, seed)
+    if MAIN in known:
+        by_name[MAIN] = next(iter(given.schemas))
     made = sampler(n, **by_name) if count is None else sampler(**{count: n}, **by_name)
     return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
 

@@ -222,10 +222,10 @@ def _boosting(categories: Sequence[bool], seed: int) -> ClassifierMixin:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
-        max_iter=30,
-        learning_rate=0.15,
+        max_iter=12,
+        learning_rate=0.3,
         l2_regularization=5.0,
-        max_leaf_nodes=15,
+        max_leaf_nodes=8,
         categorical_features=np.array(categories, np.bool_),
         early_stopping=False,
         random_state=seed,

@@ -16,6 +16,7 @@ from privacygauge.synthetic.released.copies import (
 )
 from privacygauge.synthetic.released.hits import Hits, points_of, risk_of
 from privacygauge.synthetic.released.inference import MOST_SECRETS
+from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.overlap import LoneCopies
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING
 from privacygauge.synthetic.released.tables import (
@@ -106,7 +107,8 @@ class AskedOfTable:
         width = len(tables.schema.columns)
         secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
         # Both ways to look at copies come on top.
-        forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + self.n_parts
+        parts = self.n_parts + (width >= FEWEST_COLUMNS)
+        forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + 2
         level = 1 - (1 - checks.level(self.level)) / looks
         n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)

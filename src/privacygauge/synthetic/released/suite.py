@@ -13,7 +13,12 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.inference import inference
-from privacygauge.synthetic.released.linkability import linkability, part_copied
+from privacygauge.synthetic.released.linkability import (
+    FEWEST_COLUMNS,
+    linkability,
+    nearly_copied,
+    part_copied,
+)
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import rows_of
 from privacygauge.synthetic.released.singling_out import Form, singling_out
@@ -100,6 +105,8 @@ def tries(
             found.append(linkability(tables, rng, rows=rows))
         rng = seeds.stream(seed, "inference")
         found += inference(tables, rng, secrets=secrets, attempts=attempts, rows=rows)
+    if len(tables.schema.columns) >= FEWEST_COLUMNS:
+        found.append(nearly_copied(tables, seeds.stream(seed, "nearly-copied")))
     found += [
         part_copied(tables, columns, name, seeds.stream(seed, "part", name))
         for name, columns in (parts or {}).items()

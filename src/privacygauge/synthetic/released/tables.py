@@ -13,6 +13,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_beside, read_frame, read_table
+from privacygauge.synthetic.released.spelling import as_written, rounded_alike
 from privacygauge.synthetic.schema import Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -48,6 +49,8 @@ class Released:
     """(n,) The person behind each real record; None where each is a person of its own."""
     holdout_unit: Ints | None = None
     """(m,) The same for the holdout, with the same number for the same person."""
+    read: tuple[str, ...] = ()
+    """What is read otherwise than it was written, a sentence each."""
 
     @property
     def units(self) -> tuple[Ints, Ints]:
@@ -109,7 +112,9 @@ def read_together(
 
     What a column is, the real table says: one of numbers there is one in the others. Ranges
     reach as far as those of all tables together, and categories that only the synthetic table
-    or the holdout has are added behind the real ones.
+    or the holdout has are added behind the real ones. Values that are spelt otherwise are read as
+    the real table's (`as_written`), and numbers are compared with the decimals of the synthetic
+    table.
 
     Parameters
     ----------
@@ -144,13 +149,18 @@ def read_together(
     with _about("real"):
         kept = _without(contents.pop("real"), drop)
         first = read_table(kept, schema=schema, continuous=continuous, categorical=categorical)
-    found = [first]
+    found: list[Table] = [first]
+    said: list[str] = []
     for name, content in contents.items():
         with _about(name):
-            found.append(_like(first.schema, _without(content, drop)))
+            table = _like(first.schema, _without(content, drop))
+        spelt, changes = as_written(first, table, name)
+        found.append(spelt)
+        said.extend(changes)
     joined = joined_schema(*(table.schema for table in found))
     first, made, *others = (recoded(table, joined) for table in found)
-    return Released(first, made, others[0] if others else None)
+    (first, *others), rounded = rounded_alike(made, [first, *others])
+    return Released(first, made, others[0] if others else None, read=(*said, *rounded))
 
 
 def joined_schema(*schemas: Schema) -> Schema:

@@ -1,0 +1,89 @@
+"""Generators of two tables at once, such as people and their visits, as generators of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privacygauge.errors import InputError
+from privacygauge.synthetic.games.releases import digest_of, digest_of_units
+from privacygauge.synthetic.generators.adapters import Call, FitSample, Given
+from privacygauge.synthetic.generators.generator import Generator
+from privacygauge.synthetic.generators.named import as_generator
+from privacygauge.synthetic.generators.returned import table_from
+from privacygauge.synthetic.related import Related
+from privacygauge.synthetic.table import Table
+
+
+@dataclass(frozen=True)
+class OfTables:
+    """Gives a generator the people of a data set with all their rows; returns one record a person.
+
+    So that all that a person has in either table is in or out together.
+    """
+
+    made_by: Call | FitSample
+    """Takes a dict of two frames and returns one."""
+    related: Related
+    """Both tables of everybody."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.made_by.name
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return where the generator comes from, and digests of the rows and of whose they are."""
+        related = {
+            "rows": digest_of(self.related.rows),
+            "owners": digest_of_units(self.related.owner),
+        }
+        return {**self.made_by.describe(), "related": related}
+
+    def reached(self) -> tuple[object, ...]:
+        """Return what else is run."""
+        return (self.made_by,)
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n people that the generator made of those of the table, with their rows."""
+        if table.people is None:
+            raise InputError(
+                "a generator of several tables learns from real people alone: choose other "
+                "--knowledge than synthetic"
+            )
+        frames = self.related.frames(table.people)
+        given = Given(frames, self.related.schemas, self.related.key)
+        made = self.made_by.asked(given, n, rng)
+        return table_from(self.related.joined(made, self.name), table.schema, n, self.name)
+
+
+def takes_tables(generator: object) -> bool:
+    """Return whether a generator learns from several tables at once."""
+    return bool(getattr(generator, "takes_tables", False))
+
+
+def over(generator: object, related: Related) -> Generator:
+    """Return a generator of people: of both tables, or of one record a person if it takes one.
+
+    Parameters
+    ----------
+    generator : Generator, str, class, object, or callable
+        As in `as_generator`, or one that takes a dict of frames and returns one: a function whose
+        first argument is called ``tables``, an object whose ``fit`` has that argument, or one of
+        SDV's synthesizers of several tables.
+    related : Related
+        Both tables.
+
+    Raises
+    ------
+    InputError
+        As of `as_generator`.
+    """
+    made_by = as_generator(generator)
+    if not takes_tables(made_by):
+        return made_by
+    assert isinstance(made_by, Call | FitSample)
+    return OfTables(made_by, related)

@@ -1,0 +1,125 @@
+"""A leak that hides behind another spelling: the same table in other words has the same copies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.errors import InputError
+from privacygauge.synthetic.released.copies import copies
+from privacygauge.synthetic.released.linkability import nearly_copied
+from privacygauge.synthetic.released.spelling import require_common
+from privacygauge.synthetic.released.tables import read_together
+
+
+def people(rng, n=80):
+    gap = rng.random((n, 2)) < 0.2
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "pay": rng.gamma(2.0, 1000.0, n).round(4),
+            "town": rng.choice(["Paris", "Rome", "Oslo"], n),
+            "code": rng.choice(["1", "2", "7"], n),
+            "works": rng.random(n) < 0.5,
+            "rent": rng.integers(300, 900, n).astype(float),
+        }
+    )
+    town, rent = frame["town"].mask(gap[:, 0]), frame["rent"].mask(gap[:, 1])
+    return frame.assign(town=town, rent=rent)
+
+
+SPELT = {
+    "capitals": lambda x: x.assign(town=x["town"].str.upper()),
+    "spaces": lambda x: x.assign(town=" " + x["town"] + " "),
+    "numbers of categories": lambda x: x.assign(code=x["code"] + ".0"),
+    "a word for missing": lambda x: x.assign(town=x["town"].fillna("unknown")),
+    "a mark for missing": lambda x: x.assign(town=x["town"].fillna("?")),
+    "a number for missing": lambda x: x.assign(rent=x["rent"].fillna(-1)),
+    "fewer decimals": lambda x: x.assign(pay=x["pay"].round(2)),
+    "no decimals": lambda x: x.assign(pay=x["pay"].round()),
+    "true and false": lambda x: x.assign(works=x["works"].astype(int)),
+    "order of columns": lambda x: x[x.columns[::-1]],
+}
+
+
+@pytest.mark.parametrize("spelt", SPELT.values(), ids=SPELT.keys())
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_copies_are_found_however_they_are_spelt(spelt, share):
+    rng = np.random.default_rng(0)
+    real, others, fresh = (people(rng) for _ in range(3))
+    n = int(share * len(real))
+    made = spelt(pd.concat([real[:n], fresh[n:]], ignore_index=True))
+    kinds = {"categorical": ["code"]}
+    found = read_together(real, made, others, **kinds)
+    assert copies(found, rng).real[:n].all()
+    assert bool(found.read) == (spelt is not SPELT["order of columns"])
+    plain = read_together(real, real, others, **kinds)
+    assert plain.read == ()
+
+
+def test_the_holdout_is_read_alike():
+    rng = np.random.default_rng(1)
+    real, others = people(rng), people(rng)
+    found = read_together(real, real, SPELT["capitals"](others), categorical=["code"])
+    again = read_together(real, real, others, categorical=["code"])
+    np.testing.assert_array_equal(found.holdout.values, again.holdout.values)
+    assert found.read[0].startswith("holdout: in column 'town' ")
+
+
+def test_categories_that_the_real_table_tells_apart_stay_apart():
+    frame = pd.DataFrame({"x": list("aAbB") * 5, "y": range(20)})
+    made = pd.DataFrame({"x": ["a", "A", " b", "B"] * 5, "y": range(20)})
+    found = read_together(frame, made)
+    assert found.read == ()
+    assert found.schema.columns[0].categories == ("A", "B", "a", "b", " b")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"pay": -5.0},
+            "no value of column 'pay' can be one of the real table, .* from .*--drop pay",
+        ),
+        (
+            {"town": "Bonn"},
+            "no value of column 'town' can be one of the real table, 'Oslo', 'Paris', 'Rome'",
+        ),
+    ],
+)
+def test_a_column_in_which_no_copy_could_be_seen_is_refused(change, message):
+    rng = np.random.default_rng(2)
+    real, others = people(rng), people(rng)
+    found = read_together(real, real.assign(**change), others, categorical=["code"])
+    require_common(found.real, found.holdout)
+    with pytest.raises(InputError, match=message):
+        require_common(found.real, found.synthetic)
+
+
+@pytest.mark.parametrize("column", ["age", "pay", "town", "rent"])
+def test_copies_with_a_value_drawn_again_are_found(column):
+    rng = np.random.default_rng(3)
+    real, others, fresh = (people(rng) for _ in range(3))
+    made = pd.concat([real[:10], fresh[10:]], ignore_index=True)
+    made[column] = made[column].sample(frac=1.0, random_state=4).to_numpy()
+    found = read_together(real, made, others, categorical=["code"])
+    hits = nearly_copied(found, rng)
+    assert hits.attack[:10].all()
+    assert hits.attack[10:].mean() < 0.05
+    assert hits.control.mean() < 0.05
+    assert not copies(found, rng).real[:10].all()
+
+
+def test_records_equal_in_all_columns_but_one_are_those_that_a_comparison_of_pairs_finds():
+    rng = np.random.default_rng(5)
+    tables = [
+        pd.DataFrame(rng.integers(0, 4, (n, 4)), columns=list("abcd")).astype(float)
+        for n in (40, 30, 20)
+    ]
+    tables[0].iloc[::7, 2] = np.nan
+    real, made, others = (x.fillna(-1.0).to_numpy() for x in tables)
+    hits = nearly_copied(read_together(*tables), rng)
+    for found, asked in ((hits.attack, real), (hits.control, others)):
+        equal = (asked[:, None] == made[None]).sum(axis=2)
+        np.testing.assert_array_equal(found, (equal >= 3).any(axis=1))
