@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from privacygauge.classifier.game import PredictionObservation
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.pool_game import WORLD_SIGNAL
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import checks
@@ -183,7 +183,7 @@ def uncalibrated(risk: Risk) -> list[str]:
 
 
 def pool_description(
-    target: Predictions, pool: Pool, *, drawn: bool, labels: bool = False
+    target: Predictions, pool: Pool | LogitPool, *, drawn: bool, labels: bool = False
 ) -> GameDescription:
     """Return the game against a pool of shadow models in words; of classes only if `labels`."""
     seen = "the class that the model predicts" if labels else "the model's full prediction"

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.held import numeric
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core.checks import Floats
 from privacygauge.core.game import Round, Shadow
-from privacygauge.core.release import Worlds
+from privacygauge.core.release import Stored, Worlds
 from privacygauge.errors import InputError
 
 WORLD_SIGNAL = "scaled-logit"
@@ -40,7 +40,7 @@ class PoolGame:
 
     target: Predictions
     """Predictions of the audited model on n records."""
-    pool: Pool
+    pool: Pool | LogitPool
     """The adversary's models on the same records, in the same order."""
     features: NDArray[Any] | None = None
     """(n, d) The records themselves, for attacks that look at them."""
@@ -79,14 +79,13 @@ class PoolGame:
         general, target, pool = self.general or self._shadow(), self.target, self.pool
         resolved, asked = general.resolved, np.arange(len(target))
         seen = signals(target, resolved)
-        known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
         observation = PredictionObservation(
             seen,
             target.labels,
             shadow=general.shadow,
             worlds=Worlds(
                 world_signal(target, resolved, seen[WORLD_SIGNAL]),
-                worlds_signal(pool, resolved, known),
+                self._worlds(general),
                 pool.inside,
             ),
             rows=Rows(target, asked, self.features, asked),
@@ -98,8 +97,14 @@ class PoolGame:
         return Round(observation, target.member, ids, target.units)
 
     def _shadow(self) -> GeneralShadow:
-        resolved = resolution(self.target, self.pool)
-        return GeneralShadow.of(self.pool, self.features, resolved)
+        whole = self.pool.first if isinstance(self.pool, LogitPool) else self.pool
+        return GeneralShadow.of(whole, self.features, resolution(self.target, whole))
+
+    def _worlds(self, general: GeneralShadow) -> Floats | Stored:
+        if isinstance(self.pool, LogitPool):
+            return self.pool.worlds
+        known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
+        return worlds_signal(self.pool, general.resolved, known)
 
 
 @dataclass(frozen=True, eq=False)

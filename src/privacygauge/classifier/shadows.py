@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.store import open_run, plan_in
+from privacygauge.runs.store import Run, open_run, plan_in
 
 Progress = Callable[[int, int], None]
 """Called with the number of models done and the number of all."""
@@ -232,9 +232,41 @@ def train_all(
     existing : Predictions, optional
         Of a model that is not trained here, to keep with the run.
     """
-    if weights is not None:
-        require_weights(trainer)
-    plan = _plan(trainer, asked, seed, run)
+    opened = trained_run(
+        plan_of(trainer, asked, seed, run),
+        Work(trainer, asked, weights),
+        run=run,
+        existing=existing,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    return np.asarray(opened.array("prediction")[:])
+
+
+def trained_run(
+    plan: Plan,
+    work: Work,
+    *,
+    run: str | Path,
+    existing: Predictions | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Return the finished run of a plan: what is missing in it is trained.
+
+    Parameters
+    ----------
+    plan : Plan
+        From `plan_of`.
+    work : Work
+    run, existing, invocation, n_jobs, progress
+        As in `train_all`.
+    """
+    asked = work.cohort
+    if work.weights is not None:
+        require_weights(work.trainer)
     static = {
         "member": Static(("model", "record"), asked.inside[:, asked.asked]),
         "label": Static(("record",), asked.y[asked.asked]),
@@ -246,9 +278,9 @@ def train_all(
         static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
-    fixed = stacked(trainer, plan.units_a_task)
-    complete(opened, Work(fixed, asked, weights), n_jobs=n_jobs, progress=progress)
-    return np.asarray(opened.array("prediction")[:])
+    fixed = replace(work, trainer=stacked(work.trainer, plan.units_a_task))
+    complete(opened, fixed, n_jobs=n_jobs, progress=progress)
+    return opened
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:
@@ -256,7 +288,8 @@ def random_states(seed: int, n_models: int) -> tuple[int, ...]:
     return tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(n_models))
 
 
-def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
+def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
+    """Return the plan of training a cohort, in stacks as large as a run was begun with."""
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
@@ -296,23 +329,35 @@ def _trained(
     values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
 ) -> Trained:
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
-    target = _target(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
+    target = target_of(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
     first = int(with_target)
     kept = np.flatnonzero(finite[first:])
     if not len(kept):
-        raise InputError(
-            f"training failed for all {len(finite) - first} shadow models: their predictions are "
-            "not finite, or their records hold a single class"
-        )
+        raise all_failed(len(finite) - first)
     all_kept = len(kept) == len(finite) - first
     rows = slice(first, None) if all_kept else first + kept
     pool = Pool(values[rows], logits, inside[rows], y)
     return Trained(target, pool, np.flatnonzero(~finite[first:]))
 
 
-def _target(
+def all_failed(n_models: int) -> InputError:
+    """Return what to raise where no shadow model can be used."""
+    return InputError(
+        f"training failed for all {n_models} shadow models: their predictions are not finite, or "
+        "their records hold a single class"
+    )
+
+
+def target_of(
     values: NDArray[Any], logits: bool, y: Ints, member: Bools, finite: bool
 ) -> Predictions:
+    """Return the predictions of the model that was trained as the target.
+
+    Raises
+    ------
+    InputError
+        If its training failed.
+    """
     if not finite:
         raise InputError(
             "training the target failed: its predictions are not finite, or its records hold a "

@@ -65,6 +65,31 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class SomeOf:
+    """Some rows of numbers on disk."""
+
+    stored: Stored
+    """The numbers."""
+    numbers: Ints
+    """(k,) Which of their rows, in this order."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+        return (len(self.numbers), *self.stored.shape[1:])
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """How much of every dimension is read at a time."""
+        return self.stored.chunks
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return some of them as a numpy array."""
+        first, *rest = rows if isinstance(rows, tuple) else (rows,)
+        return self.stored[(self.numbers[first], *rest)]
+
+
+@dataclass(frozen=True, eq=False)
 class Worlds:
     """The target's signal beside the signals of the adversary's worlds.
 
@@ -137,6 +162,12 @@ class Worlds:
     def step(self) -> int:
         """The number of targets that are best read at a time, or a multiple of it."""
         return self.worlds.chunks[1] if isinstance(self.worlds, Stored) else 1
+
+    def some(self, numbers: Ints) -> Worlds:
+        """Return some of the worlds, those of a run without reading them."""
+        held = self.worlds
+        part = SomeOf(held, numbers) if isinstance(held, Stored) else held[numbers]
+        return Worlds(self.signal, part, self.inside[numbers])
 
     def block(self, rows: slice) -> tuple[Floats, Bools]:
         """Return the worlds' signals of some targets, (k, b) or (k, b, q), and who was inside."""

@@ -88,4 +88,13 @@ def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArra
         raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
     if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
-    return array.astype(spec.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        fitting = array.astype(spec.dtype, copy=False)
+    if fitting.dtype.kind == "f" and fitting.dtype.itemsize < array.dtype.itemsize:
+        beyond = np.isinf(fitting) & np.isfinite(array)
+        if beyond.any():
+            raise InputError(
+                f"{name} holds {array[beyond][0]:g}, which is beyond {spec.dtype}: plan a wider "
+                "type"
+            )
+    return fitting

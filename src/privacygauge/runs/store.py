@@ -59,7 +59,7 @@ class Run:
     def array(self, name: str) -> Rows:
         """Return an array of the run; nothing is read before it is sliced.
 
-        Floats of a task that is not done are NaN, all else 0: ask `missing` which those are.
+        Rows of a task that is not done are refused when they are asked for.
 
         Raises
         ------

@@ -46,6 +46,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             label_only=LabelOnlyQueries() if asked.label_only else None,
             n_shadows=shadows,
             half_width=asked.half_width,
+            one_logit=asked.one_logit,
             estimator=ESTIMATORS[asked.risk],
             slices=given.records.columns,
             ids=given.records.ids,
