@@ -16,7 +16,7 @@ from zarr.core.buffer.cpu import Buffer as CpuBuffer
 from zarr.storage import MemoryStore
 
 from privacygauge.runs.encoding import (
-    Absent,
+    AbsentError,
     Layout,
     chunk_files,
     chunk_keys,
@@ -98,7 +98,7 @@ def test_reads_what_zarr_reads(case, data) -> None:
     for asked in (places, [np.arange(length) for length in layout.shape]):
         numbers = [np.unique(some // c) for some, c in zip(asked, layout.chunks, strict=True)]
         if {"/".join(["one", "c", *map(str, at)]) for at in product(*numbers)} - set(files):
-            with pytest.raises(Absent):
+            with pytest.raises(AbsentError):
                 read(layout, "one", asked, files.get)
             continue
         found = read(layout, "one", asked, files.get)

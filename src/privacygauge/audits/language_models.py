@@ -71,15 +71,15 @@ class ModelsRequest(Request):
 
     target: str = asks(
         "DIR",
-        "Model to audit: a folder of this machine with safetensors and tokenizer.",
-        role=Role.FILE,
+        "Model to audit: a folder or s3:// URL with safetensors and tokenizer.",
+        role=Role.MODEL,
     )
     reference: str | None = asks(
         "DIR",
         "Model of the same kind that saw none of the texts, such as the one that the training "
         "started from. Default: the base of a PEFT adapter, else none.",
         default=None,
-        role=Role.FILE,
+        role=Role.MODEL,
     )
     device: str = asks("NAME", "Where models run, such as cuda.", default="cpu")
     precision: str = asks(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 _LEVEL = 1
 
 
-class Absent(Exception):
+class AbsentError(Exception):
     """A chunk is not there: of a task that is not done, or lost."""
 
 
@@ -176,7 +176,7 @@ def read(
 
     Raises
     ------
-    Absent
+    AbsentError
         If a chunk is not there. Zarr reads the fill value then, which of booleans and integers
         looks like any other value: nobody a member, everybody of class 0.
     ValueError, RuntimeError
@@ -188,7 +188,7 @@ def read(
         numbers, there, here = zip(*part, strict=True)
         content = get("/".join([name, "c", *map(str, numbers)]))
         if content is None:
-            raise Absent
+            raise AbsentError
         values[_index(there)] = _decoded(layout, content)[_index(here)]
     return values
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygauge.core.memory import free_memory, in_words
 from privacygauge.errors import InputError
-from privacygauge.runs.encoding import Absent, Layout, read
+from privacygauge.runs.encoding import AbsentError, Layout, read
 from privacygauge.runs.folder import Folder
 
 UNREADABLE = (
@@ -103,7 +103,7 @@ class StoredRows:
                      for some, length in pairs)  # fmt: skip
         try:
             return read(self.layout, f"{self.group}/{self.name}", places, self.folder.get)[kept]
-        except Absent as error:
+        except AbsentError as error:
             raise InputError(
                 f"{path} lacks a part of the array {self.name}: start the run again to complete it"
             ) from error
