@@ -49,7 +49,9 @@ def scratch(tmp_path, monkeypatch):
 
 
 def asked(root, place, out):
-    files = (x for name in ("members", "nonmembers") for x in (f"--{name}", place / f"{name}.jsonl"))
+    files = (
+        x for name in ("members", "nonmembers") for x in (f"--{name}", place / f"{name}.jsonl")
+    )
     models = ("--target", f"{root}/a", "--reference", f"{root}/b/")
     return ("language", *models, *files, "--masks", 2, "--out", out, "--quiet")
 
@@ -92,7 +94,9 @@ def test_code_is_never_run_from_a_url(tmp_path, scratch, capsys):
         code = f"{MEMORY}/train.py:make"
         given = ("classifier", "--data", tmp_path / "t.csv", "--member", "a", option, code)
         more = ("--model", "logistic") if option == "--fitted" else ()
-        message = f"{MEMORY}/train.py:make is a URL, and code is run from files of this machine: copy"
+        message = (
+            f"{MEMORY}/train.py:make is a URL, and code is run from files of this machine: copy"
+        )
         one_line(run_inside((*given, *more, "--out", tmp_path / "out"), capsys), message)
 
 
