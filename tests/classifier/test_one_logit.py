@@ -127,6 +127,19 @@ def test_the_run_says_which_form_it_has_and_none_is_taken_for_the_other(tmp_path
         train_logits(Noisy(), X, Y, n_shadows=3, run=whole)
 
 
+@pytest.mark.parametrize("unit", [None, np.arange(len(Y)) // 3])
+@pytest.mark.parametrize("with_target", [True, False])
+def test_coins_are_those_of_a_run_of_vectors(unit, with_target, tmp_path):
+    options = {"n_shadows": 3, "seed": 4, "unit": unit, "with_target": with_target}
+    whole = train_shadows(Noisy(), X, Y, run=tmp_path / "whole", **options)
+    found = train_logits(Noisy(), X, Y, run=tmp_path / "one", **options)
+    assert found.pool.inside[:].tolist() == whole.pool.inside.tolist()
+    one, other = (read_run(tmp_path / name) for name in ("one", "whole"))
+    assert one.array("member")[:].tolist() == other.array("member")[:].tolist()
+    files = [contents(tmp_path / x / "observations.zarr" / "member") for x in ("one", "whole")]
+    assert files[0] == files[1]
+
+
 def test_vectors_are_kept_of_the_first_models_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(one_logit, "LEAST_WHOLE_ROWS", 100)  # two shadow models of 90 records
     found = train_logits(Noisy(), X, Y, n_shadows=5, run=tmp_path)

@@ -30,7 +30,9 @@ from privacygauge.classifier.shadows import (
     trained_run,
 )
 from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.coins import Coins
 from privacygauge.core.release import SomeOf
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import kept_or_scratch
@@ -127,7 +129,7 @@ def train_logits(
     _require_logits(trainer.name, trainer.logits)
     if existing is not None:
         _require_logits("the audited model", existing.logits)
-    inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
+    inside = _coins(n_shadows, len(y), seed, with_target, unit)
     cohort = cohort_of(x, y, inside, seed)
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
     with kept_or_scratch(run) as folder:
@@ -143,6 +145,15 @@ def train_logits(
             progress=progress,
         )
         return _read(opened, y, inside, whole, with_target, run is not None)
+
+
+def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
+    """Return `membership`, drawn when it is asked for where each record has a coin of its own."""
+    if unit is not None:
+        return membership(n_shadows, n, seed, target=target, unit=unit)
+    shadows = Coins.of(n_shadows, n, seeds.stream(seed, "shadow", "coins"))
+    own = Coins.of(1, n, seeds.stream(seed, "target", "coins"))
+    return own.above(shadows) if target else shadows
 
 
 def _require_logits(name: str, logits: bool) -> None:
@@ -167,7 +178,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
 
 
 def _read(
-    run: Run, y: Ints, inside: Bools, whole: int, with_target: bool, stays: bool
+    run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
 ) -> TrainedLogits:
     stored, first = run.array("logit"), int(with_target)
     tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
@@ -178,8 +189,7 @@ def _read(
     if not len(rows):
         raise all_failed(len(values) - first)
     target = target_of(values[0], True, y, inside[0], bool(finite[0])) if with_target else None
-    worlds = SomeOf(stored, kept)
-    pool = LogitPool(
-        worlds if stays else worlds[:], inside[kept], Pool(values[rows], True, inside[rows], y)
-    )
+    worlds, first_ones = SomeOf(stored, kept), Pool(values[rows], True, inside[rows], y)
+    held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+    pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
     return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))

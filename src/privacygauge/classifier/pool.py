@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.coins import Coins
 from privacygauge.core.release import Stored
 from privacygauge.errors import InputError
 
@@ -112,13 +113,16 @@ class LogitPool:
     worlds: Floats | Stored
     """(k, n), or (k, n, q) for q queries: ``log p_y - log(1 - p_y)`` of the true class y, an array
     or an array of a run."""
-    inside: Bools
+    inside: Bools | Coins
     """(k, n) True where the model was trained on the target."""
     first: Pool
     """The whole predictions of the first models, as logits."""
 
     def __post_init__(self) -> None:
-        inside = np.asarray(self.inside, np.bool_)
+        inside = self.inside
+        inside = (
+            inside if isinstance(inside, Coins) else checks.frozen(np.asarray(inside, np.bool_))
+        )
         queries = () if self.n_queries == 1 else (self.n_queries,)
         expected = (len(inside), self.n_targets, *queries)
         if self.worlds.shape != expected or inside.shape != expected[:2]:
@@ -128,7 +132,7 @@ class LogitPool:
             )
         if not self.first.logits:
             raise InputError("the first models of a pool of logits must answer with logits")
-        object.__setattr__(self, "inside", checks.frozen(inside))
+        object.__setattr__(self, "inside", inside)
 
     def __len__(self) -> int:
         return len(self.inside)

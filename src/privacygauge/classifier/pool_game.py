@@ -16,6 +16,7 @@ from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core.checks import Floats
+from privacygauge.core.coins import counts_of
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.release import Stored, Worlds
 from privacygauge.errors import InputError
@@ -65,7 +66,8 @@ class PoolGame:
             raise InputError(
                 "the pool's labels differ from the target's: keep one order of records"
             )
-        if pool.inside.all() or not pool.inside.any():
+        count = counts_of(pool.inside)
+        if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:

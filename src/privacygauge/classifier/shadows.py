@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from privacygauge.classifier.stacking import models_a_task, stacked
 from privacygauge.classifier.trainer import Cohort, Trainer, queries_of
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.coins import Coins
 from privacygauge.core.release import coin_flips
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
@@ -181,7 +182,7 @@ def train_shadows(
 def cohort_of(
     x: Held,
     y: Ints,
-    inside: Bools,
+    inside: Bools | Coins,
     seed: int,
     *,
     asked: Ints | None = None,
@@ -201,7 +202,7 @@ def cohort_of(
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
-    return Cohort(x, y, inside, own, int(y.max()) + 1, asked)
+    return Cohort(x, y, cast("Bools", inside), own, int(y.max()) + 1, asked)
 
 
 def train_all(
@@ -268,7 +269,7 @@ def trained_run(
     if work.weights is not None:
         require_weights(work.trainer)
     static = {
-        "member": Static(("model", "record"), asked.inside[:, asked.asked]),
+        "member": Static(("model", "record"), _of_asked(asked)),
         "label": Static(("record",), asked.y[asked.asked]),
         "row": Static(("record",), asked.asked),
     }
@@ -281,6 +282,13 @@ def trained_run(
     fixed = replace(work, trainer=stacked(work.trainer, plan.units_a_task))
     complete(opened, fixed, n_jobs=n_jobs, progress=progress)
     return opened
+
+
+def _of_asked(cohort: Cohort) -> Bools:
+    """Return who is inside, (m, a), of the records that are predicted; all of them as they are."""
+    inside, asked = cohort.inside, cohort.asked
+    all_of_them = np.array_equal(asked, np.arange(inside.shape[1]))
+    return inside if all_of_them else inside[:, asked]
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:

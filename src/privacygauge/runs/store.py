@@ -7,7 +7,7 @@ changed, or of another plan is found without being decoded, and its task is comp
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -221,7 +221,7 @@ def open_run(
     if invocation is None and stored is not None:
         invocation = stored.invocation
     record = Record(plan, checksums, invocation)
-    for key, content in _initial_files(record, static).items():
+    for key, content in _initial_files(record, static):
         if folder.get(key) != content:
             folder.set(key, content)
     return Run(folder.path, plan, record.invocation, tuple(record.static))
@@ -285,16 +285,19 @@ def _stored_record(folder: Folder) -> Record | None:
     )
 
 
-def _initial_files(record: Record, static: Mapping[str, Static]) -> dict[str, bytes]:
+def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
+    """Yield what a run begins with, a chunk of a static array at a time."""
     given = {name: static_layout(record.plan, array) for name, array in static.items()}
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
-    files = {
-        **metadata(described, {_INSIDE[1]: record.to_mapping()}),
-        **chunk_files(given, {name: array.values for name, array in static.items()}),
-    }
     # The record comes first: a folder is known as a run's from its first file on.
-    inside = {f"{_GROUP}/{key}": content for key, content in sorted(files.items())}
-    return {_RECORD: record.to_bytes(), **inside}
+    yield _RECORD, record.to_bytes()
+    told = metadata(described, {_INSIDE[1]: record.to_mapping()})
+    yield from ((f"{_GROUP}/{key}", content) for key, content in sorted(told.items()))
+    for name, layout in given.items():
+        values, step = static[name].values, layout.chunks[0]
+        for start in range(0, len(values), step):
+            part = chunk_files({name: layout}, {name: values[start : start + step]}, start)
+            yield from ((f"{_GROUP}/{key}", content) for key, content in part.items())
 
 
 def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:

@@ -34,6 +34,7 @@ from privacygauge.classifier.whose import owners, settled, twice, with_unit
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
+from privacygauge.core.coins import counts_of
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
@@ -404,7 +405,7 @@ def _kept(pool: Pool | LogitPool) -> list[str]:
 
 
 def _few(pool: Pool | LogitPool) -> list[str]:
-    count = pool.inside.sum(axis=0)
+    count = counts_of(pool.inside)
     lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
     if not lone:
         return []
