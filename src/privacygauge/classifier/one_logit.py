@@ -126,9 +126,9 @@ def train_logits(
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
-    _require_logits(trainer.name, trainer.logits)
+    require_logits(trainer.name, trainer.logits)
     if existing is not None:
-        _require_logits("the audited model", existing.logits)
+        require_logits("the audited model", existing.logits)
     inside = _coins(n_shadows, len(y), seed, with_target, unit)
     cohort = cohort_of(x, y, inside, seed)
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
@@ -156,7 +156,14 @@ def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -
     return own.above(shadows) if target else shadows
 
 
-def _require_logits(name: str, logits: bool) -> None:
+def require_logits(name: str, logits: bool) -> None:
+    """Refuse what answers with probabilities.
+
+    Raises
+    ------
+    InputError
+        One line: what it is, and the way out.
+    """
     if not logits:
         raise InputError(
             f"one_logit (--one-logit) needs models that answer with logits, such as networks, and "

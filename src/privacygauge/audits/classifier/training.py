@@ -14,6 +14,7 @@ from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from privacygauge.classifier.label_only import LabelOnlyQueries
+from privacygauge.classifier.one_logit import require_logits
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
 from privacygauge.core.attacks.posterior import ESTIMATORS
@@ -29,6 +30,8 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     # Before any code of the user's is imported: the run may have been made with other code.
     invocation = work.invocation(NAME, asked)
     given = materials(asked, work, member=asked.member)
+    if asked.one_logit:
+        require_logits(given.trainer.name, given.trainer.logits)
     fitted = _fitted(asked, given, work)
     shadows = _shadows(asked, given, work)
     if invocation is not None:
