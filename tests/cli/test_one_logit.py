@@ -29,12 +29,8 @@ def test_a_run_of_logits_gives_the_same_scores(asked, tmp_path, capsys):
     for out, options in ((whole, ()), (one, ("--one-logit",))):
         done = run_inside((*asked, *options, "--out", out, "--quiet"), capsys)
         assert (done.returncode, done.stderr) == (0, "")
-    assert (
-        run_inside(
-            (*asked, "--one-logit", "--out", shared, "--plan-only", "--quiet"), capsys
-        ).stderr
-        == ""
-    )
+    planned = (*asked, "--one-logit", "--out", shared, "--plan-only", "--quiet")
+    assert run_inside(planned, capsys).stderr == ""
     for command in ("worker", "resume", "report"):
         done = run_inside((command, shared, "--quiet"), capsys)
         assert (done.returncode, done.stderr) == (0, "")
@@ -44,7 +40,7 @@ def test_a_run_of_logits_gives_the_same_scores(asked, tmp_path, capsys):
     assert contents(shared / stored) == contents(one / stored)
     records = [pd.read_parquet(out / "records.parquet") for out in (whole, one)]
     gone = set(records[0].columns) - set(records[1].columns)
-    assert {name.split(":")[1] for name in gone} == {"distance", "frequency"}
+    assert {name.split(":")[1] for name in gone} == {"distance (shared)", "frequency (shared)"}
     pd.testing.assert_frame_equal(records[0][records[1].columns], records[1], check_exact=True)
     assert read_run(one / "run").invocation["options"]["one_logit"] is True
 

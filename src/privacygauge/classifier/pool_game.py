@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
-from privacygauge.core.checks import Floats
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.coins import counts_of
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.release import Stored, Worlds
@@ -25,6 +27,9 @@ WORLD_SIGNAL = "scaled-logit"
 """The signal that attacks on single records compare between models (Carlini et al. 2022)."""
 
 NONE: Floats = np.empty(0)
+
+MANY_COINS = 64
+"""So many fair coins are never all the same for two models."""
 
 MOST_SHADOW_ROWS = 2_000_000
 """Thresholds and posteriors are learnt on the first models of the pool, up to so many rows."""
@@ -69,6 +74,25 @@ class PoolGame:
         count = counts_of(pool.inside)
         if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")
+        if checks.n_distinct(target.units) >= MANY_COINS:
+            self._require_independent()
+
+    def _require_independent(self) -> None:
+        """Refuse models with all of another's coins, which fair coins do not give to two."""
+        pool, target = self.pool, self.target
+        coins = np.vstack([target.member[:MANY_COINS], pool.inside[:, :MANY_COINS]])
+        _, kind = np.unique(coins, axis=0, return_inverse=True)
+        for same in np.flatnonzero(kind[1:] == kind[0]):
+            if np.array_equal(pool.inside[same], target.member):
+                raise InputError(
+                    f"model {same} of the pool (from 0) was trained on exactly the target's "
+                    "members, which gives them away: leave the target out of its pool"
+                )
+        for one, other in _pairs(kind[1:]):
+            if isinstance(pool, Pool) and _are_the_same(pool, one, other):
+                raise InputError(
+                    f"models {one} and {other} of the pool (from 0) are the same one: leave one out"
+                )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round: its bits were drawn when the target was trained."""
@@ -107,6 +131,16 @@ class PoolGame:
             return self.pool.worlds
         known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
         return worlds_signal(self.pool, general.resolved, known)
+
+
+def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
+    """Yield neighbours among the models of each kind."""
+    order = np.argsort(kind, kind="stable")
+    yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
+
+
+def _are_the_same(pool: Pool, one: int, other: int) -> bool:
+    return all(np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers))
 
 
 @dataclass(frozen=True, eq=False)

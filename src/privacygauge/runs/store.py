@@ -32,6 +32,7 @@ from privacygauge.runs.folder import Folder, folders_below, located, require_loc
 from privacygauge.runs.plan import Plan, Task, difference
 from privacygauge.runs.record import Record, record_in
 from privacygauge.runs.rows import UNREADABLE, Rows, StoredRows, unreadable
+from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
@@ -202,7 +203,7 @@ def open_run(
     InputError
         If the folder holds a run of another plan, or something else.
     OutputError
-        If nothing can be written there.
+        If nothing can be written there, or another process works on a run that is to grow.
     """
     static = static or {}
     _check_names(plan, static)
@@ -210,6 +211,9 @@ def open_run(
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
     if stored is not None:
+        if plan.grown_from(stored.plan) and way() is Way.ALONE:
+            with folder.held():
+                pass  # nobody computes the smaller run, whose arrays are about to grow
         growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
         _check_same(stored, Record(plan, checksums, None), folder.path, growing)
         _forget_cut_task(folder, stored.plan, plan)
