@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,16 +35,6 @@ def place(tmp_path_factory):
     saved(folder / "a")
     saved(folder / "b", seed=1)
     return folder
-
-
-@pytest.fixture
-def scratch(tmp_path, monkeypatch):
-    """The folder of copies, which is empty in the end."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert not contents(folder)
 
 
 def asked(root, place, out):
