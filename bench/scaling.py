@@ -504,8 +504,8 @@ class Logits:
 
 
 def coins_of(n: int) -> Coins:
-    """Return the coins of all models, which take no memory."""
-    return Coins.of(STREAMED, n, np.random.default_rng(2))
+    """Return the coins of all models and of the target, its last: they take no memory."""
+    return Coins.of(STREAMED + 1, n, np.random.default_rng(2))
 
 
 def streamed(folder: str, name: str, n: int) -> tuple[float, float]:
@@ -513,7 +513,7 @@ def streamed(folder: str, name: str, n: int) -> tuple[float, float]:
     worlds = Worlds(
         Logits(n)(Task(0, STREAMED, STREAMED + 1))["logit"][0].astype(np.float64),
         read_run(folder).array("logit"),
-        coins_of(n),
+        coins_of(n).some(np.arange(STREAMED)),
     )
     seen = Observation({}, np.zeros(n, np.int64), worlds=worlds)
     attack = next(a for a in single_record_attacks("shared") if f"{a.name} {a.variant}" == name)
