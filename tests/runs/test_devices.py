@@ -46,7 +46,7 @@ def test_every_worker_of_joblib_has_a_number_of_its_own() -> None:
 def test_every_worker_of_dask_has_a_number_of_its_own() -> None:
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as two,
         distributed.Client(two) as client,
     ):
         tasks = [
