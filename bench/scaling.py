@@ -33,6 +33,7 @@ from privacygauge.classifier.shadows import cohort_of, membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK
 from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.coins import Coins
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation
 from privacygauge.core.release import Worlds
@@ -190,6 +191,30 @@ def curve(options: argparse.Namespace) -> list[str]:
             f"  {models:4} {min(found):7.2f} {min(found) / models:8.4f} {stored / 1e6:8.1f}"
         )
     return rows
+
+
+def logits(options: argparse.Namespace) -> list[str]:
+    """Return storage and peak memory of audits with whole vectors and with one logit."""
+    rows = ["runs of whole vectors and of one logit: bytes a model and record, peak of the audit"]
+    for size in ((64, 20_000, 10), (64, 20_000, 100)):
+        for one_logit in (False, True):
+            with multiprocessing.get_context("spawn").Pool(1) as workers:
+                stored, held, taken = workers.apply(kept_audit, (size, one_logit))
+            name = "one logit" if one_logit else "vectors"
+            rows.append(f"  {size} {name:9} {stored:7.1f} {held / 1e9:6.2f} GB {taken:6.1f} s")
+    return rows
+
+
+def kept_audit(size: Size, one_logit: bool) -> tuple[float, float, float]:
+    """Return bytes on disk for each model and record, the peak of the process, and seconds."""
+    models, n, classes = size
+    x, y = records(n, classes)
+    suite = single_record_attacks("shared")[2:3]  # the peak is that of the inputs
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        options = {"attacks": suite, "run": folder, "one_logit": one_logit}
+        audit_model(Instant(), x, y, n_shadows=models, **options)
+        return bytes_in(Path(folder)) / (models * n), peak_of_process(), time.perf_counter() - began
 
 
 def bytes_in(folder: Path, pattern: str = "*") -> int:
@@ -474,13 +499,13 @@ class Logits:
         found = np.empty((task.n_units, self.n), np.float32)
         for row, model in enumerate(range(task.start, task.stop)):
             rng = np.random.default_rng([1, model])
-            found[row] = rng.standard_normal(self.n, np.float32) + coins_of(model, self.n)
+            found[row] = rng.standard_normal(self.n, np.float32) + coins_of(self.n)[model]
         return {"logit": found}
 
 
-def coins_of(model: int, n: int) -> np.ndarray:
-    """Return the coins of a model."""
-    return np.random.default_rng([2, model]).random(n) < 0.5
+def coins_of(n: int) -> Coins:
+    """Return the coins of all models and of the target, its last: they take no memory."""
+    return Coins.of(STREAMED + 1, n, np.random.default_rng(2))
 
 
 def streamed(folder: str, name: str, n: int) -> tuple[float, float]:
@@ -488,7 +513,7 @@ def streamed(folder: str, name: str, n: int) -> tuple[float, float]:
     worlds = Worlds(
         Logits(n)(Task(0, STREAMED, STREAMED + 1))["logit"][0].astype(np.float64),
         read_run(folder).array("logit"),
-        np.stack([coins_of(model, n) for model in range(STREAMED)]),
+        coins_of(n).some(np.arange(STREAMED)),
     )
     seen = Observation({}, np.zeros(n, np.int64), worlds=worlds)
     attack = next(a for a in single_record_attacks("shared") if f"{a.name} {a.variant}" == name)
@@ -528,6 +553,7 @@ PARTS = {
     "training": training,
     "curve": curve,
     "storage": storage,
+    "logits": logits,
     "attacks": attacks,
     "whole": whole,
     "manifest": manifest,

@@ -6,6 +6,7 @@ import pytest
 from privacygauge.classifier import pool_game
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import WORLD_SIGNAL, GeneralShadow, PoolGame, numeric
+from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.errors import InputError
 from tests.classifier.made import made_pool_game, observed, softmax
@@ -127,3 +128,34 @@ def test_only_finite_numbers_are_features():
     assert numeric(np.zeros((2, 2), int)) is not None
     assert numeric(np.array([[1.0, np.nan]])) is None
     assert numeric(np.array([["a", "b"]])) is None
+
+
+def independent(n, k, seed=0):
+    """Return a target and a pool of models that fair coins were drawn for."""
+    rng = np.random.default_rng(seed)
+    inside, y = rng.random((k + 1, n)) < 0.5, np.arange(n) % 3
+    logits = rng.normal(size=(k + 1, n, 3)).astype(np.float32)
+    target = predictions(logits=logits[0], labels=y, member=inside[0])
+    return target, Pool(logits[1:], True, inside[1:], y)
+
+
+@pytest.mark.parametrize("n", [80, 300])
+def test_a_target_in_its_own_pool_and_models_that_occur_twice_are_named(n):
+    target, pool = independent(n, 6)
+    PoolGame(target, pool)
+    with_target = Pool(
+        np.concatenate([pool.answers, target.answers[None]]),
+        True,
+        np.vstack([pool.inside, target.member]),
+        pool.labels,
+    )
+    with pytest.raises(InputError, match=r"model 6 of the pool \(from 0\) was trained on exactly"):
+        PoolGame(target, with_target)
+    twice = [0, 1, 2, 3, 4, 5, 2]
+    both = Pool(pool.answers[twice], True, pool.inside[twice], pool.labels)
+    with pytest.raises(InputError, match=r"models 2 and 6 of the pool \(from 0\) are the same one"):
+        PoolGame(target, both)
+    other = replace(both, answers=np.concatenate([both.answers[:6], -both.answers[6:]]))
+    PoolGame(target, other)  # the same records, trained on again
+    few = slice(None, 40)
+    PoolGame(target[few], Pool(both.answers[:, few], True, both.inside[:, few], both.labels[few]))

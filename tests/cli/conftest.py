@@ -1,11 +1,14 @@
-"""What all tests of the command line share."""
+"""What tests of the command line share."""
 
 from __future__ import annotations
+
+import tempfile
 
 import pytest
 from typer import testing
 
 from tests.cli import vocabulary
+from tests.runs.sample import contents
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -14,3 +17,13 @@ def _commands_are_made_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(testing, "_get_command", vocabulary.made)
         yield
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """The folder of copies, which is empty in the end."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert not contents(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -53,16 +52,6 @@ def place(tmp_path_factory):
     for name, content in contents(folder).items():
         Folder(MEMORY).set(name, content)
     return folder
-
-
-@pytest.fixture
-def scratch(tmp_path, monkeypatch):
-    """The folder of copies, which is empty in the end."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert not contents(folder)
 
 
 def at(root, name):

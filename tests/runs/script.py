@@ -82,7 +82,7 @@ def spread(backend: str, n_jobs: int) -> Iterator[None]:
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster),
             joblib.parallel_config("dask"),
         ):

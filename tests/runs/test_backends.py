@@ -24,7 +24,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return contents(path)
 
 
-def script(path: Path, *options: object, seconds: float = 90) -> subprocess.CompletedProcess[str]:
+def script(path: Path, *options: object, seconds: float = 300) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.runs.script", str(path), *map(str, options)],
         cwd=ROOT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer.cpu import Buffer as CpuBuffer
 from zarr.storage import MemoryStore
 
-from privacygauge.runs.encoding import Layout, chunk_files, chunk_keys, layout_of, metadata, read
+from privacygauge.runs.encoding import (
+    AbsentError,
+    Layout,
+    chunk_files,
+    chunk_keys,
+    layout_of,
+    metadata,
+    read,
+)
 
 TYPES = ("bool", "int8", "uint8", "int32", "uint64", "float16", "float32", "float64")
 
@@ -87,6 +96,11 @@ def test_reads_what_zarr_reads(case, data) -> None:
         for length in layout.shape
     ]
     for asked in (places, [np.arange(length) for length in layout.shape]):
+        numbers = [np.unique(some // c) for some, c in zip(asked, layout.chunks, strict=True)]
+        if {"/".join(["one", "c", *map(str, at)]) for at in product(*numbers)} - set(files):
+            with pytest.raises(AbsentError):
+                read(layout, "one", asked, files.get)
+            continue
         found = read(layout, "one", asked, files.get)
         assert found.dtype == whole.dtype
         np.testing.assert_array_equal(found, whole[np.ix_(*asked)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.seeds import stream
-from privacygauge.errors import InputError
+from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import Folder
@@ -99,6 +99,20 @@ def test_a_run_that_was_killed_at_any_write_as_it_grew_goes_on(
         made(place, 6)
         assert contents(place) == expected
     assert last > 8
+
+
+def test_a_run_that_another_process_computes_does_not_grow_under_its_hands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privacygauge.runs.folder._PATIENCE", 0.05)
+    made(tmp_path, 3)
+    before = contents(tmp_path)
+    with Folder(str(tmp_path)).held():
+        with pytest.raises(OutputError, match="another process is working on"):
+            made(tmp_path, 6)
+        assert contents(tmp_path) == before
+        open_run(tmp_path, plan(3), static(3))
+    made(tmp_path, 6)
 
 
 def test_a_run_of_other_units_or_settings_does_not_grow(tmp_path: Path) -> None:

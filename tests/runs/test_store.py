@@ -18,6 +18,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import Folder
+from privacygauge.runs.plan import ArraySpec, Plan
 from privacygauge.runs.store import Run, Summary, open_run, read_run, runs_in
 from tests.runs.sample import N_CLASSES, N_MODELS, N_RECORDS, Work, contents, made, plan, static
 
@@ -35,14 +36,45 @@ def test_holds_what_the_work_gave(tmp_path: Path) -> None:
         np.testing.assert_array_equal(run.array(name)[:], given.values)
 
 
-def test_what_is_not_done_is_no_number(tmp_path: Path) -> None:
+def test_what_is_not_done_is_refused_and_never_read_as_a_value(tmp_path: Path) -> None:
     run = open_run(tmp_path, plan())
     run.write(plan().tasks[1], Work()(plan().tasks[1]))
-    done = ~np.isnan(run.array("prediction")[:]).any(axis=(1, 2))
-    assert np.flatnonzero(done).tolist() == [2, 3]
+    for name in plan().arrays:
+        assert len(run.array(name)[2:4]) == 2
+        for rows in (slice(None), slice(1, 3), 0):
+            with pytest.raises(InputError, match=f"lacks a part of the array {name}: start the"):
+                run.array(name)[rows]
     assert [task.number for task in run.missing()] == [0, 2, 3, 4, 5, 6, 7, 8]
     assert run.missing() == run.missing(verify=False)
     assert run.n_done() == 2
+
+
+def test_a_store_that_was_copied_in_part_gives_no_value_for_what_is_gone(tmp_path: Path) -> None:
+    """Other readers of the format give the fill value there: nobody a member, class 0."""
+    run = made(tmp_path)
+    chunks = [p for p in (tmp_path / "observations.zarr").rglob("c/**/*") if p.is_file()]
+    arrays = {p: p.relative_to(tmp_path).parts[1] for p in chunks}
+    assert set(arrays.values()) == {"prediction", "correct", "member", "label", "digest"}
+    for chunk, name in arrays.items():
+        content = chunk.read_bytes()
+        chunk.unlink()
+        with pytest.raises(InputError, match=f"lacks a part of the array {name}"):
+            run.array(name)[:]
+        chunk.write_bytes(content)
+        assert len(run.array(name)[:]) == run.array(name).shape[0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_numbers_beyond_the_planned_type_are_refused(dtype: str, tmp_path: Path) -> None:
+    largest = np.finfo(dtype).max
+    spec = ArraySpec(("model", "record"), (2, 3), dtype)
+    run = open_run(tmp_path, Plan("logits", 0, 2, "model", 1, {"logit": spec}))
+    sound = np.array([[largest, -np.inf, np.nan]], np.float64)
+    run.write(run.plan.tasks[0], {"logit": sound})
+    np.testing.assert_array_equal(run.array("logit")[0], sound[0].astype(dtype))
+    with pytest.raises(InputError, match=f"logit holds 1e\\+60, which is beyond {dtype}: plan"):
+        run.write(run.plan.tasks[1], {"logit": np.array([[0.0, 1e60, 1.0]])})
+    assert [task.number for task in run.missing()] == [1]
 
 
 def test_chunks_of_nothing_but_the_fill_value_are_written_too(tmp_path: Path) -> None:

@@ -28,8 +28,13 @@ class Role(Enum):
     PLAIN = "plain"
     FILE = "file"
     """A file or folder of the user's: kept by its whole path."""
+    MODEL = "model"
+    """A folder with a model of the user's: kept by its whole path."""
     CODE = "code"
     """A name, or FILE.py:NAME of the user's: the file is kept by its whole path."""
+
+
+_READ = (Role.FILE, Role.MODEL)
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ class Request:
     def files(self) -> dict[str, Path]:
         """Return the files that were named, by the name of the field."""
         named = self._asked_by_name()
-        paths = {name: getattr(self, name) for name in named if named[name].role is Role.FILE}
+        paths = {name: getattr(self, name) for name in named if named[name].role in _READ}
         return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
 
     def code(self) -> dict[str, str]:
@@ -207,7 +212,7 @@ def _flagged(f: Field[Any]) -> Asked:
 
 
 def _settled(role: Role, text: str) -> str:
-    if role is Role.FILE and "://" not in text:
+    if role in _READ and "://" not in text:
         return str(Path(text).absolute())
     is_code = role is Role.CODE and not text.startswith(PROGRAM)
     return absolute(text) if is_code else text

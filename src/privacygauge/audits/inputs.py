@@ -1,4 +1,4 @@
-"""Files at URLs of object storage: copied to this machine for as long as an audit is played."""
+"""Files and models at URLs of object storage: copied here while an audit is played."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from privacygauge.audits.asking import Request, Role
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import copied, url_of
+from privacygauge.runs.copies import copied, copied_folder
+from privacygauge.runs.folder import url_of
 
 R = TypeVar("R", bound=Request)
 
@@ -19,10 +20,11 @@ COPIED = (".csv", ".parquet", ".npz", ".npy", ".jsonl", ".ndjson", ".jsonl.gz", 
 """What the names of files end in that are read once, from their beginning to their end."""
 
 
-def is_copied(text: str) -> bool:
-    """Return whether a text is the URL of a file that is copied to be read."""
-    at_server = text.startswith(("http:", "https:"))
-    return url_of(text) is not None and not at_server and text.lower().endswith(COPIED)
+def is_copied(text: str, role: Role) -> bool:
+    """Return whether a text is the URL of a file, or of a model's folder, that is copied."""
+    if url_of(text) is None or text.startswith(("http:", "https:")):
+        return False
+    return role is Role.MODEL or (role is Role.FILE and text.lower().endswith(COPIED))
 
 
 @contextmanager
@@ -36,16 +38,18 @@ def with_copies(request: R) -> Iterator[R]:
     InputError
         One line: what cannot be read, why, and the way out.
     """
-    files = [f.name for f, asked in request.asked() if asked.role is Role.FILE]
-    named = {name: getattr(request, name) for name in files}
-    urls = {name: x for name, x in named.items() if isinstance(x, str) and is_copied(x)}
+    named = {f.name: (getattr(request, f.name), asked.role) for f, asked in request.asked()}
+    read = {name: x for name, x in named.items() if isinstance(x[0], str) and is_copied(*x)}
+    urls = {name: url for name, (url, _) in read.items()}
     if not urls:
         yield request
         return
     with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
         here = {
-            name: copied(url, Path(folder, name, url.rpartition("/")[2]))
-            for name, url in urls.items()
+            name: (copied_folder if role is Role.MODEL else copied)(
+                url, Path(folder, name, url.rstrip("/").rpartition("/")[2])
+            )
+            for name, (url, role) in read.items()
         }
         texts: dict[str, Any] = {name: str(path) for name, path in here.items()}
         try:

@@ -71,7 +71,7 @@ def base_option(panel: str = "") -> Any:
         "DIR",
         "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
         default=None,
-        role=Role.FILE,
+        role=Role.MODEL,
         panel=panel,
     )
 
@@ -82,16 +82,16 @@ class ModelsRequest(Request):
 
     target: str = asks(
         "DIR",
-        "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
+        "Model to audit: a folder or s3:// URL with safetensors and tokenizer, or with a PEFT "
         "adapter.",
-        role=Role.FILE,
+        role=Role.MODEL,
     )
     reference: str | None = asks(
         "DIR",
         "Model of the same kind that saw none of the texts, such as the one that the training "
         "started from. Default: the base of a PEFT adapter, else none.",
         default=None,
-        role=Role.FILE,
+        role=Role.MODEL,
     )
     base: str | None = base_option()
     device: str = asks("NAME", "Where models run, such as cuda.", default="cpu")

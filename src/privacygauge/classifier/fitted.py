@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.label_only_signals import label_predictions
-from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.classifier.pool import LogitPool, Pool, probabilities
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.several_targets import split
@@ -22,6 +22,7 @@ from privacygauge.classifier.trainer import queries_of, questions
 from privacygauge.classifier.trial import Given
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
+from privacygauge.core.coins import counts_of
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.store import plan_in
@@ -113,9 +114,9 @@ def with_names_of(
     )
 
 
-def lone_records(pool: Pool) -> list[str]:
+def lone_records(pool: Pool | LogitPool) -> list[str]:
     """Return a warning where records are in all of the shadow models, or in none."""
-    count = pool.inside.sum(axis=0)
+    count = counts_of(pool.inside)
     lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
     if not lone:
         return []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
@@ -41,7 +41,7 @@ class PredictionObservation(Observation):
     """The targets' predictions."""
     shadow_rows: Rows | None = None
     """The shadow records' predictions."""
-    pool: Pool | None = None
+    pool: Pool | LogitPool | None = None
     """The adversary's own models on every target: what attacks on single records learn from."""
     resolved: Resolution | None = None
     """What all of these predictions resolve in common."""

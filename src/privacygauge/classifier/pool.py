@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.coins import Coins
+from privacygauge.core.release import Stored
 from privacygauge.errors import InputError
 
 
@@ -95,6 +97,70 @@ class Pool:
             self.inside.reshape(k * n),
             np.arange(k * n),
         )
+
+
+ONE_LOGIT_ONLY = (
+    "needs whole vectors of all shadow models, and this run holds only one logit for each record: "
+    "to keep the vectors, start another run without one_logit (--one-logit)"
+)
+"""Why an attack is skipped beside a `LogitPool`."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogitPool:
+    """One scaled logit for each of k models and n targets; whole predictions of few models."""
+
+    worlds: Floats | Stored
+    """(k, n), or (k, n, q) for q queries: ``log p_y - log(1 - p_y)`` of the true class y, an array
+    or an array of a run."""
+    inside: Bools | Coins
+    """(k, n) True where the model was trained on the target."""
+    first: Pool
+    """The whole predictions of the first models, as logits."""
+
+    def __post_init__(self) -> None:
+        inside = self.inside
+        inside = (
+            inside if isinstance(inside, Coins) else checks.frozen(np.asarray(inside, np.bool_))
+        )
+        queries = () if self.n_queries == 1 else (self.n_queries,)
+        expected = (len(inside), self.n_targets, *queries)
+        if self.worlds.shape != expected or inside.shape != expected[:2]:
+            raise InputError(
+                f"worlds must have the shape {expected} and inside {expected[:2]}, got "
+                f"{self.worlds.shape} and {inside.shape}"
+            )
+        if not self.first.logits:
+            raise InputError("the first models of a pool of logits must answer with logits")
+        object.__setattr__(self, "inside", inside)
+
+    def __len__(self) -> int:
+        return len(self.inside)
+
+    @property
+    def logits(self) -> bool:
+        """True: the predictions are logits."""
+        return True
+
+    @property
+    def labels(self) -> Ints:
+        """(n,) True classes."""
+        return self.first.labels
+
+    @property
+    def n_targets(self) -> int:
+        """The number of targets, n."""
+        return self.first.n_targets
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, c."""
+        return self.first.n_classes
+
+    @property
+    def n_queries(self) -> int:
+        """The number of answers about each target, q."""
+        return self.first.n_queries
 
 
 def pool_of(

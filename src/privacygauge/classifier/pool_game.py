@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.held import numeric
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
-from privacygauge.core.checks import Floats
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.coins import counts_of
 from privacygauge.core.game import Round, Shadow
-from privacygauge.core.release import Worlds
+from privacygauge.core.release import Stored, Worlds
 from privacygauge.errors import InputError
 
 WORLD_SIGNAL = "scaled-logit"
 """The signal that attacks on single records compare between models (Carlini et al. 2022)."""
 
 NONE: Floats = np.empty(0)
+
+MANY_COINS = 64
+"""So many fair coins are never all the same for two models."""
 
 MOST_SHADOW_ROWS = 2_000_000
 """Thresholds and posteriors are learnt on the first models of the pool, up to so many rows."""
@@ -40,7 +46,7 @@ class PoolGame:
 
     target: Predictions
     """Predictions of the audited model on n records."""
-    pool: Pool
+    pool: Pool | LogitPool
     """The adversary's models on the same records, in the same order."""
     features: NDArray[Any] | None = None
     """(n, d) The records themselves, for attacks that look at them."""
@@ -65,8 +71,28 @@ class PoolGame:
             raise InputError(
                 "the pool's labels differ from the target's: keep one order of records"
             )
-        if pool.inside.all() or not pool.inside.any():
+        count = counts_of(pool.inside)
+        if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")
+        if checks.n_distinct(target.units) >= MANY_COINS:
+            self._require_independent()
+
+    def _require_independent(self) -> None:
+        """Refuse models with all of another's coins, which fair coins do not give to two."""
+        pool, target = self.pool, self.target
+        coins = np.vstack([target.member[:MANY_COINS], pool.inside[:, :MANY_COINS]])
+        _, kind = np.unique(coins, axis=0, return_inverse=True)
+        for same in np.flatnonzero(kind[1:] == kind[0]):
+            if np.array_equal(pool.inside[same], target.member):
+                raise InputError(
+                    f"model {same} of the pool (from 0) was trained on exactly the target's "
+                    "members, which gives them away: leave the target out of its pool"
+                )
+        for one, other in _pairs(kind[1:]):
+            if isinstance(pool, Pool) and _are_the_same(pool, one, other):
+                raise InputError(
+                    f"models {one} and {other} of the pool (from 0) are the same one: leave one out"
+                )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round: its bits were drawn when the target was trained."""
@@ -79,14 +105,13 @@ class PoolGame:
         general, target, pool = self.general or self._shadow(), self.target, self.pool
         resolved, asked = general.resolved, np.arange(len(target))
         seen = signals(target, resolved)
-        known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
         observation = PredictionObservation(
             seen,
             target.labels,
             shadow=general.shadow,
             worlds=Worlds(
                 world_signal(target, resolved, seen[WORLD_SIGNAL]),
-                worlds_signal(pool, resolved, known),
+                self._worlds(general),
                 pool.inside,
             ),
             rows=Rows(target, asked, self.features, asked),
@@ -98,8 +123,24 @@ class PoolGame:
         return Round(observation, target.member, ids, target.units)
 
     def _shadow(self) -> GeneralShadow:
-        resolved = resolution(self.target, self.pool)
-        return GeneralShadow.of(self.pool, self.features, resolved)
+        whole = self.pool.first if isinstance(self.pool, LogitPool) else self.pool
+        return GeneralShadow.of(whole, self.features, resolution(self.target, whole))
+
+    def _worlds(self, general: GeneralShadow) -> Floats | Stored:
+        if isinstance(self.pool, LogitPool):
+            return self.pool.worlds
+        known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
+        return worlds_signal(self.pool, general.resolved, known)
+
+
+def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
+    """Yield neighbours among the models of each kind."""
+    order = np.argsort(kind, kind="stable")
+    yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
+
+
+def _are_the_same(pool: Pool, one: int, other: int) -> bool:
+    return all(np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from privacygauge.classifier.stacking import models_a_task, stacked
 from privacygauge.classifier.trainer import Cohort, Trainer, queries_of
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.coins import Coins
 from privacygauge.core.release import coin_flips
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
@@ -26,7 +27,7 @@ from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.store import open_run, plan_in
+from privacygauge.runs.store import Run, open_run, plan_in
 
 Progress = Callable[[int, int], None]
 """Called with the number of models done and the number of all."""
@@ -181,7 +182,7 @@ def train_shadows(
 def cohort_of(
     x: Held,
     y: Ints,
-    inside: Bools,
+    inside: Bools | Coins,
     seed: int,
     *,
     asked: Ints | None = None,
@@ -201,7 +202,7 @@ def cohort_of(
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
-    return Cohort(x, y, inside, own, int(y.max()) + 1, asked)
+    return Cohort(x, y, cast("Bools", inside), own, int(y.max()) + 1, asked)
 
 
 def train_all(
@@ -232,11 +233,43 @@ def train_all(
     existing : Predictions, optional
         Of a model that is not trained here, to keep with the run.
     """
-    if weights is not None:
-        require_weights(trainer)
-    plan = _plan(trainer, asked, seed, run)
+    opened = trained_run(
+        plan_of(trainer, asked, seed, run),
+        Work(trainer, asked, weights),
+        run=run,
+        existing=existing,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    return np.asarray(opened.array("prediction")[:])
+
+
+def trained_run(
+    plan: Plan,
+    work: Work,
+    *,
+    run: str | Path,
+    existing: Predictions | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Return the finished run of a plan: what is missing in it is trained.
+
+    Parameters
+    ----------
+    plan : Plan
+        From `plan_of`.
+    work : Work
+    run, existing, invocation, n_jobs, progress
+        As in `train_all`.
+    """
+    asked = work.cohort
+    if work.weights is not None:
+        require_weights(work.trainer)
     static = {
-        "member": Static(("model", "record"), asked.inside[:, asked.asked]),
+        "member": Static(("model", "record"), _of_asked(asked)),
         "label": Static(("record",), asked.y[asked.asked]),
         "row": Static(("record",), asked.asked),
     }
@@ -246,9 +279,16 @@ def train_all(
         static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
-    fixed = stacked(trainer, plan.units_a_task)
-    complete(opened, Work(fixed, asked, weights), n_jobs=n_jobs, progress=progress)
-    return np.asarray(opened.array("prediction")[:])
+    fixed = replace(work, trainer=stacked(work.trainer, plan.units_a_task))
+    complete(opened, fixed, n_jobs=n_jobs, progress=progress)
+    return opened
+
+
+def _of_asked(cohort: Cohort) -> Bools:
+    """Return who is inside, (m, a), of the records that are predicted; all of them as they are."""
+    inside, asked = cohort.inside, cohort.asked
+    all_of_them = np.array_equal(asked, np.arange(inside.shape[1]))
+    return inside if all_of_them else inside[:, asked]
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:
@@ -256,7 +296,8 @@ def random_states(seed: int, n_models: int) -> tuple[int, ...]:
     return tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(n_models))
 
 
-def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
+def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
+    """Return the plan of training a cohort, in stacks as large as a run was begun with."""
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
@@ -296,23 +337,35 @@ def _trained(
     values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
 ) -> Trained:
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
-    target = _target(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
+    target = target_of(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
     first = int(with_target)
     kept = np.flatnonzero(finite[first:])
     if not len(kept):
-        raise InputError(
-            f"training failed for all {len(finite) - first} shadow models: their predictions are "
-            "not finite, or their records hold a single class"
-        )
+        raise all_failed(len(finite) - first)
     all_kept = len(kept) == len(finite) - first
     rows = slice(first, None) if all_kept else first + kept
     pool = Pool(values[rows], logits, inside[rows], y)
     return Trained(target, pool, np.flatnonzero(~finite[first:]))
 
 
-def _target(
+def all_failed(n_models: int) -> InputError:
+    """Return what to raise where no shadow model can be used."""
+    return InputError(
+        f"training failed for all {n_models} shadow models: their predictions are not finite, or "
+        "their records hold a single class"
+    )
+
+
+def target_of(
     values: NDArray[Any], logits: bool, y: Ints, member: Bools, finite: bool
 ) -> Predictions:
+    """Return the predictions of the model that was trained as the target.
+
+    Raises
+    ------
+    InputError
+        If its training failed.
+    """
     if not finite:
         raise InputError(
             "training the target failed: its predictions are not finite, or its records hold a "

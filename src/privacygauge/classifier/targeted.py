@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygauge.classifier.binning import bin_numbers, n_bins
 from privacygauge.classifier.game import PredictionObservation
-from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.classifier.pool import ONE_LOGIT_ONLY, LogitPool, Pool, probabilities
 from privacygauge.classifier.resolution import resolution
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
@@ -180,6 +180,8 @@ def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | S
     ):
         return Skipped(name, "needs models of the adversary's own on every target")
     pool, rows = observation.pool, observation.rows
+    if isinstance(pool, LogitPool):
+        return Skipped(name, ONE_LOGIT_ONLY)
     if pool.values.shape[1:] != (len(rows.index), rows.source.n_classes):
         raise InputError(
             f"the pool predicts {pool.n_targets} targets of {pool.n_classes} classes, the "

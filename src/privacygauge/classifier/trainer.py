@@ -23,7 +23,8 @@ class Cohort:
     y: Ints
     """(n,) Classes in 0..n_classes-1."""
     inside: Bools
-    """(m, n) True where the model is trained on the record."""
+    """(m, n) True where the model is trained on the record. Of the models of a whole run these may
+    be `Coins`, which some models alone are drawn of."""
     seeds: Sequence[int]
     """(m,) Each in 0..2**31-1; fixes all that is random in training."""
     n_classes: int

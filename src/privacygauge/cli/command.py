@@ -129,7 +129,9 @@ def _require_local(request: Request) -> None:
         for text in () if is_free else value if isinstance(value, tuple) else (value,):
             if not isinstance(text, str) or text.startswith(("http:", "https:")):
                 continue
-            if not (asked.role is Role.FILE and is_copied(text)):
+            if asked.role is Role.CODE:
+                require_local(text, "code is run from files")
+            elif not is_copied(text, asked.role):
                 require_local(text, "files are read")
 
 
@@ -212,7 +214,7 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> inspect.Parameter:
     annotation = hint
     if _is_list(f):
         annotation, default = list[str] | None, None
-    elif asked.role is Role.FILE and "URL" not in asked.metavar:
+    elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)
     shared: dict[str, Any] = {

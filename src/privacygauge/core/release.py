@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.coins import Coins, counts_of, require_some
 from privacygauge.errors import InputError
 
 
@@ -37,8 +38,7 @@ def coin_flips(
     ndarray of bool, shape (n_worlds, n_records)
         True where the record is in the world's training set.
     """
-    if n_worlds < 1 or n_records < 1:
-        raise InputError(f"at least one world and one record, got {n_worlds} and {n_records}")
+    require_some(n_worlds, n_records)
     if unit is not None:
         different, index = np.unique(unit, return_inverse=True)
         return coin_flips(n_worlds, len(different), rng)[:, index]
@@ -65,6 +65,31 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class SomeOf:
+    """Some rows of numbers on disk."""
+
+    stored: Stored
+    """The numbers."""
+    numbers: Ints
+    """(k,) Which of their rows, in this order."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+        return (len(self.numbers), *self.stored.shape[1:])
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """How much of every dimension is read at a time."""
+        return self.stored.chunks
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return some of them as a numpy array."""
+        first, *rest = rows if isinstance(rows, tuple) else (rows,)
+        return self.stored[(self.numbers[first], *rest)]
+
+
+@dataclass(frozen=True, eq=False)
 class Worlds:
     """The target's signal beside the signals of the adversary's worlds.
 
@@ -77,16 +102,17 @@ class Worlds:
     worlds: Floats | Stored
     """(k, n) or (k, n, q) The same signal from each of the adversary's k models: an array, or an
     array of a run, which attacks on single records read in blocks."""
-    inside: Bools
+    inside: Bools | Coins
     """(k, n) True where the model was trained on the target."""
 
     def __post_init__(self) -> None:
         held = None if isinstance(self.worlds, Stored) else _of_type(self.worlds, np.float64)
         worlds = self.worlds if held is None else held
-        inside = _of_type(self.inside, np.bool_)
+        inside = self.inside
+        inside = inside if isinstance(inside, Coins) else _of_type(inside, np.bool_)
         signal = _signal(self.signal, n_axes=len(worlds.shape) - 1)
         shape = (*inside.shape, *signal.shape[1:])
-        if inside.ndim != 2 or inside.shape[1] != len(signal) or worlds.shape != shape:
+        if len(inside.shape) != 2 or inside.shape[1] != len(signal) or worlds.shape != shape:
             raise InputError(
                 "worlds and inside must have the shape (k, n) with n targets, "
                 f"got {worlds.shape} and {inside.shape} for {len(signal)} targets"
@@ -95,7 +121,8 @@ class Worlds:
         object.__setattr__(self, "signal", signal)
         if held is not None:
             object.__setattr__(self, "worlds", checks.frozen(_finite(held)))
-        object.__setattr__(self, "inside", checks.frozen(inside))
+        frozen = inside if isinstance(inside, Coins) else checks.frozen(inside)
+        object.__setattr__(self, "inside", frozen)
 
     def __len__(self) -> int:
         """Return k, the number of the adversary's models."""
@@ -130,13 +157,20 @@ class Worlds:
     @cached_property
     def counts(self) -> Ints:
         """(n,) The number of worlds that were trained on each target."""
-        counts: Ints = self.inside.sum(axis=0)
-        return counts
+        return counts_of(self.inside)
 
     @property
     def step(self) -> int:
         """The number of targets that are best read at a time, or a multiple of it."""
         return self.worlds.chunks[1] if isinstance(self.worlds, Stored) else 1
+
+    def some(self, numbers: Ints) -> Worlds:
+        """Return some of the worlds, those of a run without reading them."""
+        held = self.worlds
+        part = SomeOf(held, numbers) if isinstance(held, Stored) else held[numbers]
+        inside = self.inside
+        drawn = inside.some(numbers) if isinstance(inside, Coins) else inside[numbers]
+        return Worlds(self.signal, part, drawn)
 
     def block(self, rows: slice) -> tuple[Floats, Bools]:
         """Return the worlds' signals of some targets, (k, b) or (k, b, q), and who was inside."""
@@ -173,7 +207,7 @@ class _Others(Worlds):
 
     @cached_property
     def inside(self) -> Bools:
-        return self._left(self.everyone.inside)
+        return self._left(self.everyone.inside[:])
 
     @cached_property
     def counts(self) -> Ints:

@@ -20,7 +20,8 @@ from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.bounds import check_size
 from privacygauge.datasets.files import content_of
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import copied, shown, url_of
+from privacygauge.runs.copies import copied
+from privacygauge.runs.folder import shown, url_of
 
 if TYPE_CHECKING:
     import pandas as pd

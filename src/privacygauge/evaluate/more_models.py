@@ -122,9 +122,8 @@ def _step(k: int, n_models: int, law: float) -> float:
 def _area(attack: Attack, dealt: Round, worlds: Worlds, part: Ints) -> float | None:
     """Return the area with some of the models; None where the attack is skipped."""
     seen = dealt.observation
-    some = Worlds(worlds.signal, worlds.worlds[part], worlds.inside[part])
     found = attack.score(
-        Observation(seen.signals, seen.stratum, worlds=some), np.random.default_rng(0)
+        Observation(seen.signals, seen.stratum, worlds=worlds.some(part)), np.random.default_rng(0)
     )
     if isinstance(found, Skipped):
         return None

@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import frozen, listed
+from privacygauge.core.coins import Coins
 from privacygauge.errors import InputError
 from privacygauge.runs.encoding import Layout
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 DIGEST = "digest"
+_BLOCK = 1 << 24
+"""Bytes of an array that are hashed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,21 +29,26 @@ class Static:
     dims: tuple[str, ...]
     """A name for every dimension."""
     values: NDArray[Any]
-    """Booleans, integers or floats, with at least one value."""
+    """Booleans, integers or floats, with at least one value; `Coins` are drawn part by part."""
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values)
+        values = self.values if isinstance(self.values, Coins) else np.asarray(self.values)
         # The spec's own rules: one name a dimension, a type that every machine knows.
         ArraySpec(self.dims, values.shape, values.dtype.name)
         object.__setattr__(self, "dims", tuple(self.dims))
-        object.__setattr__(self, "values", frozen(np.ascontiguousarray(values)))
+        if not isinstance(values, Coins):
+            object.__setattr__(self, "values", frozen(np.ascontiguousarray(values)))
 
     @property
     def sha256(self) -> str:
         """The checksum of names, type, shape and values."""
-        little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)
-        head = f"{self.dims} {little.dtype.name} {little.shape} ".encode()
-        return hashlib.sha256(head + little.tobytes()).hexdigest()
+        values, kind = self.values, self.values.dtype
+        digest = hashlib.sha256(f"{self.dims} {kind.name} {values.shape} ".encode())
+        step = max(1, _BLOCK // max(1, prod(values.shape[1:]) * kind.itemsize))
+        for start in range(0, len(values), step):
+            part = values[start : start + step].astype(kind.newbyteorder("<"), copy=False)
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
 
 
 def layouts(plan: Plan) -> dict[str, Layout]:
@@ -88,4 +97,13 @@ def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArra
         raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
     if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
-    return array.astype(spec.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        fitting = array.astype(spec.dtype, copy=False)
+    if fitting.dtype.kind == "f" and fitting.dtype.itemsize < array.dtype.itemsize:
+        beyond = np.isinf(fitting) & np.isfinite(array)
+        if beyond.any():
+            raise InputError(
+                f"{name} holds {array[beyond][0]:g}, which is beyond {spec.dtype}: plan a wider "
+                "type"
+            )
+    return fitting

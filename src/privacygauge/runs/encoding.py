@@ -19,6 +19,10 @@ from numpy.typing import NDArray
 _LEVEL = 1
 
 
+class AbsentError(Exception):
+    """A chunk is not there: of a task that is not done, or lost."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """How one array lies in the store."""
@@ -168,21 +172,24 @@ def read(
     places : sequence of ndarray of int
         For each dimension.
     get : callable
-        Returns the bytes under a key, or None where nothing was written: then the fill value is
-        what stands there.
+        Returns the bytes under a key, or None where there are none.
 
     Raises
     ------
+    AbsentError
+        If a chunk is not there. Zarr reads the fill value then, which of booleans and integers
+        looks like any other value: nobody a member, everybody of class 0.
     ValueError, RuntimeError
         If a chunk is damaged.
     """
-    values = np.full([len(some) for some in places], layout.fill, layout.dtype)
+    values = np.empty([len(some) for some in places], layout.dtype)
     parts = [list(_by_chunk(some, c)) for some, c in zip(places, layout.chunks, strict=True)]
     for part in product(*parts):
         numbers, there, here = zip(*part, strict=True)
         content = get("/".join([name, "c", *map(str, numbers)]))
-        if content is not None:
-            values[_index(there)] = _decoded(layout, content)[_index(here)]
+        if content is None:
+            raise AbsentError
+        values[_index(there)] = _decoded(layout, content)[_index(here)]
     return values
 
 

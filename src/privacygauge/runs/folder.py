@@ -19,7 +19,7 @@ from privacygauge.runs.atomic import sentence
 from privacygauge.runs.sharing import Way, computed
 
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
-_REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
+REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
 # What an interrupted write leaves behind, as that of zarr's local store does.
 _PARTIAL = ".partial"
 # A small object is sent in one request; what cannot be reached is given up.
@@ -68,38 +68,6 @@ def require_local(path: str | Path, what: str) -> None:
         raise InputError(f"{url} is a URL, and {what} of this machine: copy it to this machine")
 
 
-def copied(url: str, to: Path) -> Path:
-    """Return a local file with the content of an object.
-
-    Parameters
-    ----------
-    url : str
-        Of an object store, or another that fsspec knows.
-    to : Path
-        The file, in a folder that is made where it is missing.
-
-    Raises
-    ------
-    InputError
-        One line: what cannot be read, why, and the way out.
-    """
-    import shutil
-
-    to.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with (
-            _reaching(url) as (system, path),
-            system.open_input_file(path) as stream,
-            to.open("wb") as file,
-        ):
-            shutil.copyfileobj(stream, file)
-    except FileNotFoundError as error:
-        raise InputError(f"{url} does not exist") from error
-    except OSError as error:
-        raise InputError(sentence(f"{url} cannot be read", error, _REACH_IT)) from error
-    return to
-
-
 @contextlib.contextmanager
 def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
     """Give the place for a run that is to be kept, or a folder that is removed afterwards.
@@ -129,7 +97,7 @@ class Folder:
 
     @property
     def _way_out(self) -> str:
-        return _FREE_SOME if self.is_local else _REACH_IT
+        return _FREE_SOME if self.is_local else REACH_IT
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes under `key`; None where there are none or the disk cannot read them.
@@ -149,7 +117,7 @@ class Folder:
             # reached needs the user.
             if error.errno in gone or (self.is_local and error.errno is None):
                 return None
-            way_out = "allow reading it, or choose another folder" if self.is_local else _REACH_IT
+            way_out = "allow reading it, or choose another folder" if self.is_local else REACH_IT
             raise InputError(
                 sentence(f"{self.path}/{key} cannot be read", error, way_out)
             ) from error
@@ -159,7 +127,7 @@ class Folder:
 
     def _fetched(self, key: str) -> bytes:
         with (
-            _reaching(self.path) as (system, path),
+            reaching(self.path) as (system, path),
             system.open_input_file(f"{path}/{key}") as stream,
         ):
             content: bytes = stream.read()
@@ -168,7 +136,7 @@ class Folder:
     def _send(self, key: str, content: bytes) -> None:
         # An object store has the object once all of it is there; folders are but its name.
         with (
-            _reaching(self.path) as (system, path),
+            reaching(self.path) as (system, path),
             system.open_output_stream(f"{path}/{key}") as stream,
         ):
             stream.write(content)
@@ -240,14 +208,14 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            way_out = "allow reading it, or choose another folder" if self.is_local else _REACH_IT
+            way_out = "allow reading it, or choose another folder" if self.is_local else REACH_IT
             raise InputError(sentence(f"{self.path} cannot be read", error, way_out)) from error
         return sorted(name for name in found if _is_kept(name))
 
     def _remove_there(self, key: str) -> None:
         from pyarrow.fs import FileType
 
-        with _reaching(self.path) as (system, path):
+        with reaching(self.path) as (system, path):
             at = f"{path}/{key}"
             found = system.get_file_info(at).type
             if found != FileType.NotFound:
@@ -256,7 +224,7 @@ class Folder:
     def _listed(self, key: str) -> list[str]:
         from pyarrow.fs import FileSelector
 
-        with _reaching(self.path) as (system, path):
+        with reaching(self.path) as (system, path):
             found = system.get_file_info(FileSelector(f"{path}/{key}".rstrip("/")))
         return [info.base_name for info in found if info.base_name]
 
@@ -377,7 +345,7 @@ def _created(file: str) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def _reaching(url: str) -> Iterator[tuple[Any, str]]:
+def reaching(url: str) -> Iterator[tuple[Any, str]]:
     """Give what reads and writes a URL, and the path in it; all that goes wrong is an OSError."""
     found = _system(url)
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygauge.core.memory import free_memory, in_words
 from privacygauge.errors import InputError
-from privacygauge.runs.encoding import Layout, read
+from privacygauge.runs.encoding import AbsentError, Layout, read
 from privacygauge.runs.folder import Folder
 
 UNREADABLE = (
@@ -85,7 +85,8 @@ class StoredRows:
         Raises
         ------
         InputError
-            If they cannot be read, or all of them are asked for and do not fit into memory.
+            If some of them are not there or cannot be read, or all of them are asked for and do
+            not fit into memory.
         """
         path = self.folder.path
         whole = isinstance(rows, slice) and rows == slice(None)
@@ -102,6 +103,10 @@ class StoredRows:
                      for some, length in pairs)  # fmt: skip
         try:
             return read(self.layout, f"{self.group}/{self.name}", places, self.folder.get)[kept]
+        except AbsentError as error:
+            raise InputError(
+                f"{path} lacks a part of the array {self.name}: start the run again to complete it"
+            ) from error
         except UNREADABLE as error:
             raise unreadable(path, self.name) from error
 

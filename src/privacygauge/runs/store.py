@@ -7,7 +7,7 @@ changed, or of another plan is found without being decoded, and its task is comp
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from privacygauge.runs.folder import Folder, folders_below, located, require_loc
 from privacygauge.runs.plan import Plan, Task, difference
 from privacygauge.runs.record import Record, record_in
 from privacygauge.runs.rows import UNREADABLE, Rows, StoredRows, unreadable
+from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
@@ -59,7 +60,7 @@ class Run:
     def array(self, name: str) -> Rows:
         """Return an array of the run; nothing is read before it is sliced.
 
-        Floats of a task that is not done are NaN, all else 0: ask `missing` which those are.
+        Rows of a task that is not done are refused when they are asked for.
 
         Raises
         ------
@@ -202,7 +203,7 @@ def open_run(
     InputError
         If the folder holds a run of another plan, or something else.
     OutputError
-        If nothing can be written there.
+        If nothing can be written there, or another process works on a run that is to grow.
     """
     static = static or {}
     _check_names(plan, static)
@@ -210,6 +211,9 @@ def open_run(
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
     if stored is not None:
+        if plan.grown_from(stored.plan) and way() is Way.ALONE:
+            with folder.held():
+                pass  # nobody computes the smaller run, whose arrays are about to grow
         growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
         _check_same(stored, Record(plan, checksums, None), folder.path, growing)
         _forget_cut_task(folder, stored.plan, plan)
@@ -221,7 +225,7 @@ def open_run(
     if invocation is None and stored is not None:
         invocation = stored.invocation
     record = Record(plan, checksums, invocation)
-    for key, content in _initial_files(record, static).items():
+    for key, content in _initial_files(record, static):
         if folder.get(key) != content:
             folder.set(key, content)
     return Run(folder.path, plan, record.invocation, tuple(record.static))
@@ -285,16 +289,19 @@ def _stored_record(folder: Folder) -> Record | None:
     )
 
 
-def _initial_files(record: Record, static: Mapping[str, Static]) -> dict[str, bytes]:
+def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
+    """Yield what a run begins with, a chunk of a static array at a time."""
     given = {name: static_layout(record.plan, array) for name, array in static.items()}
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
-    files = {
-        **metadata(described, {_INSIDE[1]: record.to_mapping()}),
-        **chunk_files(given, {name: array.values for name, array in static.items()}),
-    }
     # The record comes first: a folder is known as a run's from its first file on.
-    inside = {f"{_GROUP}/{key}": content for key, content in sorted(files.items())}
-    return {_RECORD: record.to_bytes(), **inside}
+    yield _RECORD, record.to_bytes()
+    told = metadata(described, {_INSIDE[1]: record.to_mapping()})
+    yield from ((f"{_GROUP}/{key}", content) for key, content in sorted(told.items()))
+    for name, layout in given.items():
+        values, step = static[name].values, layout.chunks[0]
+        for start in range(0, len(values), step):
+            part = chunk_files({name: layout}, {name: values[start : start + step]}, start)
+            yield from ((f"{_GROUP}/{key}", content) for key, content in part.items())
 
 
 def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:

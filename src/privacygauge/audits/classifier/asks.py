@@ -125,6 +125,12 @@ class ClassifierRequest(Training):
         "Train further targets until the interval of every attack's mean AUC over all targets has "
         "this half-width, such as 0.01. Up to 64 targets are trained.",
     )
+    one_logit: bool = training_option(
+        "",
+        "Keep one logit for each model and record in the run, not one for each class: enough for "
+        "LiRA, RMIA, BaVarIA and calibrated attacks. For models that answer with logits, such as "
+        "network.",
+    )
     budget: str | None = training_option(
         "TIME", "Train as many shadow models as fit in this time, such as 10m."
     )
@@ -142,6 +148,8 @@ class ClassifierRequest(Training):
             self._check_training()
         elif self.label_only:
             raise InputError("--label-only asks a model: it goes with --model, not with TARGET")
+        elif self.one_logit:
+            raise InputError("--one-logit keeps a run: it goes with --model, not with TARGET")
         elif self.model is not None or self.data is not None:
             raise InputError("give either TARGET, or --model and --data, not both")
         elif self.shadow is not None and self.pool is not None:
@@ -171,6 +179,9 @@ class ClassifierRequest(Training):
                 "--member says what a model that exists was trained on: give that model with "
                 "--fitted FILE.py:NAME, or --drop the column to have a target trained"
             )
+        if self.one_logit and (self.half_width is not None or self.label_only):
+            other = "--label-only" if self.label_only else "--half-width"
+            raise InputError(f"--one-logit does not go with {other}: leave one out")
         if self.half_width is not None and (self.fitted or self.budget):
             other = "--fitted" if self.fitted else "--budget"
             raise InputError(

@@ -14,7 +14,7 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.groups import sliced
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Bools, Floats
@@ -152,7 +152,7 @@ def game_description(
 
 
 def pool_description(
-    target: Predictions, pool: Pool, *, drawn: bool, labels: bool = False
+    target: Predictions, pool: Pool | LogitPool, *, drawn: bool, labels: bool = False
 ) -> GameDescription:
     """Return the game against a pool of shadow models in words; of classes only if `labels`."""
     seen = "the class that the model predicts" if labels else "the model's full prediction"

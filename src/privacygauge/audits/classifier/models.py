@@ -32,9 +32,11 @@ from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer, with_labels
 from privacygauge.classifier.label_only_signals import Further, merged
+from privacygauge.classifier.one_logit import TrainedLogits, train_logits
+from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.several_targets import until_narrow
-from privacygauge.classifier.shadows import Progress, failures, train_shadows
+from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
 from privacygauge.classifier.trial import given
 from privacygauge.classifier.whose import settled, twice, with_unit
@@ -57,6 +59,7 @@ def audit_model(
     label_only: LabelOnlyQueries | None = None,
     n_shadows: int = 16,
     half_width: float | None = None,
+    one_logit: bool = False,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | None = None,
@@ -102,6 +105,10 @@ def audit_model(
         In (0, 1/2): further targets are trained, and attacked with the same shadow models, until
         the interval of every attack's mean AUC has this half-width; see `until_narrow`. Played
         are `attacks`, by default those on single records.
+    one_logit : bool
+        Keep one logit for each shadow model and record in place of a logit for each class: all
+        that LiRA, RMIA, BaVarIA and calibrated attacks need, which say the same, byte for byte.
+        Whole vectors are kept of the target and of few shadow models; see `train_logits`.
     attacks : sequence of Attack, optional
         Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
@@ -154,21 +161,22 @@ def audit_model(
         trainer = LabelOnlyTrainer(trainer, label_only, seed)
     existing = None if fitted is None else predicted(fitted, about, label_only, seed)
     owner = owners(unit, ids, len(labels))
-    train = partial(
-        train_shadows,
-        trainer,
-        features,
-        labels,
-        unit=owner,
-        with_target=existing is None,
-        kinds=1 if label_only is None else len(label_only.names),
-        seed=seed,
-        weights=weights,
-        existing=existing,
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    kinds = 1 if label_only is None else len(label_only.names)
+    if one_logit and (half_width is not None or label_only is not None):
+        raise InputError("one_logit does not go with half_width or label_only: leave one out")
+    options: dict[str, Any] = {
+        "unit": owner,
+        "with_target": existing is None,
+        "seed": seed,
+        "weights": weights,
+        "existing": existing,
+        "invocation": invocation,
+        "n_jobs": n_jobs,
+        "progress": progress,
+    }
+    train = partial(train_shadows, trainer, features, labels, kinds=kinds, **options)
+    trained: Trained | TrainedLogits
+    several = None
     if half_width is not None:
         _require_width(half_width, fitted)
         played = partial(
@@ -182,13 +190,16 @@ def audit_model(
             level=level,
         )
         trained, several = grown(train, played, n_shadows, run)
+    elif one_logit:
+        trained = train_logits(trainer, features, labels, n_shadows=n_shadows, run=run, **options)
     else:
-        trained, several = train(n_shadows=n_shadows, run=run), None
+        trained = train(n_shadows=n_shadows, run=run)
     end_of_sharing()
     of_units = twice(features, labels) if owner is None and existing is None else []
     target, pool, further, seen = existing or trained.target, trained.pool, None, {}
     assert target is not None  # one was given, or trained
     if label_only is not None:
+        assert isinstance(pool, Pool)  # one_logit does not go with it
         target, pool, further = merged(target, pool, label_only)
         seen = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     audit = audit_pool(
@@ -210,7 +221,7 @@ def audit_model(
 
 def audit_pool(
     target: PredictionsLike,
-    pool: PoolLike,
+    pool: PoolLike | LogitPool,
     *,
     further: Further | None = None,
     features: Held | None = None,
@@ -232,7 +243,7 @@ def audit_pool(
     ----------
     target : Predictions, path, mapping of arrays, or data frame
         As in `audit_classifier`.
-    pool : Pool, path, or mapping of arrays
+    pool : Pool, LogitPool, path, or mapping of arrays
         Predictions of shadow models on the target's records, in the same order; see `as_pool`.
         Who was trained on what must come from independent coins: exact halves would give the
         target's bit away.
@@ -259,10 +270,11 @@ def audit_pool(
     checks.level(level)
     seeds.non_negative(seed)
     target = with_unit(as_predictions(target, "target"), unit)
-    pool = as_pool(pool, "pool")
-    if pool.logits != target.logits:
-        target, pool = as_probabilities(target, pool)
-    require_apart(pool)
+    pool = pool if isinstance(pool, LogitPool) else as_pool(pool, "pool")
+    if isinstance(pool, Pool):
+        if pool.logits != target.logits:
+            target, pool = as_probabilities(target, pool)
+        require_apart(pool)
     target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
@@ -282,7 +294,7 @@ def audit_pool(
         running,
         has_shadow=True,
         skipped=unsliced,
-        warnings=[*warnings, *of_units, *lone_records(pool)],
+        warnings=[*warnings, *of_units, *lone_records(pool), *_kept(pool)],
     )
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
     return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
@@ -305,3 +317,13 @@ def _require_numbers(x: Held, half_width: float | None) -> None:
         raise InputError(
             "label_only needs records of finite numbers, (n, d), which noise can be added to"
         )
+
+
+def _kept(pool: Pool | LogitPool) -> list[str]:
+    """Return what is to be said of a run that holds one logit for each model and record."""
+    if isinstance(pool, Pool):
+        return []
+    return [
+        f"the run holds one logit for each shadow model and record, and whole vectors of "
+        f"{len(pool.first)} shadow model(s): thresholds, risk scores and networks learn on these"
+    ]

@@ -21,6 +21,7 @@ from privacygauge.classifier.cost import (
 from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model
+from privacygauge.classifier.one_logit import require_logits
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
 from privacygauge.core.attacks.posterior import ESTIMATORS
@@ -33,6 +34,8 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     # Before any code of the user's is imported: the run may have been made with other code.
     invocation = work.invocation(NAME, asked)
     given = materials(asked, work, member=asked.member)
+    if asked.one_logit:
+        require_logits(given.trainer.name, given.trainer.logits)
     fitted = _fitted(asked, given, work)
     shadows = _shadows(asked, given, work)
     if invocation is not None:
@@ -50,6 +53,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             label_only=LabelOnlyQueries() if asked.label_only else None,
             n_shadows=shadows,
             half_width=asked.half_width,
+            one_logit=asked.one_logit,
             estimator=ESTIMATORS[asked.risk],
             slices=given.records.columns,
             ids=given.records.ids,

@@ -106,17 +106,17 @@ class LanguageRequest(Request):
     )
     target: str | None = _model_option(
         "DIR|URL",
-        "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
+        "Model to audit: a folder or s3:// URL with safetensors and tokenizer, or with a PEFT "
         "adapter; or a server with /completions below that address.",
         default=None,
-        role=Role.FILE,
+        role=Role.MODEL,
     )
     reference: str | None = _model_option(
         "DIR|URL",
         "Model of the same kind that saw none of the texts. Default: the base of a PEFT adapter; "
         "without either only weak attacks are played.",
         default=None,
-        role=Role.FILE,
+        role=Role.MODEL,
     )
     model_name: str | None = _model_option(
         "NAME", "What its server calls the target.", default=None

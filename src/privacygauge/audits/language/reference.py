@@ -49,11 +49,11 @@ class ReferenceRequest(Request):
     further: str | None = option(
         "--further",
         "DIR",
-        "Model to start from, with its tokenizer: a folder of this machine with a masked or a "
+        "Model to start from, with its tokenizer: a folder or s3:// URL with a masked or a "
         "causal model, such as the one that the target was trained further from. Default: a new "
         "one, from scratch.",
         default=None,
-        role=Role.FILE,
+        role=Role.MODEL,
     )
     kind: str | None = option(
         "--kind",

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from privacygauge.errors import InputError
+from privacygauge.runs.devices import device_of, number_of_worker
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +33,10 @@ def the_torch() -> ModuleType:
 
 
 def checked_device(device: str) -> torch.device:
-    """Return the device of that name, on which tensors can be made."""
+    """Return the device of that name, on which tensors can be made.
+
+    Of several GPUs "cuda" is the worker's own, or the current one of any other process.
+    """
     the_torch()
     import torch
 
@@ -44,8 +48,10 @@ def checked_device(device: str) -> torch.device:
         raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if found.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device must be there, got {device!r} without a GPU: use device='cpu'")
-    number = torch.cuda.current_device() if device == "cuda" else found.index
-    return torch.device(found.type, number)
+    if device != "cuda":
+        return torch.device(found.type, found.index)
+    own = device_of(number_of_worker(), torch.cuda.device_count())
+    return torch.device("cuda", torch.cuda.current_device() if own is None else own)
 
 
 @contextmanager

@@ -1,0 +1,202 @@
+"""Runs that keep one logit for each model and record in place of a whole vector.
+
+Attacks that compare models record by record (LiRA, RMIA, BaVarIA, calibration) need no more. Whole
+vectors are kept of the target and of few shadow models, for thresholds, risk scores and networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.held import Held
+from privacygauge.classifier.pool import LogitPool, Pool
+from privacygauge.classifier.pool_game import world_signal
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import resolution
+from privacygauge.classifier.shadows import (
+    Progress,
+    Work,
+    all_failed,
+    cohort_of,
+    membership,
+    plan_of,
+    target_of,
+    trained_run,
+)
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.coins import Coins
+from privacygauge.core.release import SomeOf
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run
+
+LEAST_WHOLE_ROWS = 20_000
+"""Whole vectors are kept of as many shadow models as give so many rows, and at least of one."""
+
+RECORDS_A_CHUNK = 10_000
+"""Attacks read all models of so many records at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedLogits:
+    """What training left behind, with one logit a model and record."""
+
+    target: Predictions | None
+    """The target's predictions on all records; None where no target was trained."""
+    pool: LogitPool
+    """The shadow models' logits, without those that failed."""
+    failed: Ints
+    """Numbers of the shadow models whose training failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogitWork(Work):
+    """Trains the models of one task, and keeps whole vectors of the first models alone."""
+
+    whole: int = 0
+    """So many models of the run keep theirs."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the logits of the task's models."""
+        values = super().__call__(task)["prediction"]
+        labels = self.cohort.y[self.cohort.asked]
+        kept = np.full_like(values, np.nan)
+        first = max(0, self.whole - task.start)
+        kept[:first] = values[:first]
+        return {"logit": np.stack([_logit(x, labels) for x in values]), "prediction": kept}
+
+
+def _logit(values: NDArray[Any], labels: Ints) -> Floats:
+    """Return the scaled logits of one model, (n,) or (n, q); NaN where its training failed."""
+    if not np.isfinite(values).all():
+        return np.full(values.shape[:-1], np.nan)
+    n = len(labels)
+    rows = Predictions(values, True, labels, np.zeros(n, np.bool_), np.arange(n))
+    return world_signal(rows, resolution(rows))
+
+
+def train_logits(
+    trainer: Trainer,
+    x: Held,
+    y: Ints,
+    *,
+    n_shadows: int = 16,
+    unit: Ints | None = None,
+    with_target: bool = True,
+    seed: int = 0,
+    run: str | Path | None = None,
+    weights: str | Path | None = None,
+    existing: Predictions | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> TrainedLogits:
+    """Return predictions of a target, and one logit of each shadow model and record.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Of models that answer with logits.
+    x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
+        As in `train_shadows`. The logits of a run that is kept stay on disk.
+
+    Returns
+    -------
+    TrainedLogits
+
+    Raises
+    ------
+    InputError
+        If models answer with probabilities, or all shadow models failed.
+
+    Notes
+    -----
+    The logits are in float64: attacks on single records say the same, byte for byte, as from
+    whole vectors. Probabilities are cut off at what the predictions of all models resolve
+    together (`resolution`), so their scaled logits are not known model by model.
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    require_logits(trainer.name, trainer.logits)
+    if existing is not None:
+        require_logits("the audited model", existing.logits)
+    inside = _coins(n_shadows, len(y), seed, with_target, unit)
+    cohort = cohort_of(x, y, inside, seed)
+    whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
+    with kept_or_scratch(run) as folder:
+        opened = trained_run(
+            _plan(trainer, cohort, seed, folder, whole),
+            LogitWork(
+                trainer, cohort, None if weights is None else Path(weights).absolute(), whole
+            ),
+            run=folder,
+            existing=existing,
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return _read(opened, y, inside, whole, with_target, run is not None)
+
+
+def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
+    """Return `membership`, drawn when it is asked for where each record has a coin of its own."""
+    if unit is not None:
+        return membership(n_shadows, n, seed, target=target, unit=unit)
+    shadows = Coins.of(n_shadows, n, seeds.stream(seed, "shadow", "coins"))
+    own = Coins.of(1, n, seeds.stream(seed, "target", "coins"))
+    return own.above(shadows) if target else shadows
+
+
+def require_logits(name: str, logits: bool) -> None:
+    """Refuse what answers with probabilities.
+
+    Raises
+    ------
+    InputError
+        One line: what it is, and the way out.
+    """
+    if not logits:
+        raise InputError(
+            f"one_logit (--one-logit) needs models that answer with logits, such as networks, and "
+            f"{name} answers with probabilities: leave it out"
+        )
+
+
+def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: int) -> Plan:
+    vectors = plan_of(trainer, cohort, seed, run)
+    spec = vectors.arrays["prediction"]
+    shape, record = spec.shape[:-1], min(spec.shape[1], RECORDS_A_CHUNK)
+    logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
+    keeps = f"one logit, and whole vectors of the first {whole} models"
+    return replace(
+        vectors,
+        arrays={**vectors.arrays, "logit": logit},
+        settings={**vectors.settings, "keeps": keeps},
+    )
+
+
+def _read(
+    run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
+) -> TrainedLogits:
+    stored, first = run.array("logit"), int(with_target)
+    tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
+    finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
+    kept = first + np.flatnonzero(finite[first:])
+    values = np.asarray(run.array("prediction")[:whole])
+    rows = kept[kept < len(values)]
+    if not len(rows):
+        raise all_failed(len(values) - first)
+    target = target_of(values[0], True, y, inside[0], bool(finite[0])) if with_target else None
+    worlds, first_ones = SomeOf(stored, kept), Pool(values[rows], True, inside[rows], y)
+    held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+    pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
+    return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))

@@ -1,0 +1,105 @@
+"""Who is inside which world, by fair coins that are drawn when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Coins:
+    """The coins of `coin_flips`, drawn again whenever some are asked for: they take no memory.
+
+    It is indexed as an array of booleans (k, n) is, by worlds and by records.
+    """
+
+    states: tuple[Mapping[str, Any], ...]
+    """Of generators (PCG64), before their first coin."""
+    source: Ints
+    """(k,) Which of them draws a world's coins."""
+    place: Ints
+    """(k,) How many worlds it draws before."""
+    n_records: int
+    """n."""
+
+    @classmethod
+    def of(cls, n_worlds: int, n_records: int, rng: np.random.Generator) -> Coins:
+        """Return what `coin_flips` draws; the generator stays as it is.
+
+        Raises
+        ------
+        InputError
+            If the generator is not numpy's default one, PCG64.
+        """
+        require_some(n_worlds, n_records)
+        bits = rng.bit_generator
+        if not isinstance(bits, np.random.PCG64):
+            raise InputError(f"coins are drawn with PCG64, got {type(bits).__name__}")
+        source = np.zeros(n_worlds, np.int64)
+        return cls((bits.state,), source, np.arange(n_worlds), n_records)
+
+    def above(self, others: Coins) -> Coins:
+        """Return these worlds, then others of the same records."""
+        return Coins(
+            (*self.states, *others.states),
+            np.concatenate([self.source, others.source + len(self.states)]),
+            np.concatenate([self.place, others.place]),
+            self.n_records,
+        )
+
+    def some(self, numbers: Ints) -> Coins:
+        """Return some of the worlds."""
+        return replace(self, source=self.source[numbers], place=self.place[numbers])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(k, n)."""
+        return len(self.source), self.n_records
+
+    @property
+    def dtype(self) -> np.dtype[np.bool_]:
+        """Of what is drawn."""
+        return np.dtype(np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, asked: Any, /) -> NDArray[Any]:
+        """Return some of them, drawn now."""
+        first, *rest = asked if isinstance(asked, tuple) else (asked,)
+        worlds, records = np.arange(len(self))[first], np.arange(self.n_records)[tuple(rest)]
+        drawn = np.empty((worlds.size, records.size), np.bool_)
+        if drawn.size:
+            start, stop = int(records.min()), int(records.max()) + 1
+            bits = np.random.PCG64(0)
+            for row, world in zip(drawn, worlds.reshape(-1).tolist(), strict=True):
+                bits.state = self.states[self.source[world]]
+                # Each coin takes one step of the generator.
+                bits.advance(int(self.place[world]) * self.n_records + start)
+                line = np.random.Generator(bits).random(stop - start) < 0.5
+                row[:] = line[records.reshape(-1) - start]
+        return drawn.reshape((*worlds.shape, *records.shape))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return self[:] if dtype is None else self[:].astype(dtype)
+
+
+def counts_of(inside: Bools | Coins) -> Ints:
+    """Return in how many worlds each record is, (n,)."""
+    counts = np.zeros(inside.shape[1], np.int64)
+    for world in range(len(inside)):
+        counts += inside[world]
+    return counts
+
+
+def require_some(n_worlds: int, n_records: int) -> None:
+    """Refuse numbers of worlds and records below 1."""
+    if n_worlds < 1 or n_records < 1:
+        raise InputError(f"at least one world and one record, got {n_worlds} and {n_records}")
