@@ -17,12 +17,12 @@ N, K = 400, 4
 ATTACKS = [pg.attacks.Threshold("confidence", per_class=False), LiraOnline()]
 
 
-def models(n_models=6, leak=2.0, seed=0):
+def models(n_models=6, leak=2.0, seed=0, n=N):
     """Return probabilities of models that know classes, surer on members, with who is inside."""
     rng = np.random.default_rng(seed)
-    labels, inside = rng.integers(K, size=N), rng.random((n_models, N)) < 0.5
-    z = rng.normal(size=(n_models, N, K))
-    z[:, np.arange(N), labels] += 1.5 + leak * inside
+    labels, inside = rng.integers(K, size=n), rng.random((n_models, n)) < 0.5
+    z = rng.normal(size=(n_models, n, K))
+    z[:, np.arange(n), labels] += 1.5 + leak * inside
     return softmax(z.reshape(-1, K)).reshape(z.shape), labels, inside
 
 
@@ -52,6 +52,22 @@ def test_predictions_of_models_as_they_are_leave_no_doubts():
             assert not audit.doubts
             found = audit.report().verdict.grade.severity
             assert found is (Severity.GRAVE if leak else Severity.NOTHING)
+
+
+@pytest.mark.parametrize("leak", [0.0, 2.0])
+def test_no_defence_helps_where_columns_are_those_of_other_classes(leak):
+    probs, labels, inside = models(2, leak, n=2_000)
+    severities = []
+    for turned in (0, 1):
+        given = [
+            {"probs": np.roll(p, turned, axis=1), "labels": labels, "member": own}
+            for p, own in zip(probs, inside, strict=True)
+        ]
+        found = pg.audit_defences(*given, [pg.defences.TopK(1)], attacks=ATTACKS[:1])
+        severities.append(found.report().verdict.grade.severity)
+        said = any("does not know its classes" in text for text in found.warnings)
+        assert said == bool(found.doubts) == bool(turned)
+    assert severities == [Severity.GRAVE if leak else Severity.NOTHING, Severity.UNTOLD]
 
 
 @pytest.mark.parametrize("logits", [False, True])

@@ -44,7 +44,7 @@ def doubts(
     rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
 ) -> Iterator[str]:
     """Yield what speaks against the predictions, in sentences."""
-    yield from _of_classes(target, level)
+    yield from of_classes(target, level)
     shadow = rounds[0].observation.shadow
     if has_shadow and shadow is not None:
         yield from _of_shadows(rounds, shadow, level)
@@ -61,7 +61,8 @@ def require_apart(pool: Pool) -> None:
         )
 
 
-def _of_classes(target: Predictions, level: float) -> Iterator[str]:
+def of_classes(target: Predictions, level: float) -> Iterator[str]:
+    """Yield what speaks against the order of the records or of the predictions' columns."""
     if (target.labels == target.labels[0]).all():
         return
     gain, claimed = gains(target)

@@ -45,6 +45,8 @@ class DefenceAudit(Reported):
     curve: tuple[AfterEpoch, ...] = ()
     """The undefended model epoch by epoch, which holds together with all else; empty where it was
     not trained in epochs, or not here."""
+    doubts: tuple[str, ...] = ()
+    """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
 
     @property
     def defences(self) -> tuple[JudgedDefence, ...]:

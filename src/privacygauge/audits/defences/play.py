@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.classifier.doubts import of_classes
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
@@ -237,15 +238,16 @@ def audit_of(
     )
     member = setting.target.member
     skipped = (result for result in undefended.results if isinstance(result, Skipped))
+    doubts = tuple(of_classes(setting.target, asked.level))
     origin = setting.running.origin(
         setting.package,
         skipped=(*setting.failed, *skipped),
-        warnings=(*setting.warnings, *_warnings_of(none, others)),
+        warnings=(*setting.warnings, *doubts, *_warnings_of(none, others)),
         about=setting.about,
     )
     headline, risk, fitted = asked.headline(undefended), undefended.risk, setting.fitted
     n_in, n_out = (int(np.count_nonzero(side)) for side in (member, ~member))
-    return DefenceAudit(origin, headline, risk, none, others, n_in, n_out, fitted)
+    return DefenceAudit(origin, headline, risk, none, others, n_in, n_out, fitted, doubts=doubts)
 
 
 def _require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from privacygauge.audits.classifier.doubts import verdict as doubtful
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.best_attack import BestAttack
@@ -28,12 +29,15 @@ def verdict(f: DefenceAudit) -> Verdict:
     The grade is that of what is left with the defence that leaves least: the graver of two, as
     in other audits, by the guesses and by the ranking of the best attacks. A defence that
     can be undone counts as none. It cannot be told where no leak is found with that defence,
-    or with none at all, but an attack takes members for non-members.
+    or with none at all, but an attack takes members for non-members, or the predictions may not be
+    what they are said to be.
     """
     grade = grade_of_left(f.best.left)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
         return direction.verdict(direction.sentences(hidden[0]))
+    if grade == NONE and f.doubts:
+        return doubtful(f.doubts)
     sentences = (*_left(f), *_beside(f), *_sure(f))
     headline, advice = _headline(f, grade), tuple(_advice(f, grade))
     gauge = accuracy_gauge(f"the best attack, with {plain(f.best.title)}", f.best.left.reached)
