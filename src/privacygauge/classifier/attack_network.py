@@ -90,7 +90,7 @@ class Network:
 class _Weights:
     """The weights of a network, changed in place: the numbers of scikit-learn's MLPClassifier.
 
-    Its own training checks and codes the records anew in each epoch, which takes longer than the
+    Its own training checks and codes the records again in each epoch, which takes longer than the
     products. All weights are one vector, so that Adam is a few operations.
     """
 

@@ -194,8 +194,8 @@ def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: 
     if same:
         raise UserCodeError(
             f"{trainer.name} gives the same predictions after training on other records: each "
-            "model must be trained anew on the records that it is given, and on no others, and be "
-            "the one that is asked"
+            "model must be trained from scratch on the records that it is given, and on no "
+            "others, and be the one that is asked"
         )
 
 

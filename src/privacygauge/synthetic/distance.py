@@ -149,13 +149,18 @@ def space_of(table: Table, distance: Distance) -> Space:
     so that it is like other missing ones and unlike every number.
     """
     n_columns = table.values.shape[1]
-    n_cat = len(table.schema.categorical)
+    n_cat, codes, sizes = len(table.schema.categorical), table.codes, table.sizes
+    numbers = distance.coordinates(scaled(table.numbers))
+    if isinstance(distance, Cosine) and n_columns - n_cat == 1:
+        # One number has a direction or none, or is missing: a category, found by counting.
+        codes = np.column_stack([codes, numbers.argmax(axis=1)])
+        sizes, numbers, n_cat = (*sizes, numbers.shape[1]), numbers[:, :0], n_columns
     counts = np.arange(n_cat + 1)
     return Space(
         distance,
-        frozen(table.codes),
-        table.sizes,
-        frozen(distance.coordinates(scaled(table.numbers))),
+        frozen(codes),
+        sizes,
+        frozen(numbers),
         frozen(n_cat / n_columns * distance.of_categories(counts, n_cat)),
         (n_columns - n_cat) / n_columns,
     )
