@@ -56,8 +56,8 @@ def require_apart(pool: Pool) -> None:
     if len(pool) > 1 and same.all() and (pool.inside != first).any():
         raise InputError(
             f"all {len(pool)} shadow models give the same predictions, though they were trained on "
-            "different records: attacks would find nothing, whatever leaks. Train each from scratch "
-            "on its own records, and ask the model that was trained"
+            "different records: attacks would find nothing, whatever leaks. Train each "
+            "from scratch on its own records, and ask the model that was trained"
         )
 
 
