@@ -139,10 +139,13 @@ def lines(
     model, file = folder / name.replace(" ", "-"), folder / f"texts-{n}.json"
     given = {"model": str(model), "texts": str(file), "pattern": "balanced"}
     ours = Side("energies", __file__, "work", {**given, "by": "ours", "precision": precision})
-    loops = (("loop over texts and masks", "loop"), (f"loop, batches of {BATCH} copies", "batches"))
-    for (rival, by), goal in zip(loops, goals, strict=True):
+    loops = (
+        ("", "loop over texts and masks", "loop"),
+        (", beside batches", f"loop, batches of {BATCH} copies", "batches"),
+    )
+    for (beside, rival, by), goal in zip(loops, goals, strict=True):
         yield Duel(
-            path,
+            f"{path}{beside}",
             n,
             f"texts of {N_TOKENS} tokens",
             ours,
