@@ -101,7 +101,8 @@ class _Sorted:
         self, columns: Sequence[int], first: Sequence[int], last: Sequence[int]
     ) -> Ints:
         """Return the rows within ranges of `order`, one a column: the shortest is looked up."""
-        shortest = min(range(len(columns)), key=lambda i: last[i] - first[i])
+        widths = [end - begin for begin, end in zip(first, last, strict=True)]
+        shortest = widths.index(min(widths))
         found = self.order[columns[shortest], first[shortest] : last[shortest]]
         for i, j in enumerate(columns):
             if i != shortest and len(found):
@@ -258,8 +259,9 @@ def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last
     """Return how many of the columns, from the first on, isolate a record; 0 where all do not."""
 
     def isolate(count: int) -> bool:
-        return len(ordered.within_ranges(columns[:count], first[:count], last[:count])) == 1
+        return count > 0 and len(ordered.within_ranges(columns[:count], first[:count], last[:count])) == 1
 
     if not columns or not isolate(len(columns)):
         return 0
-    return next(count for count in range(1, len(columns) + 1) if isolate(count))
+    # Nearly all of them are needed, so that fewer and fewer are tried.
+    return next(count for count in range(len(columns), 0, -1) if not isolate(count - 1))
