@@ -259,7 +259,8 @@ def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last
     """Return how many of the columns, from the first on, isolate a record; 0 where all do not."""
 
     def isolate(count: int) -> bool:
-        return count > 0 and len(ordered.within_ranges(columns[:count], first[:count], last[:count])) == 1
+        some = columns[:count], first[:count], last[:count]
+        return count > 0 and len(ordered.within_ranges(*some)) == 1
 
     if not columns or not isolate(len(columns)):
         return 0
