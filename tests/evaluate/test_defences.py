@@ -11,12 +11,7 @@ from scipy.stats import binom, norm
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
-from privacygauge.evaluate.defences import (
-    JudgedDefence,
-    accuracy_lost,
-    quantile,
-    risk_quantiles,
-)
+from privacygauge.evaluate.defences import JudgedDefence, accuracy_lost, quantile, risk_quantiles
 from privacygauge.evaluate.risk import assess_risk
 from tests.laws.draws import SEEDS, both_kinds, few_values
 from tests.thorough import times

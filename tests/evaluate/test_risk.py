@@ -12,13 +12,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.calibration import _bin, reliability
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.evaluate.risk import (
-    CUTS,
-    PRIORS,
-    Risk,
-    assess_risk,
-    at_prior,
-)
+from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk, at_prior
 from tests.laws.draws import SEEDS, both_kinds
 from tests.thorough import times
 

@@ -47,12 +47,7 @@ from privacygauge.report.values import (
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.few_fits import (
-    FewFits,
-    Fits,
-    Untaught,
-    canary_scores,
-)
+from privacygauge.synthetic.games.few_fits import FewFits, Fits, Untaught, canary_scores
 from privacygauge.synthetic.games.releases import Making, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.named import as_generator

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.defences import (
-    JudgedDefence,
-)
+from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.evaluation import Evaluation
 
 

@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.assembly import (
-    Asked,
-    assemble,
-    pool_description,
-)
+from privacygauge.audits.classifier.assembly import Asked, assemble, pool_description
 from privacygauge.audits.classifier.doubts import require_apart
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running

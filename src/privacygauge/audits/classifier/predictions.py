@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.assembly import (
-    Asked,
-    assemble,
-    game_description,
-)
+from privacygauge.audits.classifier.assembly import Asked, assemble, game_description
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats

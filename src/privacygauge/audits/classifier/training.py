@@ -11,13 +11,7 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
-from privacygauge.classifier.cost import (
-    DEFAULT_SHADOWS,
-    DESIGNS,
-    bill,
-    measure,
-    seconds_of,
-)
+from privacygauge.classifier.cost import DEFAULT_SHADOWS, DESIGNS, bill, measure, seconds_of
 from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, asks, option
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
-from privacygauge.classifier.dtp.names import (
-    HAVE,
-    MODELS,
-    ON_CATEGORIES,
-    ON_NUMBERS,
-    ORDERS,
-)
+from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NUMBERS, ORDERS
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:

@@ -25,13 +25,7 @@ from privacygauge.holdout.contest import (
     played,
     result_of,
 )
-from privacygauge.holdout.known import (
-    FREQUENCIES,
-    Having,
-    Prior,
-    in_words,
-    known_before,
-)
+from privacygauge.holdout.known import FREQUENCIES, Having, Prior, in_words, known_before
 from privacygauge.holdout.label_files import read_labels, read_logits
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, metric_named

@@ -19,13 +19,7 @@ from privacygauge.audits.holdout_attack.verdict import (
     having,
     verdict,
 )
-from privacygauge.audits.holdout_words import (
-    SOURCES,
-    guaranteed,
-    points,
-    points_estimate,
-    terms,
-)
+from privacygauge.audits.holdout_words import SOURCES, guaranteed, points, points_estimate, terms
 from privacygauge.core.estimate import Estimate
 from privacygauge.holdout.contest import Result
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short

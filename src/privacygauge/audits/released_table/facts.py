@@ -8,14 +8,9 @@ from privacygauge.audits.released_table.found import Overlap, ReleaseRisk, told_
 from privacygauge.core.checks import Ints
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.excess import (
-    excess,
-)
+from privacygauge.evaluate.excess import excess
 from privacygauge.report.numbers import percent
-from privacygauge.synthetic.released.copies import (
-    Copies,
-    copied_beyond,
-)
+from privacygauge.synthetic.released.copies import Copies, copied_beyond
 from privacygauge.synthetic.released.hits import Hits, risk_of
 from privacygauge.synthetic.released.overlap import Shared, rows_of
 from privacygauge.synthetic.released.tables import FEWEST, Released

@@ -8,11 +8,7 @@ from typing import Any
 
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.worst_case import (
-    AttackedTraining,
-    TargetRisk,
-    resolved,
-)
+from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
 from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report

@@ -19,13 +19,7 @@ from privacygauge.classifier.mislabelled import Targets, UniformLabel, WrongLabe
 from privacygauge.classifier.shadows import Progress, random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.classifier.whose import twice
-from privacygauge.classifier.worst_case import (
-    ATTACKS,
-    FPRS,
-    Design,
-    as_drawn,
-    judged_each_way,
-)
+from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design, as_drawn, judged_each_way
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.worst_case import AttackedTraining, resolved

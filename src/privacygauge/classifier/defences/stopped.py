@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from privacygauge.classifier.defences import judging
-from privacygauge.classifier.defences.defended import (
-    Defended,
-)
+from privacygauge.classifier.defences.defended import Defended
 from privacygauge.classifier.defences.early_stopping import first_epoch
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout
 from privacygauge.classifier.defences.training import StopAfter, TrainingDefence

@@ -25,9 +25,7 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.games.scores import Scored, Scores
-from privacygauge.synthetic.games.setting import (
-    Setting,
-)
+from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.selection import Selection
 from privacygauge.synthetic.table import Table

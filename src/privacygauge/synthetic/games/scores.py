@@ -23,15 +23,8 @@ from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from privacygauge.synthetic.games.game import Block, Game
-from privacygauge.synthetic.games.releases import (
-    Making,
-    Releases,
-    Storage,
-    settings_of,
-)
-from privacygauge.synthetic.games.setting import (
-    Setting,
-)
+from privacygauge.synthetic.games.releases import Making, Releases, Storage, settings_of
+from privacygauge.synthetic.games.setting import Setting
 
 TASKS = 64
 """Targets are scored in about so many tasks."""

@@ -11,9 +11,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.defences import quantile
-from privacygauge.evaluate.excess import (
-    excess,
-)
+from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.headline import Fact
 from privacygauge.synthetic.distance import Distance, space_of
 from privacygauge.synthetic.released.neighbours import nearest, usual_distance

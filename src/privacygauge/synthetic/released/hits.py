@@ -10,9 +10,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
-from privacygauge.evaluate.excess import (
-    excess,
-)
+from privacygauge.evaluate.excess import excess
 
 
 @dataclass(frozen=True, eq=False)

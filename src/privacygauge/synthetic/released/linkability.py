@@ -19,13 +19,7 @@ from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.neighbours import nearest
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
-from privacygauge.synthetic.released.tables import (
-    Released,
-    columns_of,
-    drawn_rows,
-    occurs,
-    stacked,
-)
+from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, occurs, stacked
 from privacygauge.synthetic.table import Table, require_columns
 
 FEWEST_COLUMNS = 3

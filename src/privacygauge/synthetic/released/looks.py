@@ -9,19 +9,13 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.synthetic.released.attempts import Attempts, enough_attempts, widest
-from privacygauge.synthetic.released.copies import (
-    Copies,
-    copied_alone,
-    copied_beyond,
-)
+from privacygauge.synthetic.released.copies import Copies, copied_alone, copied_beyond
 from privacygauge.synthetic.released.hits import Hits, points_of, risk_of
 from privacygauge.synthetic.released.inference import MOST_SECRETS
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.overlap import LoneCopies
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING
-from privacygauge.synthetic.released.tables import (
-    Released,
-)
+from privacygauge.synthetic.released.tables import Released
 
 
 @dataclass(frozen=True)
