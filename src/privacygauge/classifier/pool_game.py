@@ -133,6 +133,22 @@ class PoolGame:
         return worlds_signal(self.pool, general.resolved, known)
 
 
+def require_apart(pool: Pool) -> None:
+    """Raise where models say the very same though they were trained on different records."""
+    others = range(1, len(pool))
+    # The first that differs ends it.
+    if (
+        others
+        and all(np.array_equal(pool.answers[0], pool.answers[i]) for i in others)
+        and any((pool.inside[0] != pool.inside[i]).any() for i in others)
+    ):
+        raise InputError(
+            f"all {len(pool)} shadow models give the same predictions, though they were trained on "
+            "different records: attacks would find nothing, whatever leaks. Train each "
+            "from scratch on its own records, and ask the model that was trained"
+        )
+
+
 def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
     """Yield neighbours among the models of each kind."""
     order = np.argsort(kind, kind="stable")

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import gains
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
-from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction
@@ -48,17 +46,6 @@ def doubts(
     shadow = rounds[0].observation.shadow
     if has_shadow and shadow is not None:
         yield from _of_shadows(rounds, shadow, level)
-
-
-def require_apart(pool: Pool) -> None:
-    """Raise where models say the very same though they were trained on different records."""
-    same, first = pool.answers == pool.answers[:1], pool.inside[:1]
-    if len(pool) > 1 and same.all() and (pool.inside != first).any():
-        raise InputError(
-            f"all {len(pool)} shadow models give the same predictions, though they were trained on "
-            "different records: attacks would find nothing, whatever leaks. Train each "
-            "from scratch on its own records, and ask the model that was trained"
-        )
 
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.assembly import Asked, assemble, pool_description
-from privacygauge.audits.classifier.doubts import require_apart
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
@@ -30,7 +29,7 @@ from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTraine
 from privacygauge.classifier.label_only_signals import Further, merged
 from privacygauge.classifier.one_logit import TrainedLogits, train_logits
 from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.pool_game import PoolGame, require_apart
 from privacygauge.classifier.several_targets import until_narrow
 from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
