@@ -6,33 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.binning import BIN
+from privacygauge.classifier.dtp.findings import Asked, measurement
 from privacygauge.classifier.dtp.measure import TrainingSet
-from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
-from privacygauge.classifier.dtp.told import (
-    check_numbers,
-    checked_records,
-    exact,
-    in_one_bin,
-    lone,
-    mean_of,
-    names_of,
-    rows_of,
-    sampled,
-    whose,
-)
+from privacygauge.classifier.dtp.removal import Order
+from privacygauge.classifier.dtp.told import checked_records, whose
 from privacygauge.classifier.shadows import Progress
-from privacygauge.core import checks
 from privacygauge.core.units import owners
-from privacygauge.evaluate import rates
-
-VARIED = 2
-"""Number of of the riskiest records that are looked at beside what else moves their predictions."""
 
 
 def audit_dtp(
@@ -124,13 +108,9 @@ def audit_dtp(
     'do not publish'
     """
     running = Running(command, seed, level, provenance, run)
-    check_numbers(
-        bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove}
-    )
-    check_order(order)
+    asked = Asked(bin_width, queries, training_sets, remove, order, vary)
     features, labels = checked_records(x, y, remove)
     owner = owners(unit, ids, len(labels))
-    chosen = rows_of(rows, len(labels), owner)
     task = TrainingSet(
         model,
         features,
@@ -144,46 +124,7 @@ def audit_dtp(
         progress=progress,
         invocation=invocation,
     )
-    names = names_of(class_names, task.n_classes)
-    measured = task.measured(chosen)
-    if owner is not None:
-        riskiest, measured = measured.of_units(owner[chosen])
-        chosen = chosen[riskiest]
-    path, skipped = task.removal(remove, order, measured.learner) if remove else (None, ())
-    named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
-    n_train = len(labels) if owner is None else checks.n_distinct(owner)
-    complete = len(chosen) == n_train
-    learner, above = measured.learner, measured.pdtp > LIMIT
-    share = exact(above, level) if complete else rates.proportion(above, level=level)
-    repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
-    columns = () if repeated is None else repeated.T
-    varied = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
-    origin = running.origin(
-        skipped=skipped,
-        warnings=(
-            *(*whose(features, labels, owner), *warnings, *measured.warnings),
-            *(*lone(labels, names), *sampled(len(chosen), n_train, level)),
-            *in_one_bin(measured.pdtp, bin_width),
-        ),
-        about={"model": task.name},
-    )
-    return DtpAudit(
-        origin,
-        task.name,
-        method=measured.method,
-        width=bin_width,
-        n_train=n_train,
-        class_names=names,
-        rows=chosen,
-        ids=named[chosen],
-        labels=labels[chosen],
-        pdtp=measured.pdtp,
-        dtp=measured.dtp,
-        mean=mean_of(measured.pdtp, complete, level, "records"),
-        share_above=share,
-        repeated=repeated,
-        averages=tuple(mean_of(x, False, level, "training sets") for x in columns),
-        removal=path,
-        variation=task.variation(varied, vary) if vary else (),
-        checked=measured.checked,
-    )
+    done = measurement(task, asked, rows, ids, class_names, level)
+    told = (*whose(features, labels, owner), *warnings, *done.warnings)
+    origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
+    return DtpAudit(**vars(done.found), origin=origin)

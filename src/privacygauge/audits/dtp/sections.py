@@ -9,13 +9,11 @@ import numpy as np
 
 from privacygauge.audits.dtp import plots
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.verdict import measured, reach
+from privacygauge.audits.dtp.verdict import measured
 from privacygauge.audits.dtp.words import (
     AT_LEAST,
     MOST,
     between,
-    by_average,
-    by_other_queries,
     class_of,
     factor,
     in_bins,
@@ -179,12 +177,12 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
         f"{'it' if f.n_indirect == 1 else 'them'}."
     )
     title = "Given away by other queries alone, the largest first"
-    yield _people(f, "indirect", title, by_other_queries(f))
+    yield _people(f, "indirect", title, f.by_other_queries[:MOST])
 
 
 def _known(f: DtpAudit) -> str:
     """Return how well DTP is known, in a sentence."""
-    found, n = reach(f), len(f.rows)
+    found, n = f.reach, len(f.rows)
     if found.exact == n:
         return "Exact for every record: the lower and the upper end are equal."
     if found.unknown == n:
@@ -273,7 +271,7 @@ def _averages(f: DtpAudit) -> Iterator[Block]:
             "Mean over training sets": decimal_estimate(f.averages[i]),
             "PDTP in this one": nats(float(f.pdtp[i])),
         }
-        for i in by_average(f).tolist()
+        for i in f.by_average[:MOST].tolist()
     ]
     yield table("averages", "Records of the largest mean", rows, at_once=_AT_ONCE)
 

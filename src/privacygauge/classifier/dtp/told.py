@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.binning import n_bins
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.estimators import require_records
 from privacygauge.classifier.whose import copies
@@ -89,17 +87,6 @@ def checked_records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[An
             f"records has to stay, got {remove:,}"
         )
     return features, labels
-
-
-def check_numbers(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
-    """Refuse numbers before any work: some are needed only after hours of training."""
-    if bin_width:
-        n_bins(bin_width)
-    for name, number in counts.items():
-        if number < 0:
-            raise InputError(f"{name} must be at least 0, got {number}")
-    if vary != 0 and vary < 2:
-        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
 
 
 def rows_of(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
