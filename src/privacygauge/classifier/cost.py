@@ -170,3 +170,22 @@ def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: f
         f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
         "attacks on single records."
     )
+
+
+def bill_without_each(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    n_models: int,
+    training_sets: int,
+    n_jobs: int,
+    seed: int,
+) -> str:
+    """Return what training once more for each record will cost, in words."""
+    cost = measure(trainer, x, y, n_models=n_models, n_jobs=n_jobs, seed=seed)
+    # The trial trains on half of the records.
+    seconds = 2 * cost.seconds(n_models) * (1 + training_sets / 2)
+    return (
+        f"Training {trainer.name} without each of {n_models:,} records, {cost.n_jobs} at a time: "
+        f"about {span(seconds)}. --measure N takes fewer records."
+    )

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.running import Running
+from privacygauge.audits.training import loaded, trainer_named
+from privacygauge.audits.work import Work
 from privacygauge.classifier.binning import BIN
+from privacygauge.classifier.cost import bill_without_each
 from privacygauge.classifier.dtp.findings import Asked, measurement
+from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.measure import TrainingSet
+from privacygauge.classifier.dtp.named import (
+    learner_on_categories,
+    learner_on_numbers,
+    many_categories,
+)
+from privacygauge.classifier.dtp.names import ON_CATEGORIES, ON_NUMBERS
 from privacygauge.classifier.dtp.removal import Order
-from privacygauge.classifier.dtp.told import checked_records, whose
+from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
+from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
+from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
+from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.units import owners
+from privacygauge.runs.provenance import file_hashes
+from privacygauge.runs.store import plan_in
 
 
 def audit_dtp(
@@ -128,3 +147,66 @@ def audit_dtp(
     told = (*whose(features, labels, owner), *warnings, *done.warnings)
     origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
     return DtpAudit(**vars(done.found), origin=origin)
+
+
+def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
+    records, x, model, warnings = _given(asked, work)
+    showing = work.bar("Training models") if asked.keeps else nullcontext(None)
+    with work.resumable(asked), showing as progress:
+        return audit_dtp(
+            model,
+            x,
+            records.y,
+            rows=drawn_rows(asked.measure, records, asked.data, asked.seed),
+            bin_width=asked.bin_width,
+            queries=asked.queries,
+            training_sets=asked.training_sets,
+            remove=asked.remove,
+            order=cast(Order, asked.order),
+            vary=asked.vary,
+            ids=records.ids,
+            unit=records.unit,
+            class_names=records.names,
+            warnings=warnings,
+            run=work.run if asked.keeps else None,
+            n_jobs=work.jobs if asked.keeps else 1,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=COMMAND.name,
+            provenance=file_hashes(asked.files()),
+            invocation=invocation,
+        )
+
+
+def _given(
+    asked: DtpRequest, work: Work
+) -> tuple[Records | CategoricalTable, NDArray[Any], Learner | Trainer, tuple[str, ...]]:
+    """Return records, what the model is trained on, the model, and warnings about columns."""
+    if asked.model in ON_CATEGORIES:
+        table = load_categories(
+            asked.data,
+            asked.label,
+            continuous=asked.continuous,
+            ids=asked.ids,
+            unit=asked.unit,
+            drop=asked.drop,
+            separator=asked.separator,
+        )
+        learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
+        return table, table.x, learner, many_categories(table)
+    trainer = on_numbers(trainer_named(asked.model, work)) if asked.keeps else None
+    records = loaded(asked, NUMBERS, unit=asked.unit)
+    scaled = asked.model in (*NETWORKS, *ON_NUMBERS)
+    x = standardised(records.x) if scaled else records.x
+    if trainer is None:
+        return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
+    if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
+        return records, x, trainer.learner, ()
+    if not work.quiet and (work.run is None or plan_in(work.run) is None):
+        n, sets = asked.measure or len(records), asked.training_sets
+        work.say(bill_without_each(trainer, x, records.y, n, sets, work.jobs, asked.seed))
+    return records, x, trainer, ()
