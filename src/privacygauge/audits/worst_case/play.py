@@ -152,7 +152,7 @@ def compared(
         ),
         about={"model": trainer.name, "wrong label": wrong.name},
     )
-    return WorstCaseComparison(origin, tuple(trainings), asked.n_together, chosen)
+    return WorstCaseComparison(tuple(trainings), asked.n_together, chosen, origin=origin)
 
 
 def audit_worst_case(
@@ -236,7 +236,7 @@ def audit_worst_case(
     found = compared(model, x, y, (), design, running, unit=unit)
     # The training may well be one with a defence: its name says which.
     training = replace(found.none, title=found.none.found.model)
-    return WorstCaseAudit(found.origin, (training,), found.n_together, found.targets)
+    return WorstCaseAudit((training,), found.n_together, found.targets, origin=found.origin)
 
 
 def _warnings(trainings: Sequence[AttackedTraining], chosen: Targets) -> list[str]:
