@@ -17,7 +17,7 @@ from .audits.classifier.white_box import audit_white_box as audit_white_box
 from .audits.defences.found import DefenceAudit as DefenceAudit
 from .audits.defences.play import audit_defences as audit_defences
 from .audits.defences.play import audit_defended as audit_defended
-from .audits.defences.training import audit_training_defences as audit_training_defences
+from .audits.defences.play import audit_training_defences as audit_training_defences
 from .audits.dtp.found import DtpAudit as DtpAudit
 from .audits.dtp.play import audit_dtp as audit_dtp
 from .audits.extraction.play import audit_extraction as audit_extraction
