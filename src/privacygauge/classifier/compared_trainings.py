@@ -1,13 +1,23 @@
-"""Trainings with the same canaries and the same coins, side by side: plain values."""
+"""Trainings with the same canaries and the same coins, side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from privacygauge.classifier.mislabelled import Targets
-from privacygauge.core.estimate import Estimate
+from numpy.typing import NDArray
+
+from privacygauge.classifier.defences.training import TrainingDefence
+from privacygauge.classifier.defences.trainings import values_each_way
+from privacygauge.classifier.defences.ways import defences_of, trainings_of, ways_of
+from privacygauge.classifier.mislabelled import Targets, UniformLabel
+from privacygauge.classifier.shadows import random_states
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.worst_case import Design, as_drawn, judged_each_way
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
 
 
@@ -119,3 +129,57 @@ class ComparedTrainings:
     def test_accuracy(self) -> Estimate:
         """The undefended models' accuracy on ordinary records that they were not trained on."""
         return self.none.accuracy
+
+
+NAME = "worst_case"
+"""What runs are called."""
+
+
+def trained_and_judged(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    defences: Sequence[TrainingDefence | Trainer | str],
+    design: Design,
+    owner: Ints | None,
+    delta: float | None,
+    seed: int,
+    level: float,
+    how: Mapping[str, Any],
+) -> tuple[ComparedTrainings, list[Skipped]]:
+    """Return what is found by each way to train, and the defences whose training failed.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Without a defence.
+    x, y : ndarray, shapes (n, d) and (n,)
+    defences : sequence of TrainingDefence, Trainer or str
+    design : Design
+    owner : ndarray of int, shape (n,), optional
+        Whose records they are.
+    delta : float, optional
+        Of DP-SGD that names none; default: one over the number of records.
+    seed, level
+        As in `AskedOfTargets`.
+    how : mapping
+        How `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress`` and
+        ``before``.
+    """
+    asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
+    asked = design.asked(len(asked_for), seed, level)
+    wrong = design.label or UniformLabel()
+    known = as_drawn(wrong, how["run"], design.n_canaries)
+    chosen, inside = design.dealt(x, y, known, seed, owner)
+    ways = ways_of(trainer, asked_for, 2 * len(y) - len(chosen.asked))
+    states = random_states(seed, len(inside))
+    values = values_each_way(
+        trainings_of(trainer, ways),
+        Cohort(x, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked),
+        seed=seed,
+        name=NAME,
+        about={"canaries": design.n_canaries, "wrong label": wrong.name},
+        **how,
+    )
+    trainings, failed = judged_each_way(trainer, ways, values, inside, chosen, wrong.name, asked)
+    return ComparedTrainings(tuple(trainings), asked.n_together, chosen), failed

@@ -153,6 +153,28 @@ class ComparedDefences:
         """Return whether a defence leaves significantly less to attack."""
         return c.left.reached.accuracy.high < self.none.reached.accuracy.low
 
+    @property
+    def gentler(self) -> ComparedDefence | None:
+        """The defence that is as good as the best, as far as anybody can tell, and changes less.
+
+        None where there is no such, or the best does not help; of several that which changes least.
+        """
+        best = self.best
+        if not self.helps(best):
+            return None
+        rivals = (
+            c
+            for c in self.compared
+            if c is not best
+            and self.helps(c)
+            and c.left.reached.accuracy.low <= best.left.reached.accuracy.high
+            and c.left.auc.low <= best.left.auc.high
+            and c.judged.distance.high < best.judged.distance.low
+            and c.after.value >= best.after.value
+            and not (c.at_training or best.at_training)
+        )
+        return min(rivals, key=lambda c: c.judged.distance.value, default=None)
+
     def lines(self) -> list[dict[str, Any]]:
         """Return one mapping for every defence, attack and adversary."""
         return [

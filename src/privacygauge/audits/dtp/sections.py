@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-
 from privacygauge.audits.dtp import plots
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured
@@ -21,7 +19,7 @@ from privacygauge.audits.dtp.words import (
     nats,
     record_of,
 )
-from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -142,19 +140,14 @@ def _ranks(f: DtpAudit) -> Plot:
 
 
 def _classes(f: DtpAudit) -> Table:
-    found = []
-    for label in np.unique(f.labels).tolist():
-        values = f.pdtp[f.labels == label]
-        above = int(np.count_nonzero(values > LIMIT))
-        found.append((above, float(values.max()), len(values), label))
     rows = [
         {
-            "Class": class_of(f, label),
-            "Measured records": count(n),
-            "Above 1": count(above),
-            "Largest PDTP": nats(largest),
+            "Class": class_of(f, found.label),
+            "Measured records": count(found.n),
+            "Above 1": count(found.above),
+            "Largest PDTP": nats(found.largest),
         }
-        for above, largest, n, label in sorted(found, key=lambda x: (-x[0], -x[1], x[3]))[:CLASSES]
+        for found in f.classes[:CLASSES]
     ]
     title = "Classes, those with the most records above 1 first"
     some = f"{count(len(rows))} of {count(len(f.class_names))} classes."

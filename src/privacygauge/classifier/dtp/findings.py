@@ -47,6 +47,20 @@ class Reach:
     """No upper end is known."""
 
 
+@dataclass(frozen=True)
+class OfClass:
+    """What was found of the records of a class."""
+
+    label: int
+    """The class."""
+    n: int
+    """Records that were measured."""
+    above: int
+    """Those with a PDTP above 1."""
+    largest: float
+    """The largest PDTP."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class DtpFindings:
     """How far each record of a training set moves the classifier."""
@@ -151,6 +165,16 @@ class DtpFindings:
         exact = self.dtp.low == self.dtp.high
         unknown = ~exact & np.isinf(self.dtp.high)
         return Reach(*(int(np.count_nonzero(x)) for x in (exact, ~exact & ~unknown, unknown)))
+
+    @property
+    def classes(self) -> list[OfClass]:
+        """Classes with measured records, those with the most above 1 first."""
+        found = []
+        for label in np.unique(self.labels).tolist():
+            values = self.pdtp[self.labels == label]
+            above = int(np.count_nonzero(values > LIMIT))
+            found.append(OfClass(label, len(values), above, float(values.max())))
+        return sorted(found, key=lambda x: (-x.above, -x.largest, x.label))
 
     @property
     def by_other_queries(self) -> Ints:
