@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.doubts import doubts
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.attacked import played
+from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core.attacks.posterior import Estimator
@@ -27,9 +27,9 @@ class Asked:
 
     estimator: Estimator | None
     """Of the privacy risk score."""
-    columns: Mapping[str, NDArray[Any]]
-    """Groups to look at."""
-    contents: Mapping[str, NDArray[Any]]
+    slices: Mapping[str, ArrayLike] | Sequence[str] | None
+    """Groups to look at; all columns by default."""
+    shown: Sequence[str] = ()
     """Columns to print beside the riskiest records."""
 
 
@@ -50,13 +50,14 @@ def assemble(
     `has_shadow` is whether the shadow records come from other models, and not from the target's
     other half; `skipped` and `warnings` are known already.
     """
-    level = running.level
+    level, contents = running.level, contents_of(target, asked.shown)
+    columns, unsliced = groups_of(target, asked.slices)
     done = played(
         rounds,
         attacks,
         target,
         asked.estimator,
-        asked.columns,
+        columns,
         running.seed,
         level,
         has_shadow=has_shadow,
@@ -67,7 +68,7 @@ def assemble(
     return Audit(
         **vars(done.found),
         origin=running.origin(
-            skipped=(*done.skipped, *skipped, *done.found.slices.skipped), warnings=told
+            skipped=(*done.skipped, *skipped, *unsliced, *done.found.slices.skipped), warnings=told
         ),
         game=game,
         records=Records(
@@ -76,7 +77,7 @@ def assemble(
             done.scores,
             done.guesses,
             done.risk,
-            asked.contents,
+            contents,
             target.unit,
         ),
         doubts=doubtful,

@@ -19,7 +19,6 @@ from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DEFAULT_SHADOWS, paid_for
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.fitted import Fitted, as_probabilities, lone_records, with_names_of
-from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, with_labels
 from privacygauge.classifier.label_only_signals import Further
@@ -248,10 +247,8 @@ def audit_pool(
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
     target, of_units = settled(target, drawn=drawn, features=features)
-    columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)
-    contents = contents_of(target, show_columns)
     known = None if features is None else numeric(features)
     [dealt] = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
     suite = pool_attacks(logits=target.logits)
@@ -262,10 +259,9 @@ def audit_pool(
         suite if attacks is None else attacks,
         target,
         pool_description(target, pool, drawn=drawn, labels=further is not None),
-        Asked(estimator, columns, contents),
+        Asked(estimator, slices, show_columns),
         running,
         has_shadow=True,
-        skipped=unsliced,
         warnings=[*warnings, *of_units, *lone_records(pool), *of_one_logit(pool)],
     )
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)

@@ -14,7 +14,6 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.gradients import ShadowModule, white_box_side
-from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, white_box_attacks
 from privacygauge.classifier.whose import settled
@@ -113,7 +112,6 @@ def audit_white_box(
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
     caveats.require_other_rows(seen, known)
-    columns, unsliced = groups_of(seen, slices)
     engine = {"model": type(model).__name__, "gradients": signals.engine}
     outside = game_description(seen, known, drawn)
     game_in_words = replace(
@@ -126,9 +124,8 @@ def audit_white_box(
         white_box_attacks() if attacks is None else attacks,
         seen,
         game_in_words,
-        Asked(estimator, columns, contents_of(seen, ())),
+        Asked(estimator, slices),
         replace(running, provenance={**engine, **(provenance or {})}),
         has_shadow=own is not None,
-        skipped=unsliced,
         warnings=[*caveats.missing_classes(seen, known, allow_missing_classes), *of_units],
     )
