@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.doubts import doubts
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.verdict import doubts
 from privacygauge.audits.running import Running
 from privacygauge.classifier.attacked import played
 from privacygauge.classifier.groups import contents_of, groups_of

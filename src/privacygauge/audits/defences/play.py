@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.doubts import of_classes
+from privacygauge.audits.classifier.verdict import of_classes
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.caveats import beside_shadow
