@@ -17,7 +17,7 @@ from .audits.classifier.white_box import audit_white_box as audit_white_box
 from .audits.defences.found import DefenceAudit as DefenceAudit
 from .audits.defences.play import audit_defences as audit_defences
 from .audits.defences.play import audit_defended as audit_defended
-from .audits.defences.training import audit_training_defences as audit_training_defences
+from .audits.defences.play import audit_training_defences as audit_training_defences
 from .audits.dtp.found import DtpAudit as DtpAudit
 from .audits.dtp.play import audit_dtp as audit_dtp
 from .audits.extraction.play import audit_extraction as audit_extraction
@@ -33,8 +33,8 @@ from .audits.language.models import audit_masked as audit_masked
 from .audits.language.play import audit_language as audit_language
 from .audits.leaderboard.found import LeaderboardAudit as LeaderboardAudit
 from .audits.leaderboard.play import audit_leaderboard as audit_leaderboard
-from .audits.privacy_claim.dp_sgd import audit_dp_sgd as audit_dp_sgd
 from .audits.privacy_claim.found import ClaimAudit as ClaimAudit
+from .audits.privacy_claim.play import audit_dp_sgd as audit_dp_sgd
 from .audits.privacy_claim.play import audit_privacy_claim as audit_privacy_claim
 from .audits.released_table.found import ReleasedAudit as ReleasedAudit
 from .audits.released_table.play import audit_released as audit_released

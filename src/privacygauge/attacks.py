@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.classifier.white_box import ShadowModule
+from privacygauge.classifier.gradients import ShadowModule
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.pool import Pool
 from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore

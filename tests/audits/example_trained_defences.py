@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.audits.defences.play import audit_training_defences
 from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import OtherTraining

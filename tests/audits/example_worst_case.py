@@ -78,7 +78,7 @@ def compared(*trainings: AttackedTraining) -> WorstCaseComparison:
         {"data": "people.csv sha256:00ff"},
     )  # fmt: skip
     targets = Targets([0, 1, 0, 1], [0], [1, 2, 3])
-    return WorstCaseComparison(origin, trainings, 2 * 2 * 3 * len(trainings), targets)
+    return WorstCaseComparison(trainings, 2 * 2 * 3 * len(trainings), targets, origin=origin)
 
 
 NONE = training(NO_DEFENCE, (0.9, 0.7), (0.6, 0.4), area=0.9)

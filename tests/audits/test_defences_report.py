@@ -316,7 +316,7 @@ def test_every_defence_attack_and_adversary_has_a_line():
     defences = defence("rounding", "1 digit"), defence("label only", "")
     compared = tuple(ComparedDefence(x, None, None, False, None) for x in defences)
     origin = Origin("", "", 0, 0.9, "")
-    lines = DefenceAudit(origin, None, None, None, compared, 20, 20, "").lines()
+    lines = DefenceAudit(None, None, None, compared, 20, 20, origin=origin, fitted="").lines()
     evaluations = [
         (judged.title, whom, evaluation)
         for judged in defences

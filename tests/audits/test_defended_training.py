@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.audits.defences.play import audit_training_defences
 from privacygauge.classifier.defences.accountant import RDP, pld_accountant
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import (

@@ -20,7 +20,7 @@ from rich.console import Console
 from privacygauge.audits.dtp import plots, words
 from privacygauge.audits.dtp.asks import METRICS
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, reach, verdict
+from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.core.estimate import Estimate, Skipped
@@ -113,7 +113,7 @@ def test_a_leak_through_other_queries_alone_is_said_so() -> None:
 def test_how_well_other_queries_are_known_is_told(upper: str, phrase: str) -> None:
     found = quiet(upper)
     assert phrase in " ".join(verdict(found).sentences)
-    assert getattr(reach(found), upper) == 200
+    assert getattr(found.reach, upper) == 200
 
 
 def test_no_verdict_promises_a_guarantee() -> None:

@@ -37,9 +37,9 @@ def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimAu
     bounds, skipped = one_run_bounds(found, 1e-5)
     canaries = CanaryScores(np.arange(1000), member, rng.normal(size=1000) + member)
     return ClaimAudit(
-        Origin("dp-audit", "0", 0, 0.95, "2026-01-31", skipped, (), {"python": "3"}),
-        PrivacyClaim(epsilon, 1e-5), "one-run", bounds, found, (),
-        one_run_curve(1000, found, 1e-5, 0.95), canaries,
+        "one-run", bounds, found, (), one_run_curve(1000, found, 1e-5, 0.95),
+        origin=Origin("dp-audit", "0", 0, 0.95, "2026-01-31", skipped, (), {"python": "3"}),
+        claim=PrivacyClaim(epsilon, 1e-5), canaries=canaries,
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
+from privacygauge.audits.classifier.white_box import audit_white_box
 from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.gradients import ShadowModule
 from privacygauge.classifier.white_box import GRADIENT_NORM, WhiteBox
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError

@@ -27,7 +27,9 @@ def files(tmp_path_factory):
 @pytest.fixture
 def few_attacks(monkeypatch):
     """The neural networks of the full suite take seconds."""
-    monkeypatch.setattr("privacygauge.audits.defences.play.defence_attacks", lambda logits: ATTACKS)
+    monkeypatch.setattr(
+        "privacygauge.classifier.defences.played.defence_attacks", lambda logits: ATTACKS
+    )
 
 
 def done(files, *more):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.defences import training as defended_training
+from privacygauge.audits.defences import play as defended_training
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import one_line, run_inside

@@ -186,7 +186,7 @@ def test_rows_are_those_of_the_file_where_records_are_sampled(inside, monkeypatc
         asked.append((x, y))
         raise SystemExit
 
-    monkeypatch.setattr("privacygauge.audits.classifier.training.audit_model", audit_model)
+    monkeypatch.setattr("privacygauge.audits.classifier.models.audit_model", audit_model)
     with pytest.raises(SystemExit):
         inside("form_models.py:by_rows", "--records", 20, "--quiet")
     ((x, y),) = asked

@@ -85,7 +85,7 @@ def inside(place, monkeypatch, capsys, tmp_path):
 
 
 BASE = ("--data", "t.csv", "--label", "sick", "--drop", "name", "--drop", "trained")
-MEASURE = "privacygauge.audits.classifier.training.measure"
+MEASURE = "privacygauge.classifier.cost.measure"
 TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 
@@ -246,7 +246,7 @@ def asked(monkeypatch):
         requests.append({"x": x, "y": y, **options})
         raise InputError("no audit is made")
 
-    monkeypatch.setattr("privacygauge.audits.classifier.training.audit_model", audit_model)
+    monkeypatch.setattr("privacygauge.audits.classifier.models.audit_model", audit_model)
     return requests
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.classifier.models import audit_model
-from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.audits.defences.play import audit_training_defences
 from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.holdout_attack.play import attack_holdout

@@ -96,6 +96,15 @@ def accuracies(
     return tuple(facts), warnings
 
 
+def beside_shadow(target: Predictions, shadow: Predictions, level: float) -> list[str]:
+    """Return warnings where classes lack shadow records, or target and shadow differ."""
+    missing = missing_classes(target, shadow, True)
+    ours, theirs = (
+        (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
+    )
+    return [*missing, *accuracies(ours, theirs, level)[1]]
+
+
 def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
     right, member, unit = rows
     sides = {"members": member, "non-members": ~member}

@@ -170,3 +170,49 @@ def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: f
         f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
         "attacks on single records."
     )
+
+
+def paid_for(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    wanted: int | None,
+    budget: str | None,
+    n_targets: int,
+    n_jobs: int,
+    seed: int,
+) -> tuple[int, str]:
+    """Return how many shadow models are trained, and what that costs in words.
+
+    So many as are `wanted`, `DEFAULT_SHADOWS` where no number is; no more than a `budget` pays
+    for, such as ``10m``, and as many as it pays for where that is all that is said.
+    """
+    shadows = DEFAULT_SHADOWS if wanted is None else wanted
+    if shadows < 1:
+        raise InputError(f"--shadows must be at least 1, got {shadows}")
+    limit = None if budget is None else seconds_of(budget)
+    most = shadows if limit is None else max(DESIGNS)
+    cost = measure(trainer, x, y, n_models=most + 1, n_jobs=n_jobs, seed=seed)
+    if limit is not None and (wanted is None or cost.seconds(shadows + 1) > limit):
+        most = cost.largest(limit)
+        shadows = most if wanted is None else min(most, wanted)
+    return shadows, bill(cost, shadows, n_targets, wanted, limit)
+
+
+def bill_without_each(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    n_models: int,
+    training_sets: int,
+    n_jobs: int,
+    seed: int,
+) -> str:
+    """Return what training once more for each record will cost, in words."""
+    cost = measure(trainer, x, y, n_models=n_models, n_jobs=n_jobs, seed=seed)
+    # The trial trains on half of the records.
+    seconds = 2 * cost.seconds(n_models) * (1 + training_sets / 2)
+    return (
+        f"Training {trainer.name} without each of {n_models:,} records, {cost.n_jobs} at a time: "
+        f"about {span(seconds)}. --measure N takes fewer records."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.classifier.estimators import require_records
 from privacygauge.classifier.networks.extra import the_torch
 from privacygauge.classifier.networks.layers import layers_of
+from privacygauge.classifier.white_box import WhiteBoxSide
 from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -226,3 +229,25 @@ _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floa
     "vmap": _vmapped,
     "loop": _looped,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowModule:
+    """A network of the adversary's own, and the records that it knows the membership of."""
+
+    model: torch.nn.Module
+    """With the layers of the audited one."""
+    x: ArrayLike
+    """(m, d) Features."""
+    y: ArrayLike
+    """(m,) Classes in 0..k-1."""
+    member: ArrayLike
+    """(m,) True where the record was in its training set; both kinds must occur."""
+
+
+def white_box_side(
+    model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike
+) -> WhiteBoxSide:
+    """Return what a network shows from inside of records whose membership is known."""
+    signals = white_box_signals(model, x, y)
+    return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))

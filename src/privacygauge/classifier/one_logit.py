@@ -200,3 +200,13 @@ def _read(
     held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
     pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
     return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
+
+
+def of_one_logit(pool: Pool | LogitPool) -> list[str]:
+    """Return what is to be said of a run that holds one logit for each model and record."""
+    if isinstance(pool, Pool):
+        return []
+    return [
+        f"the run holds one logit for each shadow model and record, and whole vectors of "
+        f"{len(pool.first)} shadow model(s): thresholds, risk scores and networks learn on these"
+    ]

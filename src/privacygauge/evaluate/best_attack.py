@@ -37,6 +37,12 @@ class BestAttack:
         return reached(self.accuracy, self.auc)
 
     @property
+    def advantage(self) -> tuple[float, float, float]:
+        """How far they go as an advantage, and the ends of its interval, in points."""
+        found = self.reached.accuracy
+        return 200 * found.value - 100, 200 * found.low - 100, 200 * found.high - 100
+
+    @property
     def leading(self) -> str:
         """The attack that goes furthest."""
         return self.auc_attack if self.reached.by_ranking else self.attack

@@ -85,12 +85,13 @@ ONE_RUN = OneRun()
 """The default: it is valid for many runs too, if coins were drawn."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoundsOfDesign:
     """What one of the designs gives of a claim."""
 
-    name: str
-    """``one-run``, ``many-runs`` or ``sequential``."""
+    design: str
+    """``one-run``: all canaries in one training; ``many-runs``: a training for every row;
+    ``sequential``: the same, in their order."""
     bounds: tuple[PrivacyBound, ...]
     """Which hold together: first what assumes nothing, then what assumes a Gaussian mechanism."""
     guessed: Guessed | None
@@ -99,8 +100,18 @@ class BoundsOfDesign:
     """The rates behind the bounds of many runs; empty for one."""
     curve: BoundCurve
     """The bound by the number of guesses, or of trainings one after the other: to look at."""
-    skipped: tuple[Skipped, ...]
+    left_out: tuple[Skipped, ...] = ()
     """Bounds that there are not, and why."""
+
+    @property
+    def free(self) -> PrivacyBound:
+        """The bound that assumes nothing."""
+        return self.bounds[0]
+
+    @property
+    def gaussian(self) -> PrivacyBound | None:
+        """The bound that assumes a Gaussian mechanism, or DP-SGD; None at a delta of 0."""
+        return self.bounds[1] if len(self.bounds) > 1 else None
 
 
 def bounds_by(

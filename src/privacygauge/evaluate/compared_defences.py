@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.risk import Risk
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +98,105 @@ class ComparedDefence:
 
     def _cost(self, label: str) -> Estimate:
         return next(fact.estimate for fact in self.judged.costs if fact.label == label)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparedDefences:
+    """What attacks reach on the model as it is, and behind each defence."""
+
+    undefended: Headline
+    """The best attack on the model as it is, corrected for the choice."""
+    risk: Risk
+    """The privacy risk score on the model as it is."""
+    none: BestAttack
+    """What the best attack reaches on the model as it is."""
+    compared: tuple[ComparedDefence, ...]
+    """Of every defence, in the order they were given. All of it holds together with `none`."""
+    n_in: int
+    """Members among the judged records."""
+    n_out: int
+    """Non-members among the judged records."""
+    n_shadows: int = 0
+    """Shadow models that were trained in the same way as each target; 0 where predictions of one
+    were given."""
+    curve: tuple[AfterEpoch, ...] = ()
+    """The undefended model epoch by epoch, which holds together with all else; empty where it was
+    not trained in epochs, or not here."""
+
+    @property
+    def defences(self) -> tuple[JudgedDefence, ...]:
+        """Every defence by itself, in the order they were given."""
+        return tuple(c.judged for c in self.compared)
+
+    @property
+    def trained(self) -> tuple[ComparedDefence, ...]:
+        """The defences that trained a model again."""
+        return tuple(c for c in self.compared if c.at_training)
+
+    @property
+    def best(self) -> ComparedDefence:
+        """The defence that leaves least to attack; of equals the one that changes least.
+
+        One behind which attacks take members for non-members comes last: it hides a leak.
+        """
+        return min(
+            self.compared,
+            key=lambda c: (c.left.untold, c.left.reached.accuracy.value, c.judged.distance.value),
+        )
+
+    @property
+    def n_attacks(self) -> int:
+        """How many attacks were played in every game."""
+        return len(self.compared[0].judged.attacks)
+
+    def helps(self, c: ComparedDefence) -> bool:
+        """Return whether a defence leaves significantly less to attack."""
+        return c.left.reached.accuracy.high < self.none.reached.accuracy.low
+
+    @property
+    def gentler(self) -> ComparedDefence | None:
+        """The defence that is as good as the best, as far as anybody can tell, and changes less.
+
+        None where there is no such, or the best does not help; of several that which changes least.
+        """
+        best = self.best
+        if not self.helps(best):
+            return None
+        rivals = (
+            c
+            for c in self.compared
+            if c is not best
+            and self.helps(c)
+            and c.left.reached.accuracy.low <= best.left.reached.accuracy.high
+            and c.left.auc.low <= best.left.auc.high
+            and c.judged.distance.high < best.judged.distance.low
+            and c.after.value >= best.after.value
+            and not (c.at_training or best.at_training)
+        )
+        return min(rivals, key=lambda c: c.judged.distance.value, default=None)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every defence, attack and adversary."""
+        return [
+            {
+                "defence": judged.title,
+                "attack": attacked.title,
+                "adversary": adversary,
+                "n": evaluation.accuracy.n,
+                "level": evaluation.accuracy.level,
+                "accuracy": evaluation.accuracy.value,
+                "accuracy low": evaluation.accuracy.low,
+                "accuracy high": evaluation.accuracy.high,
+                "accuracy method": evaluation.accuracy.method,
+                "auc": evaluation.auc.value,
+                "auc low": evaluation.auc.low,
+                "auc high": evaluation.auc.high,
+                "auc method": evaluation.auc.method,
+            }
+            for judged in self.defences
+            for attacked in judged.attacks
+            for adversary, evaluation in attacked.by_adversary.items()
+        ]
 
 
 def compared(

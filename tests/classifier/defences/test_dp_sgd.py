@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
+from privacygauge.audits.privacy_claim.play import audit_dp_sgd
 from privacygauge.classifier.defences.accountant import noise_for
 from privacygauge.classifier.defences.dp_sgd import DpSgd, clipped_sum
 from privacygauge.classifier.networks import MLP, Networks

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
+from privacygauge.audits.privacy_claim.play import audit_dp_sgd
 from privacygauge.classifier.defences.accountant import SubsampledGaussian, noise_for
 from privacygauge.classifier.defences.dp_sgd import DpSgd
 from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd

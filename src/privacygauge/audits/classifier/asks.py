@@ -195,7 +195,7 @@ def play(asked: ClassifierRequest, work: Work) -> Audit:
     """Return the audit that was asked for."""
     if asked.target is not None:
         return _of_files(asked, asked.target)
-    from privacygauge.audits.classifier.training import audit_trained
+    from privacygauge.audits.classifier.models import audit_trained
 
     return audit_trained(asked, work)
 

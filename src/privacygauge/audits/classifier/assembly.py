@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.doubts import doubts
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.verdict import doubts
 from privacygauge.audits.running import Running
-from privacygauge.classifier import caveats
-from privacygauge.classifier.groups import sliced
+from privacygauge.classifier.attacked import played
+from privacygauge.classifier.groups import contents_of, groups_of
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core.attacks.posterior import Estimator
-from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Attack, Play, Round
-from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.playing import (
-    audit,
-    headline,
-    in_file_order,
-    played_of,
-    risk_of,
-    telling,
-)
+from privacygauge.core.game import Attack, Round
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription, Records
 
@@ -39,9 +27,9 @@ class Asked:
 
     estimator: Estimator | None
     """Of the privacy risk score."""
-    columns: Mapping[str, NDArray[Any]]
-    """Groups to look at."""
-    contents: Mapping[str, NDArray[Any]]
+    slices: Mapping[str, ArrayLike] | Sequence[str] | None
+    """Groups to look at; all columns by default."""
+    shown: Sequence[str] = ()
     """Columns to print beside the riskiest records."""
 
 
@@ -62,62 +50,38 @@ def assemble(
     `has_shadow` is whether the shadow records come from other models, and not from the target's
     other half; `skipped` and `warnings` are known already.
     """
-    seed, level = running.seed, running.level
-    caveats.require_different(target)
-    results = telling(audit(rounds, attacks, seed=seed, level=level))
-    played = played_of(results)
-    risk, risk_scores = risk_of(rounds, asked.estimator, target.labels, seed, level)
-    table = sliced(rounds, target, asked.columns, seed, level)
-    facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
-    best = headline(played, seed=seed, level=level)
-    told = [*target.notes, *warnings, *caveats.unresolved(rounds, has_shadow)]
-    told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
-    told += direction.warnings(best.inverted)
-    doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
-    left_out = [result for result in results if isinstance(result, Skipped)]
-    origin = running.origin(
-        skipped=(*left_out, *skipped, *table.skipped), warnings=dict.fromkeys((*told, *doubtful))
+    level, contents = running.level, contents_of(target, asked.shown)
+    columns, unsliced = groups_of(target, asked.slices)
+    done = played(
+        rounds,
+        attacks,
+        target,
+        asked.estimator,
+        columns,
+        running.seed,
+        level,
+        has_shadow=has_shadow,
     )
+    turned = direction.warnings(done.found.headline.inverted)
+    doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
+    told = dict.fromkeys((*target.notes, *warnings, *done.warnings, *turned, *doubtful))
     return Audit(
-        origin,
-        game,
-        evaluations=tuple(evaluation for _, evaluation in played),
-        headline=best,
-        risk=risk,
-        slices=table,
-        records=_records(target, played, risk_scores, asked.contents),
-        facts=facts,
+        **vars(done.found),
+        origin=running.origin(
+            skipped=(*done.skipped, *skipped, *unsliced, *done.found.slices.skipped), warnings=told
+        ),
+        game=game,
+        records=Records(
+            target.ids,
+            target.member,
+            done.scores,
+            done.guesses,
+            done.risk,
+            contents,
+            target.unit,
+        ),
         doubts=doubtful,
     )
-
-
-def _right_predictions(
-    rounds: Sequence[Round], has_shadow: bool
-) -> tuple[caveats.Rows, caveats.Rows | None]:
-    """Return what target and shadow model predict rightly, from the signals of the rounds."""
-    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
-    secret = np.concatenate([r.secret for r in rounds])
-    ours = right, secret, np.concatenate([r.unit for r in rounds])
-    # Without a shadow file the shadow records are the target's own other half.
-    shadow = rounds[0].observation.shadow if has_shadow else None
-    if shadow is None:
-        return ours, None
-    return ours, (shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit)
-
-
-def _records(
-    target: Predictions,
-    played: Sequence[tuple[Play, Evaluation]],
-    risk: Floats,
-    contents: Mapping[str, NDArray[Any]],
-) -> Records:
-    scores: dict[str, Floats] = {}
-    guesses: dict[str, Bools] = {}
-    for result, evaluation in played:
-        order = result.transcript.target
-        scores[evaluation.title] = in_file_order(result.transcript.score, order)
-        guesses[evaluation.title] = in_file_order(result.decisions.guess, order)
-    return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
 
 
 _DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"

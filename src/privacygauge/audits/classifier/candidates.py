@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from numpy.typing import ArrayLike
 
@@ -16,18 +15,14 @@ from privacygauge.classifier.candidates import (
     PerTargetDesign,
     SharedDesign,
 )
+from privacygauge.classifier.candidates_judged import judged
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import given
 from privacygauge.classifier.whose import twice
 from privacygauge.core import checks, seeds
-from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.direction import inverted
-from privacygauge.evaluate.per_target import per_target
-from privacygauge.evaluate.playing import audit, furthest, played_of, telling
-from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription
 
@@ -102,46 +97,11 @@ def audit_candidates(
     warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    return _evaluated(game, dealt, suite, level, warnings)
-
-
-def _evaluated(
-    game: CandidateGame,
-    dealt: CandidateRound,
-    suite: Sequence[Attack],
-    level: float,
-    warnings: Sequence[str],
-) -> CandidateAudit:
-    results = telling(audit([dealt.round], suite, seed=game.seed, level=level))
-    played = played_of(results, "give at least one that fits the candidate-set game")
-    found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}
-    pdtp = dealt.pdtp
-    correlations = (
-        {}
-        if pdtp is None
-        else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
+    found, skipped = judged(dealt, suite, game.targets, seed, level)
+    origin = Running("audit_candidates", seed, level).origin(
+        skipped=skipped, warnings=(*warnings, *direction.warnings(found.inverted))
     )
-    turned = inverted([(e.title, p.transcript) for p, e in played], level)
-    origin = Running("audit_candidates", game.seed, level).origin(
-        skipped=(result for result in results if isinstance(result, Skipped)),
-        warnings=(*warnings, *direction.warnings(turned)),
-    )
-    best, accuracy, area = furthest(played, level)
-    return CandidateAudit(
-        origin,
-        _described(game, dealt),
-        evaluations=tuple(evaluation for _, evaluation in played),
-        best=best,
-        accuracy=accuracy,
-        auc=area,
-        per_target=MappingProxyType(found),
-        targets=game.targets,
-        measured=None if dealt.measured is None else checks.frozen(dealt.measured),
-        correlations=MappingProxyType(correlations),
-        train_accuracy=mean(dealt.train_accuracy, level, unit="target models"),
-        test_accuracy=mean(dealt.test_accuracy, level, unit="target models"),
-        inverted=turned,
-    )
+    return CandidateAudit(**vars(found), origin=origin, game=_described(game, dealt))
 
 
 def _described(game: CandidateGame, dealt: CandidateRound) -> GameDescription:

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.assembly import Asked, assemble, pool_description
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
+from privacygauge.audits.training import Materials, materials, provenance
+from privacygauge.audits.work import Work
+from privacygauge.classifier.cost import DEFAULT_SHADOWS, paid_for
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
-from privacygauge.classifier.fitted import (
-    Fitted,
-    as_probabilities,
-    grown,
-    lone_records,
-    predicted,
-    with_names_of,
-)
-from privacygauge.classifier.groups import contents_of, groups_of
+from privacygauge.classifier.fitted import Fitted, as_probabilities, lone_records, with_names_of
 from privacygauge.classifier.held import Held, numeric
-from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer, with_labels
-from privacygauge.classifier.label_only_signals import Further, merged
-from privacygauge.classifier.one_logit import TrainedLogits, train_logits
+from privacygauge.classifier.label_only import LabelOnlyQueries, with_labels
+from privacygauge.classifier.label_only_signals import Further
+from privacygauge.classifier.named import fitted_model
+from privacygauge.classifier.one_logit import of_one_logit, require_logits
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.pool_game import PoolGame, require_apart
-from privacygauge.classifier.several_targets import until_narrow
-from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
-from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
+from privacygauge.classifier.recorded import recorded_target
+from privacygauge.classifier.rows import ByRows
+from privacygauge.classifier.shadowed import shadowed
+from privacygauge.classifier.shadows import Progress, failures
+from privacygauge.classifier.suite import FORETOLD, pool_attacks
 from privacygauge.classifier.trial import given
 from privacygauge.classifier.whose import settled, twice, with_unit
 from privacygauge.core import checks, seeds
-from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.errors import InputError
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
 from privacygauge.runs.sharing import end_of_sharing
-from privacygauge.runs.store import unchecked_code
+from privacygauge.runs.store import plan_in, unchecked_code
 
 
 def audit_model(
@@ -150,68 +147,47 @@ def audit_model(
     checks.level(level)
     seeds.non_negative(seed)
     about = given(model if label_only is None else with_labels(model), x, y)
-    trainer, features, labels, names = about.trainer, about.x, about.y, about.names
-    if label_only is not None:
-        _require_numbers(features, half_width)
-        trainer = LabelOnlyTrainer(trainer, label_only, seed)
-    existing = None if fitted is None else predicted(fitted, about, label_only, seed)
-    owner = owners(unit, ids, len(labels))
-    kinds = 1 if label_only is None else len(label_only.names)
-    if one_logit and (half_width is not None or label_only is not None):
-        raise InputError("one_logit does not go with half_width or label_only: leave one out")
-    options: dict[str, Any] = {
+    owner = owners(unit, ids, len(about.y))
+    options = {
         "unit": owner,
-        "with_target": existing is None,
         "seed": seed,
+        "run": run,
         "weights": weights,
-        "existing": existing,
         "invocation": invocation,
         "n_jobs": n_jobs,
         "progress": progress,
     }
-    train = partial(train_shadows, trainer, features, labels, kinds=kinds, **options)
-    trained: Trained | TrainedLogits
-    several = None
-    if half_width is not None:
-        _require_width(half_width, fitted)
-        played = partial(
-            until_narrow,
-            attacks=single_record_attacks("shared") if attacks is None else attacks,
-            n_shadows=n_shadows,
-            width=half_width,
-            features=numeric(features),
-            unit=owner,
-            seed=seed,
-            level=level,
-        )
-        trained, several = grown(train, played, n_shadows, run)
-    elif one_logit:
-        trained = train_logits(trainer, features, labels, n_shadows=n_shadows, run=run, **options)
-    else:
-        trained = train(n_shadows=n_shadows, run=run)
+    made = shadowed(
+        about,
+        options,
+        fitted=fitted,
+        label_only=label_only,
+        n_shadows=n_shadows,
+        half_width=half_width,
+        one_logit=one_logit,
+        attacks=attacks,
+        level=level,
+    )
     end_of_sharing()
-    of_units = twice(features, labels) if owner is None and existing is None else []
-    target, pool, further, seen = existing or trained.target, trained.pool, None, {}
-    assert target is not None  # one was given, or trained
+    of_units = twice(about.x, about.y) if owner is None and fitted is None else []
+    seen = {}
     if label_only is not None:
-        assert isinstance(pool, Pool)  # one_logit does not go with it
-        target, pool, further = merged(target, pool, label_only)
         seen = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     audit = audit_pool(
-        with_names_of(replace(target, classes=names), ids, slices, owner),
-        pool,
-        further=further,
-        features=features,
+        with_names_of(made.target, ids, slices, owner),
+        made.pool,
+        further=made.further,
+        features=about.x,
         attacks=attacks,
         estimator=estimator,
-        drawn=existing is None,
-        warnings=[*failures(trained.failed, n_shadows), *unchecked_code(run), *of_units],
+        drawn=fitted is None,
+        warnings=[*failures(made.failed, n_shadows), *unchecked_code(run), *of_units],
         seed=seed,
         level=level,
         command=command,
-        provenance={"model": trainer.name, **seen, **(provenance or {})},
+        provenance={"model": about.trainer.name, **seen, **(provenance or {})},
     )
-    return replace(audit, targets=several)
+    return replace(audit, targets=made.several)
 
 
 def audit_pool(
@@ -271,10 +247,8 @@ def audit_pool(
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
     target, of_units = settled(target, drawn=drawn, features=features)
-    columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)
-    contents = contents_of(target, show_columns)
     known = None if features is None else numeric(features)
     [dealt] = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
     suite = pool_attacks(logits=target.logits)
@@ -285,40 +259,79 @@ def audit_pool(
         suite if attacks is None else attacks,
         target,
         pool_description(target, pool, drawn=drawn, labels=further is not None),
-        Asked(estimator, columns, contents),
+        Asked(estimator, slices, show_columns),
         running,
         has_shadow=True,
-        skipped=unsliced,
-        warnings=[*warnings, *of_units, *lone_records(pool), *_kept(pool)],
+        warnings=[*warnings, *of_units, *lone_records(pool), *of_one_logit(pool)],
     )
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
     return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
 
 
-def _require_width(half_width: float, fitted: Fitted | None) -> None:
-    if not 0 < half_width < 0.5:
-        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
-    if fitted is not None:
-        raise InputError(
-            "half_width adds targets that are trained, and a fitted model is one target: its "
-            "interval gets narrower with more records only"
+def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(NAME, asked)
+    held = materials(asked, work, member=asked.member)
+    if asked.one_logit:
+        require_logits(held.trainer.name, held.trainer.logits)
+    fitted = _fitted(asked, held, work)
+    shadows = _shadows(asked, held, work)
+    if invocation is not None:
+        settled = replace(asked, shadows=shadows, budget=None).settled()
+        invocation = {**invocation, "options": settled}
+    names = held.records.names
+    classes = ", ".join(f"{i} = {name}" for i, name in enumerate(names[:20]))
+    classes += ", ..." if len(names) > 20 else ""
+    with work.resumable(asked), work.bar("Training models") as progress:
+        return audit_model(
+            held.trainer,
+            held.x,
+            held.records.y,
+            fitted=fitted,
+            label_only=LabelOnlyQueries() if asked.label_only else None,
+            n_shadows=shadows,
+            half_width=asked.half_width,
+            one_logit=asked.one_logit,
+            estimator=ESTIMATORS[asked.risk],
+            slices=held.records.columns,
+            ids=held.records.ids,
+            unit=held.records.unit,
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance={**provenance(asked, held.records), "classes": classes},
+            invocation=invocation,
         )
 
 
-def _require_numbers(x: Held, half_width: float | None) -> None:
-    if half_width is not None:
-        raise InputError("half_width goes with audits of probabilities, not with label_only")
-    if not isinstance(x, np.ndarray) or numeric(x) is None:
-        raise InputError(
-            "label_only needs records of finite numbers, (n, d), which noise can be added to"
-        )
+def _fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitted | None:
+    records = held.records
+    if asked.fitted is None or records.member is None:
+        return None
+    if work.read is not None:
+        kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
+        member, y = np.tile(records.member, kinds), np.tile(records.y, kinds)
+        return Fitted(recorded_target(work.read, member, y), records.member)
+    model = fitted_model(
+        asked.fitted, labels=asked.label_only, anything=isinstance(held.trainer, ByRows)
+    )
+    return Fitted(model, records.member, records.names)
 
 
-def _kept(pool: Pool | LogitPool) -> list[str]:
-    """Return what is to be said of a run that holds one logit for each model and record."""
-    if isinstance(pool, Pool):
-        return []
-    return [
-        f"the run holds one logit for each shadow model and record, and whole vectors of "
-        f"{len(pool.first)} shadow model(s): thresholds, risk scores and networks learn on these"
-    ]
+def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
+    """Return the number of shadow models, and say what training them will cost."""
+    n_targets, wanted = int(asked.fitted is None), asked.shadows
+    if asked.half_width is not None:
+        return wanted or DEFAULT_SHADOWS
+    known = None if work.run is None else plan_in(work.run)
+    begun = None if known is None else known.n_units - n_targets
+    if begun is not None and wanted in (None, begun):
+        return begun
+    trainer, x, y, jobs = held.trainer, held.x, held.records.y, work.jobs
+    shadows, told = paid_for(trainer, x, y, wanted, asked.budget, n_targets, jobs, asked.seed)
+    work.say(told)
+    return shadows

@@ -12,7 +12,7 @@ from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.groups import are_columns, contents_of, groups_of, records_of
+from privacygauge.classifier.groups import are_columns, records_of
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.whose import settled, with_unit
 from privacygauge.core import seeds
@@ -100,14 +100,10 @@ def audit_classifier(
     own = features if shadow_features is None and are_columns(features) else shadow_features
     known = None if shadow is None else records_of(shadow, own, "shadow_features")
     target, of_units = settled(target, drawn=drawn, features=x)
-    columns, unsliced = groups_of(target, slices)
-    contents = contents_of(target, show_columns)
     game = PredictionGame(target, shadow, x, known)
     warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
-    skipped = list(unsliced)
-    if attacks is None and not target.logits:
-        reason = "orders records as confidence does unless logits are given"
-        skipped.insert(0, Skipped("scaled-logit", reason))
+    reason = "orders records as confidence does unless logits are given"
+    same = [Skipped("scaled-logit", reason)] if attacks is None and not target.logits else []
     return assemble(
         game.deal(1, seeds.stream(seed, "deal")),
         prediction_attacks(logits=target.logits, features=x is not None)
@@ -115,9 +111,9 @@ def audit_classifier(
         else attacks,
         target,
         game_description(target, shadow, drawn),
-        Asked(estimator, columns, contents),
+        Asked(estimator, slices, show_columns),
         running,
         has_shadow=shadow is not None,
-        skipped=skipped,
+        skipped=same,
         warnings=[*(() if shadow is None else shadow.notes), *warnings, *of_units],
     )

@@ -14,8 +14,6 @@ from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import estimate_dict, picked, values_of
 from privacygauge.report.numbers import (
-    DASH,
-    Shown,
     count,
     decimal_estimate,
     fixed,
@@ -39,27 +37,23 @@ _CLASSES = 60
 """Number of classes that are shown, those of the highest risk."""
 
 
-def measure(risk: Risk | Skipped) -> Measure:
+def measure(risk: Risk) -> Measure:
     """Return the members' mean risk."""
     label = "Privacy risk of a member"
-    if isinstance(risk, Skipped):
-        return Measure("risk", label, risk, Shown(DASH), risk.reason, guessing="50%", card=False)
     error, noise = percent(risk.reliability.rmse.value), percent(risk.reliability.noise)
     told = "The mean probability of being a member, at even odds beforehand. Guessing gives 50%."
     note, shown = f"calibration error {error}, by chance alone {noise}", percent_estimate(risk.mean)
     return Measure("risk", label, risk.mean, shown, note, told, "50%")
 
 
-def section(risk: Risk | Skipped) -> Section:
+def section(risk: Risk) -> Section:
     """Return the section about the risk of single records."""
-    found = [text(f"Not estimated: {risk.reason}.")] if isinstance(risk, Skipped) else _blocks(risk)
-    return Section("risk", "Privacy risk of single records", tuple(found), "Privacy risk")
+    title = "Privacy risk of single records"
+    return Section("risk", title, tuple(_blocks(risk)), "Privacy risk")
 
 
-def as_data(risk: Risk | Skipped) -> Json:
+def as_data(risk: Risk) -> Json:
     """Return the key ``risk`` of ``report.json``."""
-    if isinstance(risk, Skipped):
-        return {"skipped": risk.reason}
     return {
         **picked(risk, "estimator", "mean"),
         **picked(risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from privacygauge.audits.classifier import risk
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import verdict
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.slices import SliceTable
@@ -27,7 +27,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section, Worst
+from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section
 
 _SLICES = 60
 """Number of slices that are shown, those that stand out first."""
@@ -35,10 +35,8 @@ _SLICES = 60
 
 def report(f: Audit) -> Report:
     """Return everything that the audit says, as plain values."""
-    a, slices, found = f.attacks, f.slices, riskiest(f)
-    facts: Block = text("Nothing was measured on the release itself.")
-    if f.facts:
-        facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts))
+    a, found = f.attacks, riskiest(f)
+    facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts))
     return Report(
         "classifier",
         "Audit of a classifier",
@@ -68,17 +66,15 @@ def report(f: Audit) -> Report:
             **MEANINGS,
             **risk.TERMS,
         },
-        worst=Worst(reason="no score was kept for single records")
-        if found is None
-        else found.worst,
+        worst=found.worst,
         data={
             **data.of_attacks(a),
             **_models_data(f.targets, f.more_models),
             "risk": risk.as_data(f.risk),
-            "slices": {"skipped": slices.reason}
-            if isinstance(slices, Skipped)
-            else picked(slices, "attack", "level", "slices")
-            | {"skipped": [{"name": s.name, "reason": s.reason} for s in slices.skipped]},
+            "slices": {
+                **picked(f.slices, "attack", "level", "slices"),
+                "skipped": [{"name": s.name, "reason": s.reason} for s in f.slices.skipped],
+            },
             "facts": values_of(f.facts),
         },
         frames={
@@ -90,20 +86,13 @@ def report(f: Audit) -> Report:
     )
 
 
-def riskiest(f: Audit) -> Riskiest | None:
-    """Return the records of the highest risk; by the headline attack's score without a risk."""
-    title = f.headline.attack.title
-    if f.records.risk is not None:
-        return records.riskiest(f.records, "privacy risk score", f.records.risk)
-    if title in f.records.scores:
-        return records.riskiest(f.records, f"score of {title}", f.records.scores[title])
-    return None
+def riskiest(f: Audit) -> Riskiest:
+    """Return the records of the highest risk."""
+    assert f.records.risk is not None  # every record has one
+    return records.riskiest(f.records, "privacy risk score", f.records.risk)
 
 
-def _groups(found: SliceTable | Skipped) -> Iterator[Block]:
-    if isinstance(found, Skipped):
-        yield text(f"Not looked at: {found.reason}.")
-        return
+def _groups(found: SliceTable) -> Iterator[Block]:
     n = len(found.slices)
     yield text(
         f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad by "
@@ -136,17 +125,13 @@ def _groups(found: SliceTable | Skipped) -> Iterator[Block]:
         yield Pairs(tuple((s.name, s.reason) for s in found.skipped))
 
 
-def _riskiest(found: Riskiest | None) -> Iterator[Block]:
-    if found is None:
-        yield text("No score was kept for single records.")
-        return
+def _riskiest(found: Riskiest) -> Iterator[Block]:
     hidden = "" if found.records.contents else "; their contents are not in this file"
-    number = "Score" if found.records.risk is None else "Risk"
     yield text(
         f"Ranked by {found.by}. Records are named by id{hidden}. A non-member in this list is a "
         "false alarm."
     )
-    yield records.table(found, "Records by falling risk", heads=("Id", number), member=True)
+    yield records.table(found, "Records by falling risk", heads=("Id", "Risk"), member=True)
     n = f"{count(len(found.rows))} of {count(found.n)}"
     yield note(f"{n} records are shown; all are in records.parquet.")
 

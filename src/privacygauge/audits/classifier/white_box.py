@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,11 @@ from privacygauge.audits.classifier.assembly import Asked, assemble, game_descri
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
-from privacygauge.classifier.gradients import white_box_signals
-from privacygauge.classifier.groups import contents_of, groups_of
+from privacygauge.classifier.gradients import ShadowModule, white_box_side
 from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_box_attacks
+from privacygauge.classifier.white_box import WhiteBoxGame, white_box_attacks
 from privacygauge.classifier.whose import settled
-from privacygauge.core import checks, seeds
+from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
 
@@ -31,20 +30,6 @@ _WHITE_BOX = (
     "Holds the model's weights and sees the gradient of a record's loss (white box), its full "
     "prediction and its true class"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class ShadowModule:
-    """A network of the adversary's own, and the records that it knows the membership of."""
-
-    model: torch.nn.Module
-    """With the layers of the audited one."""
-    x: ArrayLike
-    """(m, d) Features."""
-    y: ArrayLike
-    """(m,) Classes in 0..k-1."""
-    member: ArrayLike
-    """(m,) True where the record was in its training set; both kinds must occur."""
 
 
 def audit_white_box(
@@ -109,8 +94,10 @@ def audit_white_box(
     Song & Mittal (2021), section 3.3.4 and Table 5.
     """
     running = Running(command, seed, level)
-    target = _side(model, x, y, member)
-    own = None if shadow is None else _side(shadow.model, shadow.x, shadow.y, shadow.member)
+    target = white_box_side(model, x, y, member)
+    own = (
+        None if shadow is None else white_box_side(shadow.model, shadow.x, shadow.y, shadow.member)
+    )
     signals = target.signals
     seen = predictions(
         logits=signals.logits,
@@ -125,7 +112,6 @@ def audit_white_box(
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
     caveats.require_other_rows(seen, known)
-    columns, unsliced = groups_of(seen, slices)
     engine = {"model": type(model).__name__, "gradients": signals.engine}
     outside = game_description(seen, known, drawn)
     game_in_words = replace(
@@ -138,14 +124,8 @@ def audit_white_box(
         white_box_attacks() if attacks is None else attacks,
         seen,
         game_in_words,
-        Asked(estimator, columns, contents_of(seen, ())),
+        Asked(estimator, slices),
         replace(running, provenance={**engine, **(provenance or {})}),
         has_shadow=own is not None,
-        skipped=unsliced,
         warnings=[*caveats.missing_classes(seen, known, allow_missing_classes), *of_units],
     )
-
-
-def _side(model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike) -> WhiteBoxSide:
-    signals = white_box_signals(model, x, y)
-    return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))

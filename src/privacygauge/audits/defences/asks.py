@@ -142,7 +142,7 @@ def _on_answers(names: tuple[str, ...]) -> list[Defence]:
 
 
 def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
-    from privacygauge.audits.defences.training import audit_training_defences
+    from privacygauge.audits.defences.play import audit_training_defences
 
     # Before any code of the user's is imported: the run may have been made with other code.
     invocation = work.invocation(NAME, asked)

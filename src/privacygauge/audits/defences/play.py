@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.doubts import of_classes
+from privacygauge.audits.classifier.verdict import of_classes
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.running import Running
-from privacygauge.classifier import caveats
+from privacygauge.classifier.caveats import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.defended import require_different
-from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
+from privacygauge.classifier.defences.defended import as_defence, require_different
+from privacygauge.classifier.defences.games import training_attacks
+from privacygauge.classifier.defences.played import (
+    Played,
+    asked_of,
+    at_training,
+    behind_one,
+    on_answers,
+    require_same_records,
+)
+from privacygauge.classifier.defences.trained import train_each_way
+from privacygauge.classifier.defences.training import TrainingDefence
+from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.files import PredictionsLike, as_predictions
-from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.whose import settled, with_unit
-from privacygauge.core import seeds
+from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trial import given
+from privacygauge.classifier.whose import settled, twice, with_unit
 from privacygauge.core.attacks.posterior import Estimator
-from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.errors import InputError
-from privacygauge.evaluate.best_attack import BestAttack
-from privacygauge.evaluate.compared_defences import ComparedDefence, compared
-from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.core.units import owners
 from privacygauge.report import direction
 
 _CROSSFITTED = (
@@ -36,26 +45,10 @@ _CROSSFITTED = (
 )
 _OWNED = "on records of the owner that are not judged"
 _AT_HAND = "by the owner: the defended answers were given"
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What stands in the report beside the numbers."""
-
-    target: Predictions
-    """The judged model's."""
-    fitted: str
-    """As in `DefenceAudit`."""
-    warnings: Sequence[str]
-    """As in `Origin`."""
-    running: Running
-    """What the report says of where it comes from."""
-    failed: Sequence[Skipped] = ()
-    """Defences whose training failed."""
-    about: Mapping[str, str] | None = None
-    """As in `Running.origin`."""
-    package: str | None = None
-    """What models were trained with, whose version is named."""
+_TRAINED = (
+    "at training, on the records of each model; those on answers as each model's owner can: on "
+    "all members and, in turn, on either half of the non-members, to answer the other half"
+)
 
 
 def audit_defences(
@@ -119,28 +112,15 @@ def audit_defences(
     target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
     shadow = as_predictions(shadow, "shadow")
     require_different(defences)
-    asked = _asked(target, shadow, attacks, estimator, seed, level)
-    warnings = [*of_units, *_warnings(target, shadow, level)]
-    owners = [
+    asked = asked_of(target, shadow, attacks, estimator, seed, level)
+    warnings = [*of_units, *beside_shadow(target, shadow, level)]
+    owner, other = (
         None if given is None else as_predictions(given, name)
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
-    ]
-    told = progress or (lambda done, total: None)
-    undefended = asked.of(PredictionGame(target, shadow))
-    told(1, len(defences) + 1)
-    results = []
-    for done, defence in enumerate(defences, start=2):
-        rng = seeds.stream(seed, "defence", defence.name, defence.variant)
-        games = defence_games(
-            defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
-        )
-        results.append(judging.judged(defence.name, defence.variant, games, undefended, asked))
-        told(done, len(defences) + 1)
-    fitted = _CROSSFITTED if target_owner is None else _OWNED
-    setting = Setting(target, fitted, warnings, running)
-    return audit_of(
-        undefended, results, [judging.can_be_undone(x) for x in defences], asked, setting
     )
+    told = progress or (lambda done, total: None)
+    played = on_answers(defences, target, shadow, (owner, other), asked, told)
+    return _audit(played, _CROSSFITTED if target_owner is None else _OWNED, warnings, running)
 
 
 def audit_defended(
@@ -181,87 +161,117 @@ def audit_defended(
     shadow = as_predictions(shadow, "shadow")
     answers = as_predictions(defended_target, "defended_target")
     own = as_predictions(defended_shadow, "defended_shadow")
-    _require_same_records(target, answers, "defended_target", "target")
-    _require_same_records(shadow, own, "defended_shadow", "shadow")
+    require_same_records(target, answers, "defended_target", "target")
+    require_same_records(shadow, own, "defended_shadow", "shadow")
     answers = replace(answers, unit=target.unit)
-    asked = _asked(target, shadow, attacks, estimator, seed, level)
-    warnings = [*of_units, *_warnings(target, shadow, level)]
-    games = DefenceGames(
-        PredictionGame(target, shadow),
-        PredictionGame(answers, shadow),
-        PredictionGame(answers, own),
-    )
-    undefended = asked.of(games.undefended)
-    result = judging.judged(name, "", games, undefended, asked)
-    setting = Setting(target, _AT_HAND, warnings, running)
-    return audit_of(undefended, [result], [False], asked, setting)
+    asked = asked_of(target, shadow, attacks, estimator, seed, level)
+    warnings = [*of_units, *beside_shadow(target, shadow, level)]
+    played = behind_one(name, target, shadow, answers, own, asked)
+    return _audit(played, _AT_HAND, warnings, running)
 
 
-def _asked(
-    target: Predictions,
-    shadow: Predictions,
-    attacks: Sequence[Attack] | None,
-    estimator: Estimator | None,
-    seed: int,
-    level: float,
-) -> judging.Asked:
-    """Return what every game is asked, all of it checked."""
-    caveats.require_other_rows(target, shadow)
-    caveats.require_different(target)
-    suite = defence_attacks(logits=target.logits) if attacks is None else attacks
-    return judging.Asked(tuple(suite), estimator, seed, level)
-
-
-def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[str]:
-    missing = caveats.missing_classes(target, shadow, True)
-    ours, theirs = (
-        (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
-    )
-    return [*missing, *caveats.accuracies(ours, theirs, level)[1]]
-
-
-def audit_of(
-    undefended: judging.Found,
-    results: Sequence[JudgedDefence],
-    undone: Sequence[bool],
-    asked: judging.Asked,
-    setting: Setting,
+def audit_training_defences(
+    model: object,
+    x: object,
+    y: ArrayLike | None,
+    defences: Sequence[TrainingDefence | Defence | Trainer | str],
     *,
-    beside: int = 0,
+    n_shadows: int = 8,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    delta: float | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_training_defences",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    before: Before | None = None,
 ) -> DefenceAudit:
-    """Return the audit of defences that were judged already.
+    """Return what attacks achieve against each defence, and what the defence costs.
 
-    `undone` is for each whether it can be undone; `beside` is as in `compared`.
+    A target and shadow models are trained without a defence and with each of them, on the records
+    that fair, independent coins put in them. Of networks the undefended training is recorded epoch
+    by epoch, so that every defence at training stands beside early stopping at the same accuracy.
+
+    Parameters
+    ----------
+    model : Networks, or what `audit_model` takes
+        How a model is trained without a defence. Most defences at training need `Networks`.
+    x : array_like or data frame of n records
+        Candidate records, as in `audit_model`; None for a `Training`.
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1.
+    defences : sequence of TrainingDefence, Defence, Trainer or str
+        At least one: ``Private(8.0)``, ``"dp-sgd:8"``, ``LabelOnly()`` on the undefended model,
+        or a trainer of your own. With adversarial regularisation a fifth of the records becomes
+        its reference: no model is trained on them and no attack is judged on them.
+    n_shadows : int
+        Shadow models of each kind, at least 1.
+    attacks : sequence of Attack, optional
+        Default: the suite of `training_attacks`.
+    estimator : Estimator, optional
+        Of the privacy risk score; default: isotonic regression.
+    ids : array_like, shape (n,), optional
+        Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; default: equal ids. One coin puts all records
+        of a person in, and intervals go by person.
+    delta : float, optional
+        Of DP-SGD that is given by name; see `Private`.
+    before : callable, optional
+        Called with the trainings and their cohort before the first model is trained.
+    run, n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_model`.
+
+    Returns
+    -------
+    DefenceAudit
+        For each defence every attack three times, as in `audit_defences`; in `curve` the best
+        attack after every recorded epoch of the undefended training.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so the
+    choice favours no attack on the target.
     """
-    none, others = compared(
-        judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
+    running = Running(command, seed, level, provenance, run)
+    records = given(model, x, y)
+    suite = training_attacks(logits=records.trainer.logits) if attacks is None else attacks
+    owner = owners(unit, ids, len(records.y))
+    train = partial(
+        train_each_way,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+        before=before,
     )
-    member = setting.target.member
-    skipped = (result for result in undefended.results if isinstance(result, Skipped))
-    doubts = tuple(of_classes(setting.target, asked.level))
-    origin = setting.running.origin(
-        setting.package,
-        skipped=(*setting.failed, *skipped),
-        warnings=(*setting.warnings, *doubts, *_warnings_of(none, others)),
-        about=setting.about,
+    asked = judging.Asked(tuple(suite), estimator, seed, level)
+    asked_for = [as_defence(one, delta) for one in defences]
+    played = at_training(records, asked_for, n_shadows, train, asked, ids, owner)
+    of_units = twice(records.x, records.y) if owner is None else []
+    return _audit(played, _TRAINED, of_units, running)
+
+
+def _audit(played: Played, fitted: str, warnings: Sequence[str], running: Running) -> DefenceAudit:
+    """Return the audit of what was played, with what is to be said beside it."""
+    found, doubts = played.found, tuple(of_classes(played.target, running.level))
+    behind = (direction.warnings(c.left.inverted, c.title) for c in found.compared)
+    turned = (*direction.warnings(found.none.inverted, "Without a defence"), *chain(*behind))
+    origin = running.origin(
+        played.package,
+        skipped=played.skipped,
+        warnings=(*played.warnings, *warnings, *doubts, *turned),
+        about=played.about,
     )
-    headline, risk, fitted = asked.headline(undefended), undefended.risk, setting.fitted
-    n_in, n_out = (int(np.count_nonzero(side)) for side in (member, ~member))
-    return DefenceAudit(origin, headline, risk, none, others, n_in, n_out, fitted, doubts=doubts)
-
-
-def _require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:
-    if not all(
-        np.array_equal(getattr(before, field), getattr(after, field))
-        for field in ("labels", "member")
-    ):
-        raise InputError(
-            f"{name} must be about the records of {of}, in its order: their labels or their "
-            "membership differ"
-        )
-
-
-def _warnings_of(none: BestAttack, compared: Sequence[ComparedDefence]) -> tuple[str, ...]:
-    """Return warnings that name the attacks that take members for non-members."""
-    behind = (direction.warnings(c.left.inverted, c.title) for c in compared)
-    return (*direction.warnings(none.inverted, "Without a defence"), *chain(*behind))
+    return DefenceAudit(**vars(found), origin=origin, fitted=fitted, doubts=doubts)

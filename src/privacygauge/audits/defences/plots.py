@@ -101,7 +101,7 @@ def risk(f: DefenceAudit) -> Plot:
 
 
 def _advantage(b: BestAttack) -> str:
-    return fixed(200 * b.reached.accuracy.value - 100, 1)
+    return fixed(b.advantage[0], 1)
 
 
 def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
@@ -148,25 +148,19 @@ def plot_risk(f: DefenceAudit) -> Axes:
 
 def _plot(f: DefenceAudit, ax: Axes | None, before: Estimate, after: list[Estimate]) -> Axes:
     """Draw the undefended model and all defences, each at its cost."""
-    points = [Point("no defence", before, _advantages(f.none))]
+    points = [Point("no defence", before, f.none.advantage)]
     for c, cost in zip(f.compared, after, strict=True):
-        surprised = _advantages(c.non_adaptive)[0]
-        points.append(Point(marked(c), cost, _advantages(c.adaptive), surprised))
+        surprised = c.non_adaptive.advantage[0]
+        points.append(Point(marked(c), cost, c.adaptive.advantage, surprised))
     ax = plot_points(points, ax, 0, more=bool(f.curve))
     ax.set(ylabel="Advantage of the best attack, points")
     return ax
 
 
-def _advantages(b: BestAttack) -> tuple[float, float, float]:
-    """Return the value and the ends of the advantage, in points."""
-    found = b.reached.accuracy
-    return 200 * found.value - 100, 200 * found.low - 100, 200 * found.high - 100
-
-
 def _draw_epochs(curve: tuple[AfterEpoch, ...], ax: Axes) -> None:
     """Draw the undefended training epoch by epoch."""
     x = [point.accuracy.value for point in curve]
-    y, low, high = zip(*(_advantages(point.best) for point in curve), strict=True)
+    y, low, high = zip(*(point.best.advantage for point in curve), strict=True)
     ax.plot(x, y, color=OTHER, lw=1.0, marker=".", ms=4, label="stopped early")
     ax.vlines(x, low, high, color=OTHER, lw=0.7, alpha=0.45)
     # Names only where they do not run into each other: a tenth of the accuracies' range apart.

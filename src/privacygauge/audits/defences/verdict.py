@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.classifier.doubts import verdict as doubtful
+from privacygauge.audits.classifier.verdict import doubtful
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.best_attack import BestAttack
@@ -136,7 +136,7 @@ def _ranked(f: DefenceAudit) -> str:
 
 def _beside(f: DefenceAudit) -> Iterator[str]:
     """Yield what stands beside the best defence, and what it costs."""
-    if (mild := _gentler(f)) is not None:
+    if (mild := f.gentler) is not None:
         yield (
             f"{plain(mild.title)} leaves {percent(mild.left.accuracy.value)}, which this audit "
             "cannot tell from that, and changes answers less: by "
@@ -158,25 +158,6 @@ def _beside(f: DefenceAudit) -> Iterator[str]:
                 f"{plain(c.title)} comes with a guarantee against every attack, if it was "
                 f"implemented rightly: {promise(c.claim)}."
             )
-
-
-def _gentler(f: DefenceAudit) -> ComparedDefence | None:
-    """Return which defence is as good, as far as anybody can tell, and changes less."""
-    best = f.best
-    rivals = [
-        c
-        for c in f.compared
-        if c is not best
-        and f.helps(c)
-        and c.left.reached.accuracy.low <= best.left.reached.accuracy.high
-        and c.left.auc.low <= best.left.auc.high
-        and c.judged.distance.high < best.judged.distance.low
-        and c.after.value >= best.after.value
-        and not (c.at_training or best.at_training)
-    ]
-    if not f.helps(best):
-        return None
-    return min(rivals, key=lambda c: c.judged.distance.value, default=None)
 
 
 def _costs(best: ComparedDefence) -> str:

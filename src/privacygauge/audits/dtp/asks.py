@@ -134,7 +134,7 @@ class DtpRequest(LabelledRecords):
 
 def play(asked: DtpRequest, work: Work) -> DtpAudit:
     """Return the audit that was asked for, training what the run does not hold yet."""
-    from privacygauge.audits.dtp.training_set import audit_training_set
+    from privacygauge.audits.dtp.play import audit_training_set
 
     return audit_training_set(asked, work)
 

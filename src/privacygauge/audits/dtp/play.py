@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.running import Running
+from privacygauge.audits.training import loaded, trainer_named
+from privacygauge.audits.work import Work
 from privacygauge.classifier.binning import BIN
+from privacygauge.classifier.cost import bill_without_each
+from privacygauge.classifier.dtp.findings import Asked, measurement
+from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.measure import TrainingSet
-from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
-from privacygauge.classifier.dtp.told import (
-    check_numbers,
-    checked_records,
-    exact,
-    in_one_bin,
-    lone,
-    mean_of,
-    names_of,
-    rows_of,
-    sampled,
-    whose,
+from privacygauge.classifier.dtp.named import (
+    learner_on_categories,
+    learner_on_numbers,
+    many_categories,
 )
+from privacygauge.classifier.dtp.names import ON_CATEGORIES, ON_NUMBERS
+from privacygauge.classifier.dtp.removal import Order
+from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
+from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
+from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.shadows import Progress
-from privacygauge.core import checks
+from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
+from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.units import owners
-from privacygauge.evaluate import rates
-
-VARIED = 2
-"""Number of of the riskiest records that are looked at beside what else moves their predictions."""
+from privacygauge.runs.provenance import file_hashes
+from privacygauge.runs.store import plan_in
 
 
 def audit_dtp(
@@ -124,13 +127,9 @@ def audit_dtp(
     'do not publish'
     """
     running = Running(command, seed, level, provenance, run)
-    check_numbers(
-        bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove}
-    )
-    check_order(order)
+    asked = Asked(bin_width, queries, training_sets, remove, order, vary)
     features, labels = checked_records(x, y, remove)
     owner = owners(unit, ids, len(labels))
-    chosen = rows_of(rows, len(labels), owner)
     task = TrainingSet(
         model,
         features,
@@ -144,46 +143,70 @@ def audit_dtp(
         progress=progress,
         invocation=invocation,
     )
-    names = names_of(class_names, task.n_classes)
-    measured = task.measured(chosen)
-    if owner is not None:
-        riskiest, measured = measured.of_units(owner[chosen])
-        chosen = chosen[riskiest]
-    path, skipped = task.removal(remove, order, measured.learner) if remove else (None, ())
-    named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
-    n_train = len(labels) if owner is None else checks.n_distinct(owner)
-    complete = len(chosen) == n_train
-    learner, above = measured.learner, measured.pdtp > LIMIT
-    share = exact(above, level) if complete else rates.proportion(above, level=level)
-    repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
-    columns = () if repeated is None else repeated.T
-    varied = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
-    origin = running.origin(
-        skipped=skipped,
-        warnings=(
-            *(*whose(features, labels, owner), *warnings, *measured.warnings),
-            *(*lone(labels, names), *sampled(len(chosen), n_train, level)),
-            *in_one_bin(measured.pdtp, bin_width),
-        ),
-        about={"model": task.name},
-    )
-    return DtpAudit(
-        origin,
-        task.name,
-        method=measured.method,
-        width=bin_width,
-        n_train=n_train,
-        class_names=names,
-        rows=chosen,
-        ids=named[chosen],
-        labels=labels[chosen],
-        pdtp=measured.pdtp,
-        dtp=measured.dtp,
-        mean=mean_of(measured.pdtp, complete, level, "records"),
-        share_above=share,
-        repeated=repeated,
-        averages=tuple(mean_of(x, False, level, "training sets") for x in columns),
-        removal=path,
-        variation=task.variation(varied, vary) if vary else (),
-        checked=measured.checked,
-    )
+    done = measurement(task, asked, rows, ids, class_names, level)
+    told = (*whose(features, labels, owner), *warnings, *done.warnings)
+    origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
+    return DtpAudit(**vars(done.found), origin=origin)
+
+
+def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
+    records, x, model, warnings = _given(asked, work)
+    showing = work.bar("Training models") if asked.keeps else nullcontext(None)
+    with work.resumable(asked), showing as progress:
+        return audit_dtp(
+            model,
+            x,
+            records.y,
+            rows=drawn_rows(asked.measure, records, asked.data, asked.seed),
+            bin_width=asked.bin_width,
+            queries=asked.queries,
+            training_sets=asked.training_sets,
+            remove=asked.remove,
+            order=cast(Order, asked.order),
+            vary=asked.vary,
+            ids=records.ids,
+            unit=records.unit,
+            class_names=records.names,
+            warnings=warnings,
+            run=work.run if asked.keeps else None,
+            n_jobs=work.jobs if asked.keeps else 1,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=COMMAND.name,
+            provenance=file_hashes(asked.files()),
+            invocation=invocation,
+        )
+
+
+def _given(
+    asked: DtpRequest, work: Work
+) -> tuple[Records | CategoricalTable, NDArray[Any], Learner | Trainer, tuple[str, ...]]:
+    """Return records, what the model is trained on, the model, and warnings about columns."""
+    if asked.model in ON_CATEGORIES:
+        table = load_categories(
+            asked.data,
+            asked.label,
+            continuous=asked.continuous,
+            ids=asked.ids,
+            unit=asked.unit,
+            drop=asked.drop,
+            separator=asked.separator,
+        )
+        learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
+        return table, table.x, learner, many_categories(table)
+    trainer = on_numbers(trainer_named(asked.model, work)) if asked.keeps else None
+    records = loaded(asked, NUMBERS, unit=asked.unit)
+    scaled = asked.model in (*NETWORKS, *ON_NUMBERS)
+    x = standardised(records.x) if scaled else records.x
+    if trainer is None:
+        return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
+    if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
+        return records, x, trainer.learner, ()
+    if not work.quiet and (work.run is None or plan_in(work.run) is None):
+        n, sets = asked.measure or len(records), asked.training_sets
+        work.say(bill_without_each(trainer, x, records.y, n, sets, work.jobs, asked.seed))
+    return records, x, trainer, ()

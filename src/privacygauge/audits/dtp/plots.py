@@ -82,7 +82,7 @@ def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
     Long et al. (2017), Figures 7 and 8.
     """
     ax = axes(ax)
-    edges = _edges(v).tolist()
+    edges = v.edges.tolist()
     ax.hist(v.sampling, edges, color=SERIES[1], alpha=0.45, lw=0, label="other training sets")
     ax.hist(v.initialisation, edges, color=SERIES[0], histtype="step", lw=1.6,
             label="other random states")  # fmt: skip
@@ -93,14 +93,6 @@ def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1.45 * ax.get_ylim()[1])
     legend(ax, loc="upper left", ncols=2)
     return ax
-
-
-def _edges(v: Variation) -> Floats:
-    values = np.concatenate([v.initialisation, v.sampling, [v.with_it, v.without]])
-    low, high = float(values.min()), float(values.max())
-    if high - low < 1e-9:
-        low, high = low - 0.005, high + 0.005
-    return np.linspace(low, high, 25)
 
 
 def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygauge.audits.dtp import sections, words
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.verdict import measured, reach, verdict
+from privacygauge.audits.dtp.verdict import measured, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import estimate_dict, finite, names_of, picked
@@ -107,7 +107,7 @@ def _counted(name: str, label: str, n: int, note: str, text: str) -> Measure:
 
 def _over_all(f: DtpAudit) -> tuple[str, str]:
     """Return how well DTP is known, in a few words, and what the number means."""
-    found = reach(f)
+    found = f.reach
     if found.unknown:
         return "no upper bound is known", "The largest change that some query shows."
     both = "Some query shows the first number; none shows more than the second."
@@ -191,7 +191,7 @@ def _data(f: DtpAudit) -> dict[str, Json]:
             "above_1": int(np.count_nonzero(f.dtp.low > LIMIT)),
             "indirect": {
                 "count": f.n_indirect,
-                "rows": f.rows[words.by_other_queries(f)].tolist(),
+                "rows": f.rows[f.by_other_queries[: words.MOST]].tolist(),
             },
         },
         "removal": picked(f.removal, "removed", "highest", "best", "groups", "order", "measure")
@@ -203,7 +203,7 @@ def _data(f: DtpAudit) -> dict[str, Json]:
             **picked(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
             "riskiest": [
                 {**_named(f, i), "mean": estimate_dict(f.averages[i])}
-                for i in words.by_average(f).tolist()
+                for i in f.by_average[: words.MOST].tolist()
             ],
         }
         if f.averages

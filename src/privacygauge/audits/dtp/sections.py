@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-
 from privacygauge.audits.dtp import plots
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.verdict import measured, reach
+from privacygauge.audits.dtp.verdict import measured
 from privacygauge.audits.dtp.words import (
     AT_LEAST,
     MOST,
     between,
-    by_average,
-    by_other_queries,
     class_of,
     factor,
     in_bins,
@@ -23,7 +19,7 @@ from privacygauge.audits.dtp.words import (
     nats,
     record_of,
 )
-from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -144,19 +140,14 @@ def _ranks(f: DtpAudit) -> Plot:
 
 
 def _classes(f: DtpAudit) -> Table:
-    found = []
-    for label in np.unique(f.labels).tolist():
-        values = f.pdtp[f.labels == label]
-        above = int(np.count_nonzero(values > LIMIT))
-        found.append((above, float(values.max()), len(values), label))
     rows = [
         {
-            "Class": class_of(f, label),
-            "Measured records": count(n),
-            "Above 1": count(above),
-            "Largest PDTP": nats(largest),
+            "Class": class_of(f, found.label),
+            "Measured records": count(found.n),
+            "Above 1": count(found.above),
+            "Largest PDTP": nats(found.largest),
         }
-        for above, largest, n, label in sorted(found, key=lambda x: (-x[0], -x[1], x[3]))[:CLASSES]
+        for found in f.classes[:CLASSES]
     ]
     title = "Classes, those with the most records above 1 first"
     some = f"{count(len(rows))} of {count(len(f.class_names))} classes."
@@ -179,12 +170,12 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
         f"{'it' if f.n_indirect == 1 else 'them'}."
     )
     title = "Given away by other queries alone, the largest first"
-    yield _people(f, "indirect", title, by_other_queries(f))
+    yield _people(f, "indirect", title, f.by_other_queries[:MOST])
 
 
 def _known(f: DtpAudit) -> str:
     """Return how well DTP is known, in a sentence."""
-    found, n = reach(f), len(f.rows)
+    found, n = f.reach, len(f.rows)
     if found.exact == n:
         return "Exact for every record: the lower and the upper end are equal."
     if found.unknown == n:
@@ -273,7 +264,7 @@ def _averages(f: DtpAudit) -> Iterator[Block]:
             "Mean over training sets": decimal_estimate(f.averages[i]),
             "PDTP in this one": nats(float(f.pdtp[i])),
         }
-        for i in by_average(f).tolist()
+        for i in f.by_average[:MOST].tolist()
     ]
     yield table("averages", "Records of the largest mean", rows, at_once=_AT_ONCE)
 

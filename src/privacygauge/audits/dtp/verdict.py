@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,18 +20,6 @@ GRADES = (CERTAIN, SEEN, ABOVE)
 
 FEW = 0.05
 """Up to this share of the records above the limit, removing them is worth a try."""
-
-
-@dataclass(frozen=True)
-class Reach:
-    """For how many records DTP, over all queries, is known how well."""
-
-    exact: int
-    """Both ends are equal."""
-    bounded: int
-    """No query shows more than the upper end."""
-    unknown: int
-    """No upper end is known."""
 
 
 def verdict(f: DtpAudit) -> Verdict:
@@ -62,13 +49,6 @@ def _gauge(f: DtpAudit) -> Gauge:
     shown, limits = Shown(between(low, high)), beside(LIMIT, low, high)
     ticks, zones = (f"1, a factor of {FACTOR}",), ("Below the limit", "Above it")
     return Gauge(label, shown, low, low, high, limits, ticks, rule, zones)
-
-
-def reach(f: DtpAudit) -> Reach:
-    """Return for how many of the measured records DTP is exact, bounded, or open above."""
-    exact = f.dtp.low == f.dtp.high
-    unknown = ~exact & np.isinf(f.dtp.high)
-    return Reach(*(int(np.count_nonzero(x)) for x in (exact, ~exact & ~unknown, unknown)))
 
 
 def measured(f: DtpAudit) -> str:
@@ -149,7 +129,7 @@ def _sentences(f: DtpAudit) -> Iterator[str]:
 
 
 def _queries(f: DtpAudit) -> str:
-    found, most = reach(f), float(f.dtp.high.max())
+    found, most = f.reach, float(f.dtp.high.max())
     whose = "any record" if f.complete else "the measured records"
     if found.unknown:
         n = "any record" if found.unknown == len(f.rows) else several(found.unknown, "record")
@@ -196,7 +176,7 @@ def _advice(f: DtpAudit) -> Iterator[str]:
             )
         if not f.complete:
             yield "Measure all records: those that were left out may be riskier."
-        if reach(f).unknown:
+        if f.reach.unknown:
             yield (
                 "Refuse queries that look like no real record, or count them: no bound is known "
                 "for queries that were not tried."

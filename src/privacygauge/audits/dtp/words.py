@@ -10,7 +10,6 @@ import numpy as np
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.dtp.ratios import cap
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.core.checks import Ints
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import count, fixed, rounded_up, shortened
 
@@ -86,18 +85,6 @@ FACTOR = factor(LIMIT)
 
 MOST = 50
 """Number of the riskiest records that are shown."""
-
-
-def by_other_queries(f: DtpAudit) -> Ints:
-    """Return places of records that only other queries give away, by what those show."""
-    places = np.flatnonzero(f.indirect)
-    return places[np.argsort(-f.dtp.low[places], kind="stable")][:MOST]
-
-
-def by_average(f: DtpAudit) -> Ints:
-    """Return places of the records of the largest mean PDTP over training sets."""
-    values = np.array([x.value for x in f.averages])
-    return np.argsort(-values, kind="stable")[:MOST]
 
 
 def name_of(f: DtpAudit, i: int) -> str:

@@ -5,34 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privacygauge.datasets.canary_scores import CanaryScores
-from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
-from privacygauge.evaluate.claim_bounds import BoundCurve
+from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.claim_designs import BoundsOfDesign
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.evaluate.headline import Fact
 from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClaimAudit(Reported):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ClaimAudit(BoundsOfDesign, Reported):
     """What an audit of a claimed (epsilon, delta) found, with ways to look at it."""
 
     origin: Origin
     """Where it comes from; its level is that of all bounds together."""
     claim: PrivacyClaim
     """What is said of the training."""
-    design: str
-    """``one-run``: all canaries in one training; ``many-runs``: a training for every row;
-    ``sequential``: the same, in their order."""
-    bounds: tuple[PrivacyBound, ...]
-    """Which hold together: first what assumes nothing, then what assumes a Gaussian mechanism."""
-    guessed: Guessed | None
-    """Right guesses at each number of guesses; None where every row is a training."""
-    rates: tuple[Fact, ...]
-    """The rates behind the bounds of many runs; empty for one."""
-    curve: BoundCurve
-    """The bound by the number of guesses, or of trainings one after the other: to look at."""
     canaries: CanaryScores
     """The scores."""
     inverted: tuple[Inverted, ...] = ()
@@ -48,16 +36,6 @@ class ClaimAudit(Reported):
     def n_out(self) -> int:
         """The number of rows whose canary was left out."""
         return len(self.canaries.member) - self.n_in
-
-    @property
-    def free(self) -> PrivacyBound:
-        """The bound that assumes nothing."""
-        return self.bounds[0]
-
-    @property
-    def gaussian(self) -> PrivacyBound | None:
-        """The bound that assumes a Gaussian mechanism, or DP-SGD; None at a delta of 0."""
-        return self.bounds[1] if len(self.bounds) > 1 else None
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""

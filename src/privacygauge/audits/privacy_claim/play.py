@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.running import Running
+from privacygauge.classifier.defences.canary_losses import losses_of_canaries
+from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
     CanariesLike,
@@ -94,15 +100,60 @@ def audit_privacy_claim(
     refuted = any(bound.refutes(claim) for bound in found.bounds)
     turned = () if refuted else designs.inverted_by(design, transcript, claim, seed, level)
     warnings = (*warnings_about(rows, p_value), *direction.warnings(turned))
-    origin = running.origin("pandas", skipped=found.skipped, warnings=warnings)
-    return ClaimAudit(
-        origin,
-        claim,
-        design=found.name,
-        bounds=found.bounds,
-        guessed=found.guessed,
-        rates=found.rates,
-        curve=found.curve,
-        canaries=rows,
-        inverted=turned,
-    )
+    origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
+    return ClaimAudit(**vars(found), origin=origin, claim=claim, canaries=rows, inverted=turned)
+
+
+def audit_dp_sgd(
+    defence: PrivateTraining,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    canary: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    claimed: float | None = None,
+    delta: float = 1e-5,
+    seed: int = 0,
+    level: float = 0.95,
+) -> ClaimAudit:
+    """Return what one training gives away of its canaries, beside the epsilon that is claimed.
+
+    Parameters
+    ----------
+    defence : DpSgd or OpacusDpSgd
+    x : array_like of float, shape (n, d)
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1.
+    canary : array_like of bool, shape (n,), optional
+        Records that fair coins put in or leave out; default: all. The others are
+        always in. Records that the model can only know by heart show the most.
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all of a person's canaries in, which are
+        guessed together.
+    claimed : float, optional
+        The epsilon to be tested; default: the accountant's.
+    delta : float
+        In (0, 1).
+    seed : int
+        Of the coins and of the training.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    ClaimAudit
+        Scores are the losses on the canaries' labels. Its bound exceeds the true epsilon with
+        probability ``1 - level`` at most; how far it stays below depends on the canaries.
+
+    Raises
+    ------
+    InputError
+        If training failed numerically, or without noise where nothing is claimed.
+    """
+    epsilon = defence.epsilon(delta) if claimed is None else claimed
+    if not np.isfinite(epsilon):
+        raise InputError(f"claimed must be given where there is no noise, got {epsilon}")
+    canaries = losses_of_canaries(defence, x, y, canary, unit, seed)
+    found = audit_privacy_claim(canaries, epsilon, delta, seed=seed, level=level)
+    by = defence.accountant(delta) if claimed is None else ""
+    return replace(found, claim=replace(found.claim, accountant=by))

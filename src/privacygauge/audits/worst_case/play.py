@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,20 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
 from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
+from privacygauge.classifier.compared_trainings import ComparedTrainings, trained_and_judged
 from privacygauge.classifier.defences.training import TrainingDefence
-from privacygauge.classifier.defences.trainings import Before, values_each_way
-from privacygauge.classifier.defences.ways import defences_of, trainings_of, ways_of
+from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.estimators import as_trainer, require_records
-from privacygauge.classifier.mislabelled import Targets, UniformLabel, WrongLabel
-from privacygauge.classifier.shadows import Progress, random_states
-from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.mislabelled import WrongLabel
+from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.whose import twice
-from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design, as_drawn, judged_each_way
+from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.worst_case import AttackedTraining, resolved
+from privacygauge.evaluate.worst_case import resolved
 from privacygauge.report import direction
 from privacygauge.report.numbers import rate
-
-NAME = "worst_case"
-"""What runs are called."""
 
 _MANY = 0.1
 """Above this share of all records canaries spoil the models."""
@@ -120,39 +117,29 @@ def compared(
     before: Before | None = None,
 ) -> WorstCaseComparison:
     """Return what `compare_worst_cases` does, from who is asked about and how it is run."""
-    trainer = as_trainer(model)
     features, labels = require_records(x, y)
-    asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
-    asked = design.asked(len(asked_for), running.seed, running.level)
-    wrong = design.label or UniformLabel()
-    owner = owners(unit, None, len(labels))
-    known = as_drawn(wrong, running.run, design.n_canaries)
-    chosen, inside = design.dealt(features, labels, known, running.seed, owner)
-    ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
-    states = random_states(running.seed, len(inside))
-    values = values_each_way(
-        trainings_of(trainer, ways),
-        Cohort(features, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked),
-        seed=running.seed,
-        run=running.run,
-        name=NAME,
-        about={"canaries": design.n_canaries, "wrong label": wrong.name},
-        invocation=running.invocation,
-        n_jobs=running.n_jobs,
-        progress=running.progress,
-        before=before,
+    trainer, owner = as_trainer(model), owners(unit, None, len(labels))
+    how = {name: getattr(running, name) for name in ("run", "invocation", "n_jobs", "progress")}
+    found, failed = trained_and_judged(
+        trainer,
+        features,
+        labels,
+        defences,
+        design,
+        owner,
+        delta,
+        running.seed,
+        running.level,
+        {"before": before, **how},
     )
-    trainings, failed = judged_each_way(trainer, ways, values, inside, chosen, wrong.name, asked)
+    of_units = twice(features, labels) if owner is None else ()
     origin = running.origin(
         "torch" if trainer.logits else None,
-        skipped=(*failed, *trainings[0].found.skipped),
-        warnings=(
-            *(twice(features, labels) if owner is None else ()),
-            *_warnings(trainings, chosen),
-        ),
-        about={"model": trainer.name, "wrong label": wrong.name},
+        skipped=(*failed, *found.none.found.skipped),
+        warnings=(*of_units, *_warnings(found)),
+        about={"model": trainer.name, "wrong label": found.none.found.label},
     )
-    return WorstCaseComparison(origin, tuple(trainings), asked.n_together, chosen)
+    return WorstCaseComparison(**vars(found), origin=origin)
 
 
 def audit_worst_case(
@@ -236,27 +223,23 @@ def audit_worst_case(
     found = compared(model, x, y, (), design, running, unit=unit)
     # The training may well be one with a defence: its name says which.
     training = replace(found.none, title=found.none.found.model)
-    return WorstCaseAudit(found.origin, (training,), found.n_together, found.targets)
+    return WorstCaseAudit(**{**vars(found), "trainings": (training,)})
 
 
-def _warnings(trainings: Sequence[AttackedTraining], chosen: Targets) -> list[str]:
-    found = []
-    n, c = len(chosen.y), len(chosen.canaries)
+def _warnings(f: ComparedTrainings) -> Iterator[str]:
+    n, c = len(f.targets.y), len(f.targets.canaries)
     if c > _MANY * n:
-        found.append(
+        yield (
             f"{c:,} of {n:,} records are canaries with a wrong label: more than a tenth of them "
             "spoils the models, and all numbers are those of worse models than yours"
         )
-    fprs = (known.fpr for known in trainings[0].found.canaries.attacks[0].rates)
-    unresolved = [rate(fpr) for fpr in fprs if not resolved(trainings, fpr)]
-    if unresolved:
-        found.append(
+    if unresolved := [rate(fpr) for fpr in f.fprs if not resolved(f.trainings, fpr)]:
+        yield (
             f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: fewer "
             "than 10 false positives are expected; more models or more canaries tell"
         )
-    for training in trainings:
+    for training in f.trainings:
         groups = training.found.groups
         turned = (x for group in groups for x in direction.warnings(group.inverted, group.name))
-        where = f"{training.title}: " if len(trainings) > 1 else ""
-        found += [f"{where}{text}" for text in (*training.found.warnings, *turned)]
-    return found
+        where = f"{training.title}: " if len(f.trainings) > 1 else ""
+        yield from (f"{where}{text}" for text in (*training.found.warnings, *turned))

@@ -32,7 +32,7 @@ _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
 def report(f: WorstCaseComparison) -> Report:
     """Return everything that the audit says, as plain values."""
-    canaries, ordinary = f.none.found.groups
+    canaries, ordinary = f.groups
     which = f"of each of {count(len(f.trainings))} trainings"
     if not f.defended:
         which = f"that were trained {how(f.none)}"

@@ -152,7 +152,7 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
-    none, found = f.none, f.none.found.canaries
+    none, found = f.none, f.canaries
     alone = found.attacks[0]
     rows = {
         "Wrong label": f"{none.found.label.capitalize()}.",

@@ -121,7 +121,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
 def _found(f: WorstCaseComparison) -> str:
     """Return what is found without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
-    if grade_of_group(f.none.found.canaries) in (NONE, UNTOLD):
+    if grade_of_group(f.canaries) in (NONE, UNTOLD):
         return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
     found = _canaries(f, f.none)
     return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.binning import n_bins
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.estimators import require_records
+from privacygauge.classifier.tables import CategoricalTable, Records
 from privacygauge.classifier.whose import copies
-from privacygauge.core import checks
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
+from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 
@@ -91,17 +91,6 @@ def checked_records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[An
     return features, labels
 
 
-def check_numbers(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
-    """Refuse numbers before any work: some are needed only after hours of training."""
-    if bin_width:
-        n_bins(bin_width)
-    for name, number in counts.items():
-        if number < 0:
-            raise InputError(f"{name} must be at least 0, got {number}")
-    if vary != 0 and vary < 2:
-        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
-
-
 def rows_of(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
     """Return the rows that are measured, ascending, with all of the same people; default: all."""
     if rows is None:
@@ -110,6 +99,23 @@ def rows_of(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
     if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
         raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
     return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
+
+
+def drawn_rows(
+    number: int | None, records: Records | CategoricalTable, data: str, seed: int
+) -> Ints | None:
+    """Return a record of each person that is drawn, so many of them; None for all."""
+    owner = owners(records.unit, records.ids, len(records))
+    first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
+    n, what = len(first), "records" if owner is None else "people"
+    if number is None or number == n:
+        return None
+    if not 1 <= number <= n:
+        raise InputError(
+            f"--measure must be in 1..{n:,}, the number of {what} in {data}, got {number:,}"
+        )
+    rng = seeds.stream(seed, "dtp", "measured")
+    return first[np.sort(rng.choice(n, number, replace=False))]
 
 
 def whose(x: NDArray[Any], y: Ints, owner: Ints | None) -> list[str]:

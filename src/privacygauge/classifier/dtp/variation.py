@@ -51,6 +51,15 @@ class Variation:
             return float("inf") if self.own > 0 else 0.0
         return self.own / spread
 
+    @property
+    def edges(self) -> Floats:
+        """(25,) Edges of bins that hold all predictions."""
+        values = np.concatenate([self.initialisation, self.sampling, [self.with_it, self.without]])
+        low, high = float(values.min()), float(values.max())
+        if high - low < 1e-9:
+            low, high = low - 0.005, high + 0.005
+        return np.linspace(low, high, 25)
+
 
 def variation(
     trainer: Trainer,

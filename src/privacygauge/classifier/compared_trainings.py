@@ -1,0 +1,185 @@
+"""Trainings with the same canaries and the same coins, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+from numpy.typing import NDArray
+
+from privacygauge.classifier.defences.training import TrainingDefence
+from privacygauge.classifier.defences.trainings import values_each_way
+from privacygauge.classifier.defences.ways import defences_of, trainings_of, ways_of
+from privacygauge.classifier.mislabelled import Targets, UniformLabel
+from privacygauge.classifier.shadows import random_states
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.worst_case import Design, as_drawn, judged_each_way
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparedTrainings:
+    """What is found of canaries and of ordinary records, training by training."""
+
+    trainings: tuple[AttackedTraining, ...]
+    """Without a defence first, then in the order of the defences."""
+    n_together: int
+    """The corrected intervals hold for so many numbers together: every attack, training and group
+    of targets, at every false-positive rate and by the area under the curve."""
+    targets: Targets
+    """Which records they are, and the labels that models were trained on."""
+
+    @property
+    def none(self) -> AttackedTraining:
+        """The training without a defence."""
+        return self.trainings[0]
+
+    @property
+    def defended(self) -> tuple[AttackedTraining, ...]:
+        """The trainings with a defence."""
+        return self.trainings[1:]
+
+    @property
+    def fprs(self) -> tuple[float, ...]:
+        """The false-positive rates that were asked for."""
+        return tuple(rate.fpr for rate in self.none.found.canaries.attacks[0].rates)
+
+    @property
+    def fpr(self) -> float:
+        """The lowest rate that so many records can tell of; the highest where they tell of none.
+
+        The corrected intervals hold at all rates together, so they allow for this choice.
+        """
+        told = [fpr for fpr in self.fprs if resolved(self.trainings, fpr)]
+        return min(told) if told else max(self.fprs)
+
+    @property
+    def best(self) -> AttackedTraining:
+        """The defended training by which least is found of canaries; of equals the most accurate.
+
+        The undefended one where there is no other.
+        """
+        return min(
+            self.defended or self.trainings,
+            key=lambda t: (t.canaries(self.fpr).estimate.value, -t.accuracy.value),
+        )
+
+    @property
+    def n_attacks(self) -> int:
+        """How many attacks were played on every group of targets."""
+        return len(self.none.found.canaries.attacks)
+
+    @property
+    def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
+        """Pairs whose order differs significantly between ordinary records and canaries.
+
+        By ordinary records the first of a pair gives less away, by canaries it gives more; both
+        times the intervals, which hold together, do not overlap.
+        """
+        return tuple(
+            (a, b)
+            for a, b in permutations(self.trainings, 2)
+            if a.ordinary(self.fpr).estimate.high < b.ordinary(self.fpr).estimate.low
+            and a.canaries(self.fpr).estimate.low > b.canaries(self.fpr).estimate.high
+        )
+
+    def worse_for_canaries(self, training: AttackedTraining) -> bool:
+        """Return whether significantly more is found of a training's canaries."""
+        worst, usual = training.canaries(self.fpr), training.ordinary(self.fpr)
+        return worst.estimate.low > usual.estimate.high
+
+    def helps(self, training: AttackedTraining) -> bool:
+        """Return whether significantly less is found of the canaries than without a defence."""
+        without = self.none.canaries(self.fpr).estimate
+        return training.canaries(self.fpr).estimate.high < without.low
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every training, group of targets, attack and rate."""
+        return [
+            {"training": training.title, **line}
+            for training in self.trainings
+            for line in training.found.lines()
+        ]
+
+    @property
+    def model(self) -> str:
+        """What was trained without a defence."""
+        return self.none.found.model
+
+    @property
+    def canaries(self) -> TargetRisk:
+        """The worst case, without a defence."""
+        return self.none.found.canaries
+
+    @property
+    def ordinary(self) -> TargetRisk:
+        """The average case, without a defence."""
+        return self.none.found.ordinary
+
+    @property
+    def groups(self) -> tuple[TargetRisk, TargetRisk]:
+        """Canaries, and ordinary records, without a defence."""
+        return self.none.found.groups
+
+    @property
+    def test_accuracy(self) -> Estimate:
+        """The undefended models' accuracy on ordinary records that they were not trained on."""
+        return self.none.accuracy
+
+
+NAME = "worst_case"
+"""What runs are called."""
+
+
+def trained_and_judged(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    defences: Sequence[TrainingDefence | Trainer | str],
+    design: Design,
+    owner: Ints | None,
+    delta: float | None,
+    seed: int,
+    level: float,
+    how: Mapping[str, Any],
+) -> tuple[ComparedTrainings, list[Skipped]]:
+    """Return what is found by each way to train, and the defences whose training failed.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Without a defence.
+    x, y : ndarray, shapes (n, d) and (n,)
+    defences : sequence of TrainingDefence, Trainer or str
+    design : Design
+    owner : ndarray of int, shape (n,), optional
+        Whose records they are.
+    delta : float, optional
+        Of DP-SGD that names none; default: one over the number of records.
+    seed, level
+        As in `AskedOfTargets`.
+    how : mapping
+        How `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress`` and
+        ``before``.
+    """
+    asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
+    asked = design.asked(len(asked_for), seed, level)
+    wrong = design.label or UniformLabel()
+    known = as_drawn(wrong, how["run"], design.n_canaries)
+    chosen, inside = design.dealt(x, y, known, seed, owner)
+    ways = ways_of(trainer, asked_for, 2 * len(y) - len(chosen.asked))
+    states = random_states(seed, len(inside))
+    values = values_each_way(
+        trainings_of(trainer, ways),
+        Cohort(x, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked),
+        seed=seed,
+        name=NAME,
+        about={"canaries": design.n_canaries, "wrong label": wrong.name},
+        **how,
+    )
+    trainings, failed = judged_each_way(trainer, ways, values, inside, chosen, wrong.name, asked)
+    return ComparedTrainings(tuple(trainings), asked.n_together, chosen), failed

@@ -1,0 +1,222 @@
+"""The games of all defences, played and set side by side: on answers, or at training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.classifier import caveats
+from privacygauge.classifier.defences import judging
+from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.defended import (
+    models_behind,
+    require_different,
+    trainings_of,
+    undefended_of,
+)
+from privacygauge.classifier.defences.games import (
+    DefenceGames,
+    defence_attacks,
+    defence_games,
+    training_games,
+)
+from privacygauge.classifier.defences.stopped import beside_stopping, curve_by_epoch
+from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout
+from privacygauge.classifier.defences.training import TrainingDefence
+from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.shadows import failures
+from privacygauge.classifier.trial import Given
+from privacygauge.core import seeds
+from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack
+from privacygauge.errors import InputError
+from privacygauge.evaluate.compared_defences import ComparedDefences, compared, n_together
+from privacygauge.evaluate.defences import JudgedDefence
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What was found, and what is to be said beside it."""
+
+    found: ComparedDefences
+    """All numbers."""
+    target: Predictions
+    """The judged model's."""
+    skipped: tuple[Skipped, ...]
+    """Defences whose training failed, and attacks that could not be played."""
+    warnings: tuple[str, ...] = ()
+    """What may mislead."""
+    about: Mapping[str, str] | None = None
+    """What was trained."""
+    package: str | None = None
+    """What models were trained with, where that is known."""
+
+
+def asked_of(
+    target: Predictions,
+    shadow: Predictions,
+    attacks: Sequence[Attack] | None,
+    estimator: Estimator | None,
+    seed: int,
+    level: float,
+) -> judging.Asked:
+    """Return what every game on answers is asked, all of it checked."""
+    caveats.require_other_rows(target, shadow)
+    caveats.require_different(target)
+    suite = defence_attacks(logits=target.logits) if attacks is None else attacks
+    return judging.Asked(tuple(suite), estimator, seed, level)
+
+
+def on_answers(
+    defences: Sequence[Defence],
+    target: Predictions,
+    shadow: Predictions,
+    owners: tuple[Predictions | None, Predictions | None],
+    asked: judging.Asked,
+    told: Callable[[int, int], None],
+) -> Played:
+    """Return what is left behind each defence of a model's answers.
+
+    `owners` are predictions of target and shadow on what their defences are fitted on; `told` is
+    called with the games that were played and their number.
+    """
+    undefended, total = asked.of(PredictionGame(target, shadow)), len(defences) + 1
+    told(1, total)
+    results = []
+    for done, defence in enumerate(defences, start=2):
+        rng = seeds.stream(asked.seed, "defence", defence.name, defence.variant)
+        games = defence_games(
+            defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
+        )
+        results.append(judging.judged(defence.name, defence.variant, games, undefended, asked))
+        told(done, total)
+    undone = [judging.can_be_undone(defence) for defence in defences]
+    return _side_by_side(undefended, results, undone, asked, target)
+
+
+def behind_one(
+    name: str,
+    target: Predictions,
+    shadow: Predictions,
+    answers: Predictions,
+    own: Predictions,
+    asked: judging.Asked,
+) -> Played:
+    """Return what is left behind one defence, given what both models answer with it."""
+    games = DefenceGames(
+        PredictionGame(target, shadow),
+        PredictionGame(answers, shadow),
+        PredictionGame(answers, own),
+    )
+    undefended = asked.of(games.undefended)
+    result = judging.judged(name, "", games, undefended, asked)
+    return _side_by_side(undefended, [result], [False], asked, target)
+
+
+Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
+"""`train_each_way`, with how it is run."""
+
+
+def at_training(
+    records: Given,
+    defences: Sequence[TrainingDefence | Defence],
+    n_shadows: int,
+    train: Train,
+    asked: judging.Asked,
+    ids: ArrayLike | None,
+    owner: Ints | None,
+) -> Played:
+    """Return what is left behind each defence where models are trained with it.
+
+    `ids` (n,) and `owner` (n,) are the records' names and people.
+    """
+    trainer, seed = records.trainer, asked.seed
+    require_different(defences)
+    of, rows = undefended_of(trainer, len(records.y), defences, seed)
+    trainings, places = trainings_of(of, defences)
+    without, ways = train(
+        trainings,
+        records.x,
+        records.y,
+        rows,
+        n_shadows=n_shadows,
+        ids=None if ids is None else np.asarray(ids)[rows],
+        unit=None if owner is None else owner[rows],
+        seed=seed,
+    )
+    defended, failed = models_behind(defences, places, trainings, of, without, ways, seed)
+    last = without.last
+    undefended = asked.of(PoolGame(last.target, last.pool))
+    results = [
+        judging.judged(one.defence.name, one.defence.variant, games, undefended, asked)
+        for one in defended
+        for games in [training_games(last, one.models)]
+    ]
+    beside = len(without.epochs) - 1
+    together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
+    curve = curve_by_epoch(without, undefended, asked, together)
+    about = {"model": trainer.name, "shadow models": str(n_shadows)}
+    if of.references:
+        about["reference records"] = f"{len(of.references):,}"
+    told = (
+        f"{one.defence.name} ({one.defence.variant}): {line}"
+        for one in defended
+        if isinstance(one.defence, TrainingDefence)
+        for line in failures(one.models.failed, n_shadows)
+    )
+    undone = [judging.can_be_undone(one.defence) for one in defended]
+    played = _side_by_side(undefended, results, undone, asked, last.target, beside=beside)
+    full = tuple(
+        beside_stopping(*pair, without, curve)
+        for pair in zip(played.found.compared, defended, strict=True)
+    )
+    recorded = curve if len(curve) > 1 else ()
+    return replace(
+        played,
+        found=replace(played.found, compared=full, n_shadows=n_shadows, curve=recorded),
+        skipped=(*failed, *played.skipped),
+        warnings=(*failures(last.failed, n_shadows), *told),
+        about=about,
+        package="torch" if last.pool.logits else None,
+    )
+
+
+def _side_by_side(
+    undefended: judging.Found,
+    results: Sequence[JudgedDefence],
+    undone: Sequence[bool],
+    asked: judging.Asked,
+    target: Predictions,
+    *,
+    beside: int = 0,
+) -> Played:
+    """Return what defences leave that were judged already.
+
+    `undone` is for each whether it can be undone; `beside` is as in `compared`.
+    """
+    none, others = compared(
+        judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
+    )
+    n_in, n_out = target.n_in, target.n_out
+    found = ComparedDefences(asked.headline(undefended), undefended.risk, none, others, n_in, n_out)
+    skipped = (result for result in undefended.results if isinstance(result, Skipped))
+    return Played(found, target, tuple(skipped))
+
+
+def require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:
+    """Raise where answers are not about the same records in the same order."""
+    if not all(
+        np.array_equal(getattr(before, field), getattr(after, field))
+        for field in ("labels", "member")
+    ):
+        raise InputError(
+            f"{name} must be about the records of {of}, in its order: their labels or their "
+            "membership differ"
+        )

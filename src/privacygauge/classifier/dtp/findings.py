@@ -1,0 +1,282 @@
+"""What leaving records out of a training set showed, and how that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.binning import n_bins
+from privacygauge.classifier.dtp.checked import Checked
+from privacygauge.classifier.dtp.learner import DtpRange
+from privacygauge.classifier.dtp.measure import TrainingSet
+from privacygauge.classifier.dtp.removal import LIMIT, Order, RemovalPath, check_order
+from privacygauge.classifier.dtp.told import (
+    exact,
+    in_one_bin,
+    lone,
+    mean_of,
+    names_of,
+    rows_of,
+    sampled,
+)
+from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+
+Decision = Literal["publish", "do not publish"]
+
+VARIED = 2
+"""Number of of the riskiest records that are looked at beside what else moves their predictions."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """For how many records DTP, over all queries, is known how well."""
+
+    exact: int
+    """Both ends are equal."""
+    bounded: int
+    """No query shows more than the upper end."""
+    unknown: int
+    """No upper end is known."""
+
+
+@dataclass(frozen=True)
+class OfClass:
+    """What was found of the records of a class."""
+
+    label: int
+    """The class."""
+    n: int
+    """Records that were measured."""
+    above: int
+    """Those with a PDTP above 1."""
+    largest: float
+    """The largest PDTP."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DtpFindings:
+    """How far each record of a training set moves the classifier."""
+
+    model: str
+    """The kind of classifier."""
+    method: str
+    """How the classifier without a record was had."""
+    width: float
+    """Of the bins in which probabilities are published; 0 for none."""
+    n_train: int
+    """Records in the training set."""
+    class_names: tuple[str, ...]
+    """(k,) Names of the classes."""
+    rows: Ints
+    """(r,) The records that were measured: rows of the data, ascending."""
+    ids: NDArray[Any]
+    """(r,) Their names."""
+    labels: Ints
+    """(r,) Their classes."""
+    pdtp: Floats
+    """(r,) Largest log ratio at the record itself, in nats; infinite where a class is emptied."""
+    dtp: DtpRange
+    """Between which numbers the largest log ratio over all queries lies."""
+    mean: Estimate
+    """Mean PDTP of the records; an interval where they are a sample of the training set."""
+    share_above: Estimate
+    """Share of the records with a PDTP above 1."""
+    repeated: Floats | None
+    """(m, r) PDTP in further training sets, random halves of the data; None without them."""
+    averages: tuple[Estimate, ...]
+    """(r,) Mean of the repeated values of each record; empty without them."""
+    removal: RemovalPath | None
+    """What removing the riskiest records does; None where it was not asked for."""
+    variation: tuple[Variation, ...]
+    """For the riskiest records: what else moves their predictions; empty where not asked for."""
+    checked: Checked | None = None
+    """How many refits agree with a shortcut that spared the others; None where none was tried."""
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "ids", "labels", "pdtp"):
+            object.__setattr__(self, name, checks.frozen(np.asarray(getattr(self, name))))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every record of the training set was measured."""
+        return len(self.rows) == self.n_train
+
+    @property
+    def highest(self) -> float:
+        """The largest PDTP: the classifier's value."""
+        return float(self.pdtp.max())
+
+    @property
+    def n_above(self) -> int:
+        """Records with a PDTP above 1."""
+        return int(np.count_nonzero(self.pdtp > LIMIT))
+
+    @property
+    def n_infinite(self) -> int:
+        """Records whose removal makes some probability 0, or leaves no answer."""
+        return int(np.count_nonzero(np.isinf(self.pdtp)))
+
+    @property
+    def n_above_on_average(self) -> int:
+        """Records with a mean above 1 over several training sets."""
+        return sum(x.value > LIMIT for x in self.averages)
+
+    @property
+    def n_surely_above(self) -> int:
+        """Records whose mean has its whole interval above 1."""
+        return sum(x.low > LIMIT for x in self.averages)
+
+    @property
+    def order(self) -> Ints:
+        """(r,) Places of the records, the riskiest first: by PDTP, then by what queries show."""
+        return np.lexsort((self.rows, -self.dtp.low, -self.pdtp))
+
+    @property
+    def n_indirect(self) -> int:
+        """Records that other queries alone give away."""
+        return int(np.count_nonzero(self.indirect))
+
+    @property
+    def indirect(self) -> Bools:
+        """(r,) Where other queries show more than 1 and the record's own does not."""
+        return np.asarray((self.dtp.low > LIMIT) & (self.pdtp <= LIMIT), np.bool_)
+
+    @property
+    def decision(self) -> Decision:
+        """The DTP-1 rule: do not publish where some query shows more than 1."""
+        return "do not publish" if self.dtp.low.max() > LIMIT else "publish"
+
+    @property
+    def certified(self) -> bool:
+        """Whether no query of the domain shows more than 1, for any record of the training set."""
+        return self.complete and bool(self.dtp.high.max() <= LIMIT)
+
+    @property
+    def reach(self) -> Reach:
+        """For how many of the measured records DTP is exact, bounded, or open above."""
+        exact = self.dtp.low == self.dtp.high
+        unknown = ~exact & np.isinf(self.dtp.high)
+        return Reach(*(int(np.count_nonzero(x)) for x in (exact, ~exact & ~unknown, unknown)))
+
+    @property
+    def classes(self) -> list[OfClass]:
+        """Classes with measured records, those with the most above 1 first."""
+        found = []
+        for label in np.unique(self.labels).tolist():
+            values = self.pdtp[self.labels == label]
+            above = int(np.count_nonzero(values > LIMIT))
+            found.append(OfClass(label, len(values), above, float(values.max())))
+        return sorted(found, key=lambda x: (-x.above, -x.largest, x.label))
+
+    @property
+    def by_other_queries(self) -> Ints:
+        """Places of the records that only other queries give away, the largest shown first."""
+        places = np.flatnonzero(self.indirect)
+        return places[np.argsort(-self.dtp.low[places], kind="stable")]
+
+    @property
+    def by_average(self) -> Ints:
+        """(r,) Places of the records, the largest mean over several training sets first."""
+        return np.argsort([-x.value for x in self.averages], kind="stable")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is measured of a training set."""
+
+    width: float
+    """Of the bins in which probabilities are published; 0 for none."""
+    queries: int
+    """Further queries beside a record's own, where the largest change is not known otherwise."""
+    training_sets: int
+    """Pairs of halves of the data in which every PDTP is measured again."""
+    remove: int
+    """Of the riskiest records, one at a time."""
+    order: Order
+    """In which they are removed."""
+    vary: int
+    """Models that show what else moves the riskiest records' predictions; 0 for none."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers before any work: some are needed only after hours of training."""
+        if self.width:
+            n_bins(self.width)
+        for name in ("queries", "training_sets", "remove"):
+            if (number := getattr(self, name)) < 0:
+                raise InputError(f"{name} must be at least 0, got {number}")
+        if self.vary != 0 and self.vary < 2:
+            raise InputError(
+                f"vary must be 0 or at least 2, got {self.vary}: one model does not vary"
+            )
+        check_order(self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What was found, and what is to be said beside it."""
+
+    found: DtpFindings
+    """All numbers."""
+    skipped: tuple[Skipped, ...]
+    """What was not done."""
+    warnings: tuple[str, ...]
+    """What may mislead."""
+
+
+def measurement(
+    task: TrainingSet,
+    asked: Asked,
+    rows: ArrayLike | None,
+    ids: ArrayLike | None,
+    class_names: tuple[str, ...] | None,
+    level: float,
+) -> Measurement:
+    """Return what is asked about records of a training set, all of them by default.
+
+    Of people with several records one stands for each: the riskiest.
+    """
+    y, owner = task.y, task.unit
+    chosen, names = rows_of(rows, len(y), owner), names_of(class_names, task.n_classes)
+    measured = task.measured(chosen)
+    if owner is not None:
+        riskiest, measured = measured.of_units(owner[chosen])
+        chosen = chosen[riskiest]
+    learner, pdtp = measured.learner, measured.pdtp
+    path, skipped = task.removal(asked.remove, asked.order, learner) if asked.remove else (None, ())
+    named = np.arange(len(y)) if ids is None else checks.vector(ids, "ids", length=len(y))
+    n_train = len(y) if owner is None else checks.n_distinct(owner)
+    complete, above = len(chosen) == n_train, pdtp > LIMIT
+    repeated = None
+    if asked.training_sets:
+        repeated = task.repeated(chosen, asked.training_sets, learner)
+    columns = () if repeated is None else repeated.T
+    varied = chosen[np.lexsort((chosen, -pdtp))][:VARIED]
+    found = DtpFindings(
+        task.name,
+        method=measured.method,
+        width=asked.width,
+        n_train=n_train,
+        class_names=names,
+        rows=chosen,
+        ids=named[chosen],
+        labels=y[chosen],
+        pdtp=pdtp,
+        dtp=measured.dtp,
+        mean=mean_of(pdtp, complete, level, "records"),
+        share_above=exact(above, level) if complete else rates.proportion(above, level=level),
+        repeated=repeated,
+        averages=tuple(mean_of(x, False, level, "training sets") for x in columns),
+        removal=path,
+        variation=task.variation(varied, asked.vary) if asked.vary else (),
+        checked=measured.checked,
+    )
+    told = (*measured.warnings, *lone(y, names), *sampled(len(chosen), n_train, level))
+    return Measurement(found, skipped, (*told, *in_one_bin(pdtp, asked.width)))

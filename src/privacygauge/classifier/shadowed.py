@@ -1,0 +1,116 @@
+"""What an audit of a model plays with: its predictions, and those of shadow models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from privacygauge.classifier.fitted import Fitted, grown, predicted
+from privacygauge.classifier.held import Held, numeric
+from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
+from privacygauge.classifier.label_only_signals import Further, merged
+from privacygauge.classifier.one_logit import TrainedLogits, train_logits
+from privacygauge.classifier.pool import LogitPool, Pool
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.several_targets import until_narrow
+from privacygauge.classifier.shadows import Trained, train_shadows
+from privacygauge.classifier.suite import single_record_attacks
+from privacygauge.classifier.trial import Given
+from privacygauge.core.checks import Ints
+from privacygauge.core.game import Attack
+from privacygauge.errors import InputError
+from privacygauge.evaluate.over_targets import SeveralTargets
+
+
+@dataclass(frozen=True, eq=False)
+class Shadowed:
+    """A target, and shadow models that were trained in the same way."""
+
+    target: Predictions
+    """The target's predictions."""
+    pool: Pool | LogitPool
+    """The shadow models', on the same records."""
+    failed: Ints
+    """Numbers of the shadow models whose training failed."""
+    further: Further | None = None
+    """Signals of label-only queries."""
+    several: SeveralTargets | None = None
+    """What was found on further targets."""
+
+
+def shadowed(
+    about: Given,
+    options: Mapping[str, Any],
+    *,
+    fitted: Fitted | None,
+    label_only: LabelOnlyQueries | None,
+    n_shadows: int,
+    half_width: float | None,
+    one_logit: bool,
+    attacks: Sequence[Attack] | None,
+    level: float,
+) -> Shadowed:
+    """Return a target with its shadow models, trained as far as neither exists.
+
+    Parameters are those of `audit_model`; `options` are those of `train_shadows`, but for what
+    the others say.
+    """
+    trainer, x, y, seed = about.trainer, about.x, about.y, options["seed"]
+    if label_only is not None:
+        _require_numbers(x, half_width)
+        trainer = LabelOnlyTrainer(trainer, label_only, seed)
+    existing = None if fitted is None else predicted(fitted, about, label_only, seed)
+    kinds = 1 if label_only is None else len(label_only.names)
+    if one_logit and (half_width is not None or label_only is not None):
+        raise InputError("one_logit does not go with half_width or label_only: leave one out")
+    given = {"with_target": existing is None, "existing": existing, **options}
+    train = partial(train_shadows, trainer, x, y, kinds=kinds, **given)
+    trained: Trained | TrainedLogits
+    several = None
+    if half_width is not None:
+        _require_width(half_width, fitted)
+        played = partial(
+            until_narrow,
+            attacks=single_record_attacks("shared") if attacks is None else attacks,
+            n_shadows=n_shadows,
+            width=half_width,
+            features=numeric(x),
+            unit=options["unit"],
+            seed=seed,
+            level=level,
+        )
+        trained, several = grown(train, played, n_shadows, options["run"])
+    elif one_logit:
+        trained = train_logits(trainer, x, y, n_shadows=n_shadows, **given)
+    else:
+        trained = train(n_shadows=n_shadows)
+    target, pool, further = existing or trained.target, trained.pool, None
+    assert target is not None  # one was given, or trained
+    if label_only is not None:
+        assert isinstance(pool, Pool)  # one_logit does not go with it
+        target, pool, further = merged(target, pool, label_only)
+    target = replace(target, classes=about.names)
+    return Shadowed(target, pool, trained.failed, further, several)
+
+
+def _require_width(half_width: float, fitted: Fitted | None) -> None:
+    if not 0 < half_width < 0.5:
+        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
+    if fitted is not None:
+        raise InputError(
+            "half_width adds targets that are trained, and a fitted model is one target: its "
+            "interval gets narrower with more records only"
+        )
+
+
+def _require_numbers(x: Held, half_width: float | None) -> None:
+    if half_width is not None:
+        raise InputError("half_width goes with audits of probabilities, not with label_only")
+    if not isinstance(x, np.ndarray) or numeric(x) is None:
+        raise InputError(
+            "label_only needs records of finite numbers, (n, d), which noise can be added to"
+        )
