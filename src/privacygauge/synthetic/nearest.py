@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
@@ -18,7 +19,8 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.distance import Space
-from privacygauge.synthetic.levels import Pairs, keys_of, mean_of_nearest, means_by_level
+from privacygauge.synthetic.groups import Keys, equal_points, grouped, numbered
+from privacygauge.synthetic.levels import means_by_level
 from privacygauge.synthetic.rough import Rough, Singles, rough_of
 
 _BLOCK = 2**25
@@ -29,6 +31,31 @@ _WIDTH = 64
 """So many records share a minimum in the search for candidates."""
 _PASS = 100
 """Records that have to be open for each pass over the columns that may settle them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Neighbours of some points."""
+
+    point: Ints
+    """Whose neighbour it is, as a position among the points asked about."""
+    distance: Floats
+    """How far it is."""
+    weight: Ints
+    """How many records it stands for."""
+
+
+def mean_of_nearest(pairs: Pairs, n: int, k: int) -> tuple[Floats, Floats]:
+    """Return each point's mean distance to its k nearest, and the distance of the last of them."""
+    order = np.lexsort((pairs.distance, pairs.point))
+    point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
+    total = np.concatenate([[0], np.cumsum(weight)])
+    before = total[:-1] - total[np.searchsorted(point, point)]
+    taken = np.clip(k - before, 0, weight)
+    last = np.full(n, np.inf)
+    enough = (before < k) & (before + weight >= k)
+    last[point[enough]] = distance[enough]
+    return np.bincount(point, taken * distance, minlength=n) / k, last
 
 
 def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
@@ -53,7 +80,7 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
         alone, every = np.ones(len(space), np.int64), np.arange(len(space))
         with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
             return _by_all(space, alone, k, every, pool, unit)
-    first, kind, weight = _distinct(space)
+    first, kind, weight = equal_points(space)
     points = space[first]
     scores = np.zeros(len(points))
     left = np.flatnonzero(weight <= k)
@@ -68,22 +95,6 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     return np.asarray(scores[kind])
 
 
-def _distinct(space: Space) -> tuple[Ints, Ints, Ints]:
-    """Return a row of each kind of point, the kind of each row, and how often each occurs."""
-    columns = list(zip(space.codes.T, space.sizes, strict=True))
-    for numbers in space.numbers.T:
-        values, codes = np.unique(numbers, return_inverse=True)
-        columns.append((codes, len(values)))
-    return _grouped(keys_of(columns, len(space)))
-
-
-def _grouped(keys: Ints) -> tuple[Ints, Ints, Ints]:
-    _, first, kind, weight = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
-    return first, kind, weight
-
-
 def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
     """Return scores of points of categories alone, by counting others level by level.
 
@@ -91,13 +102,13 @@ def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floa
     one that differs in m columns C(F - m, h - m) times: so the counts of h = 0, 1, ... give how
     many differ in exactly h columns, without comparing pairs.
     """
-    width = space.codes.shape[1]
+    width, keys = space.codes.shape[1], Keys(space)
     counts = [weight[left]]
     enough = counts[0] > k
     for h in range(1, width + 1):
         if np.count_nonzero(~enough) <= _PASS * comb(width, h):
             break
-        agree = _agreeing(space, weight, h)[left]
+        agree = _agreeing(keys, weight, h)[left]
         nearer = sum(comb(width - m, h - m) * found for m, found in enumerate(counts))
         counts.append(agree - nearer)
         enough = np.sum(counts, axis=0) > k
@@ -108,13 +119,11 @@ def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floa
     return taken @ space.steps[: len(counts)] / k, enough
 
 
-def _agreeing(space: Space, weight: Ints, h: int) -> Ints:
+def _agreeing(keys: Keys, weight: Ints, h: int) -> Ints:
     """Return, summed over all sets of h columns, how many records agree outside of the set."""
-    columns = list(zip(space.codes.T, space.sizes, strict=True))
-    total = np.zeros(len(space), dtype=np.int64)
-    for without in combinations(range(len(columns)), h):
-        kept = [column for j, column in enumerate(columns) if j not in without]
-        _, kind, _ = _grouped(keys_of(kept, len(space)))
+    total = np.zeros(len(weight), dtype=np.int64)
+    for without in combinations(range(len(keys.codes)), h):
+        kind, _ = numbered(*grouped(keys.without(without)))
         total += np.bincount(kind, weight).astype(np.int64)[kind]
     return total
 

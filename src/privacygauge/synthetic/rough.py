@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, hstack
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.distance import Cosine, Minkowski, Space
+from privacygauge.synthetic.distance import Cosine, Minkowski, Space, raise_to, take_root
 
 Singles = NDArray[np.float32]
 
@@ -107,29 +107,14 @@ class _Norms:
         total[:] = 0
         for column in self.numbers:
             np.subtract(column[rows][:, None], column, out=gap)
-            _raise_to(gap, self.p)
+            raise_to(gap, self.p)
             total += gap
-        _take_root(total, self.p)
+        take_root(total, self.p)
         total *= np.float32(self.share)
         found *= np.float32(2)
-        _take_root(found, self.p)
+        take_root(found, self.p)
         found *= np.float32(1 - self.share)
         found += total
-
-
-def _raise_to(gap: Singles, p: int) -> None:
-    np.abs(gap, out=gap)
-    if p == 3:
-        gap *= gap * gap
-    for _ in range(p // 2 if p != 3 else 0):
-        gap *= gap
-
-
-def _take_root(total: Singles, p: int) -> None:
-    if p == 3:
-        np.cbrt(total, out=total)
-    for _ in range(p // 2 if p != 3 else 0):
-        np.sqrt(total, out=total)
 
 
 def rough_of(space: Space, width: int) -> Rough:
