@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privacygauge.core.checks import Ints
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.synthetic.distance import Space
 
 _LARGEST_KEY = 2**62
+_FEW = 1 / 4
+"""Where so many rows are asked about, a share of all, no others are left out before the sort."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, odd: products spread over all bits (Knuth)."""
 
@@ -31,21 +33,24 @@ class Keys:
     def __init__(self, space: Space) -> None:
         self.codes = np.ascontiguousarray(space.codes.T)
         self._columns = list(zip(self.codes, space.sizes, strict=True))
-        self._steps: list[int] = []
+        self._parts = []
         step = 1
-        for size in reversed(space.sizes):
-            self._steps.insert(0, step)
+        for codes, size in self._columns:
+            self._parts.append(codes * step)
             step *= size
-        self._whole = keys_of(self._columns, len(space)) if step <= _LARGEST_KEY else None
+            if step > _LARGEST_KEY:
+                self._parts.clear()
+                break
+        self._whole = np.sum(self._parts, axis=0) if self._parts else None
 
-    def without(self, columns: tuple[int, ...]) -> Ints:
+    def without(self, columns: Sequence[int]) -> Ints:
         """Return (n,) keys, not negative, of all columns but these."""
         if self._whole is None:
             kept = [column for j, column in enumerate(self._columns) if j not in columns]
             return keys_of(kept, self.codes.shape[1])
-        keys = self._whole
+        keys: Ints = self._whole
         for j in columns:
-            keys = keys - self.codes[j] * self._steps[j]
+            keys = keys - self._parts[j]
         return keys
 
 
@@ -68,21 +73,17 @@ def grouped(keys: Ints) -> tuple[Ints, Ints]:
     return order, np.flatnonzero(np.diff(keys, prepend=-1))
 
 
-def numbered(order: Ints, begins: Ints) -> tuple[Ints, Ints]:
-    """Return the number of each row's group, and how many rows each group has."""
-    counts = np.diff(begins, append=len(order))
-    kind = np.empty(len(order), dtype=np.int64)
-    kind[order] = np.repeat(np.arange(len(begins)), counts)
-    return kind, counts
-
-
-def that_may_share(keys: Ints, with_rows: Ints) -> Ints:
-    """Return all rows that have the key of one of some rows, and a few more."""
-    bits = 4 + len(with_rows).bit_length()
+def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Return the same of all rows that have the key of one of some rows, and perhaps of others."""
+    if len(rows) > _FEW * len(keys):
+        return grouped(keys)
+    bits = 4 + len(rows).bit_length()
     spread = (keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - bits)
     marked = np.zeros(2**bits, dtype=np.bool_)
-    marked[spread[with_rows]] = True
-    return np.flatnonzero(marked[spread])
+    marked[spread[rows]] = True
+    some = np.flatnonzero(marked[spread])
+    order, begins = grouped(keys[some])
+    return some[order], begins
 
 
 def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
@@ -90,37 +91,39 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
 
     All points of a kind are equal, and all equal points are of one kind.
     """
-    keys = _mixed(space)
-    order, begins = grouped(keys)
+    of_codes = keys_of(list(zip(space.codes.T, space.sizes, strict=True)), len(space))
+    order, begins = grouped(_mixed(of_codes, space.numbers))
     again = np.ones(len(order), dtype=np.bool_)
     again[begins] = False
     later = np.flatnonzero(again)
     one, other = order[later - 1], order[later]
     if not (
-        np.array_equal(space.codes[one], space.codes[other])
+        np.array_equal(of_codes[one], of_codes[other])
         and np.array_equal(space.numbers[one], space.numbers[other])
     ):
-        order, begins = grouped(_exact(space))
-    return order[begins], *numbered(order, begins)
+        order, begins = grouped(_exact(of_codes, space.numbers))
+    counts = np.diff(begins, append=len(order))
+    kind = np.empty(len(order), dtype=np.int64)
+    kind[order] = np.repeat(np.arange(len(begins)), counts)
+    return order[begins], kind, counts
 
 
-def _mixed(space: Space) -> Ints:
-    """Return a number for each point that is equal where all is, and hardly ever elsewhere."""
-    keys = np.zeros(len(space), dtype=np.uint64)
-    for codes in space.codes.T:
-        keys += codes.astype(np.uint64)
-        keys *= _MULTIPLIER
-        keys ^= keys >> np.uint64(32)
-    for numbers in space.numbers.T:
-        keys += (numbers + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-        keys *= _MULTIPLIER
-        keys ^= keys >> np.uint64(32)
-    return (keys >> np.uint64(1)).view(np.int64)
+def _mixed(keys: Ints, numbers: Floats) -> Ints:
+    """Return a number for each row that is equal where all is, and hardly ever elsewhere."""
+    if not numbers.shape[1]:
+        return keys
+    mixed = keys.astype(np.uint64)
+    for column in numbers.T:
+        mixed *= _MULTIPLIER
+        mixed ^= mixed >> np.uint64(32)
+        mixed += (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    return ((mixed * _MULTIPLIER) >> np.uint64(1)).view(np.int64)
 
 
-def _exact(space: Space) -> Ints:
-    columns = list(zip(space.codes.T, space.sizes, strict=True))
-    for numbers in space.numbers.T:
-        values, codes = np.unique(numbers, return_inverse=True)
+def _exact(keys: Ints, numbers: Floats) -> Ints:
+    """Return a number for each row that is equal where all is."""
+    columns = [(keys, int(keys.max(initial=0)) + 1)]
+    for column in numbers.T:
+        values, codes = np.unique(column, return_inverse=True)
         columns.append((codes, len(values)))
-    return keys_of(columns, len(space))
+    return keys_of(columns, len(keys))

@@ -18,7 +18,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.synthetic.distance import Space
-from privacygauge.synthetic.groups import Keys, grouped, that_may_share
+from privacygauge.synthetic.groups import Keys, grouped_with
 
 _CELLS = 2**15
 """Distances that a thread measures at once: few enough to stay in its cache."""
@@ -30,8 +30,6 @@ _PASS = 30
 """Records that have to be open for each grouping of all records that may settle them."""
 _GROUPED = 2**22
 """Records of all groupings that are held at once: a few hundred MB at most."""
-_FILTERED = 1 / 4
-"""Where fewer records are open, those that cannot be near are left out before the sort."""
 
 
 @dataclass(eq=False)
@@ -69,11 +67,18 @@ class _Asked:
     """(q,) Where the group of each begins in `order`."""
     size: Ints
     """(q,) How many are in it."""
+    at: Ints
+    """(q,) Where in it the point is."""
     which: Ints
     """(q,) Which set of columns it is."""
 
+    @property
+    def columns(self) -> tuple[Ints, ...]:
+        """What there is for each of the q."""
+        return self.place, self.begin, self.size, self.at, self.which
+
     def __getitem__(self, kept: Bools) -> _Asked:
-        parts = (part[kept] for part in (self.place, self.begin, self.size, self.which))
+        parts = (part[kept] for part in self.columns)
         return _Asked(self.order, *parts)
 
     def blocks(self) -> Iterator[tuple[Ints, Ints]]:
@@ -102,13 +107,12 @@ def _power_above(size: Ints) -> Ints:
 def _joined(parts: Sequence[_Asked]) -> _Asked:
     """Return points asked about several sets of columns as one."""
     shift = np.cumsum([0, *(len(part.order) for part in parts)])
-    return _Asked(
-        np.concatenate([part.order for part in parts]),
-        np.concatenate([part.place for part in parts]),
-        np.concatenate([part.begin + by for part, by in zip(parts, shift, strict=False)]),
-        np.concatenate([part.size for part in parts]),
-        np.repeat(np.arange(len(parts)), [len(part.place) for part in parts]),
+    place, begin, size, at, which = (
+        np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
     )
+    sets = np.repeat(np.arange(len(parts)), [len(part.place) for part in parts])
+    order = np.concatenate([part.order for part in parts])
+    return _Asked(order, place, begin + shift[sets], size, at, sets)
 
 
 def means_by_level(
@@ -133,9 +137,8 @@ def means_by_level(
     scores, settled = np.zeros(n), np.zeros(n, dtype=np.bool_)
     if not width or not space.numbers.shape[1] or len(left) * k > _KEPT:
         return scores[left], settled[left]
-    copies = np.where(np.arange(k) < weight[left, None] - 1, 0.0, np.inf)
-    found = _Open(left, copies, np.zeros(len(left), np.int64))
-    search = _Search(space, np.minimum(weight, k), pool)
+    found = _Open(left, np.full((len(left), k), np.inf), np.zeros(len(left), np.int64))
+    search = _Search(space, np.minimum(weight, k + 1), pool)
     for h in range(width + 1):
         if h and len(found.rows) <= _PASS * comb(width, h):
             break
@@ -156,7 +159,9 @@ class _Search:
         self._space, self._pool = space, pool
         self._copies = copies if copies.max(initial=1) > 1 else None
         self._keys = Keys(space)
-        self._columns = np.ascontiguousarray(space.numbers.T)
+        # One point more, far from all, for what is beyond the end of a group.
+        self._columns = np.pad(space.numbers.T, ((0, 0), (0, 1)), constant_values=np.inf)
+        self._codes = np.pad(self._keys.codes, ((0, 0), (0, 1)), constant_values=-1)
         self.most = max(_FEW, _SHARE * len(space))
 
     def compare(self, h: int, found: _Open) -> None:
@@ -182,43 +187,41 @@ class _Search:
 
     def _asked(self, rows: Ints, place: Ints, without: tuple[int, ...]) -> _Asked:
         """Return the open points that are not alone in their group."""
-        keys = self._keys.without(without)
-        if len(rows) < _FILTERED * len(keys):
-            some = that_may_share(keys, rows)
-            order, begins = grouped(keys[some])
-            order = some[order]
-        else:
-            order, begins = grouped(keys)
-        sizes = np.diff(begins, append=len(order))
-        begin, size = np.repeat(begins, sizes), np.repeat(sizes, sizes)
-        asked = np.flatnonzero((place[order] >= 0) & (size > 1))
-        found = place[order[asked]], begin[asked], size[asked]
+        order, begins = grouped_with(self._keys.without(without), rows)
+        place, at = place[order], np.arange(len(order))
         if self._copies is not None:
-            upto = np.concatenate([[0], np.cumsum(self._copies[order])])
-            place_of, begin, size = found
-            found = place_of, upto[begin], upto[begin + size] - upto[begin]
-            order = np.repeat(order, self._copies[order])
-        return _Asked(order, *found, np.zeros(len(asked), np.int64))
+            copies = self._copies[order]
+            at = np.cumsum(copies) - copies
+            order, begins = np.repeat(order, copies), at[begins]
+        sizes = np.diff(begins, append=len(order))
+        group = np.searchsorted(begins, at, side="right") - 1
+        begin, size = begins[group], sizes[group]
+        asked = np.flatnonzero((place >= 0) & (size > 1))
+        of_one = (x[asked] for x in (place, begin, size, at - begin))
+        return _Asked(order, *of_one, np.zeros(len(asked), np.int64))
 
     def _measured(
         self, found: _Open, asked: _Asked, sets: Ints, block: tuple[Ints, Ints]
     ) -> tuple[Ints, Ints, Floats]:
         """Return which open points have nearer others in a block, and how far the nearest are."""
         first, count = block
-        begin, size, which = asked.begin[first], asked.size[first], asked.which[first]
-        step, turn = np.arange(size.max()), np.arange(count.max())
-        other = asked.order[np.minimum(begin[:, None] + step, len(asked.order) - 1)]
-        place = asked.place[np.minimum(first[:, None] + turn, len(asked.place) - 1)]
-        away = self._distances(sets[which], found.rows[place], other)
-        np.copyto(away, np.inf, where=(step >= size[:, None])[:, None, :])
-        real = turn < count[:, None]
-        place, away, which = place[real], away[real], np.repeat(which, count)
+        step, turn = np.arange(asked.size[first].max()), np.arange(count.max())
+        inside = step < asked.size[first, None]
+        other = np.full(inside.shape, len(self._space))
+        other[inside] = asked.order[(asked.begin[first, None] + step)[inside]]
+        one = np.minimum(first[:, None] + turn, len(asked.place) - 1)
+        place, real = asked.place[one], turn < count[:, None]
+        away = self._distances(sets[asked.which[first]], found.rows[place], other)
+        if not sets.shape[1]:
+            # A part of a group may be followed by another group's.
+            at = np.minimum(asked.at[one], len(step) - 1)
+            np.put_along_axis(away, at[:, :, None], np.inf, axis=2)
         k = found.nearest.shape[1]
-        better = away.min(axis=1) < found.nearest[place, -1]
-        place, away, which = place[better], away[better], which[better]
-        if away.shape[1] > k:
-            away = np.partition(away, k - 1, axis=1)[:, :k]
-        return which, place, away
+        better = real & (away.min(axis=2) < found.nearest[place, -1])
+        near = away[better]
+        if near.shape[1] > k:
+            near = np.partition(near, k - 1, axis=1)[:, :k]
+        return asked.which[one[better]], place[better], near
 
     def _distances(self, without: Ints, me: Ints, other: Ints) -> Floats:
         """Return (g, q, s) distances, infinite of points that do not differ in all columns."""
@@ -226,9 +229,7 @@ class _Search:
         away = self._space.distance.of_columns(columns)
         away *= self._space.share
         away += self._space.steps[without.shape[1]]
-        codes = self._keys.codes
         for j in without.T[:, :, None]:
-            np.copyto(away, np.inf, where=codes[j, me][:, :, None] == codes[j, other][:, None, :])
-        if not without.shape[1]:
-            np.copyto(away, np.inf, where=me[:, :, None] == other[:, None, :])
+            mine, theirs = self._codes[j, me], self._codes[j, other]
+            np.copyto(away, np.inf, where=mine[:, :, None] == theirs[:, None, :])
         return away

@@ -19,7 +19,7 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.distance import Space
-from privacygauge.synthetic.groups import Keys, equal_points, grouped, numbered
+from privacygauge.synthetic.groups import Keys, equal_points, grouped_with
 from privacygauge.synthetic.levels import means_by_level
 from privacygauge.synthetic.rough import Rough, Singles, rough_of
 
@@ -86,7 +86,7 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     left = np.flatnonzero(weight <= k)
     with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
         if space.share == 0.0:
-            scores[left], settled = _by_mismatches(points, weight, k, left)
+            scores[left], settled = _by_mismatches(points, weight, k, left, pool)
         else:
             scores[left], settled = means_by_level(points, weight, k, left, pool)
         left = left[~settled]
@@ -95,7 +95,9 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     return np.asarray(scores[kind])
 
 
-def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
+def _by_mismatches(
+    space: Space, weight: Ints, k: int, left: Ints, pool: Executor
+) -> tuple[Floats, Bools]:
     """Return scores of points of categories alone, by counting others level by level.
 
     Summed over all sets S of h columns, the records that agree with a point outside of S count
@@ -106,11 +108,12 @@ def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floa
     counts = [weight[left]]
     enough = counts[0] > k
     for h in range(1, width + 1):
-        if np.count_nonzero(~enough) <= _PASS * comb(width, h):
+        still = np.flatnonzero(~enough)
+        if len(still) <= _PASS * comb(width, h):
             break
-        agree = _agreeing(keys, weight, h)[left]
-        nearer = sum(comb(width - m, h - m) * found for m, found in enumerate(counts))
-        counts.append(agree - nearer)
+        nearer = sum(comb(width - m, h - m) * found[still] for m, found in enumerate(counts))
+        counts.append(np.zeros_like(counts[0]))
+        counts[h][still] = _agreeing(keys, weight, h, left[still], pool) - nearer
         enough = np.sum(counts, axis=0) > k
     others = np.column_stack(counts)
     others[:, 0] -= 1
@@ -119,12 +122,19 @@ def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floa
     return taken @ space.steps[: len(counts)] / k, enough
 
 
-def _agreeing(keys: Keys, weight: Ints, h: int) -> Ints:
+def _agreeing(keys: Keys, weight: Ints, h: int, rows: Ints, pool: Executor) -> Ints:
     """Return, summed over all sets of h columns, how many records agree outside of the set."""
-    total = np.zeros(len(weight), dtype=np.int64)
-    for without in combinations(range(len(keys.codes)), h):
-        kind, _ = numbered(*grouped(keys.without(without)))
-        total += np.bincount(kind, weight).astype(np.int64)[kind]
+
+    def outside(without: tuple[int, ...]) -> Ints:
+        order, begins = grouped_with(keys.without(without), rows)
+        found = np.zeros(len(weight), dtype=np.int64)
+        sums = np.add.reduceat(weight[order], begins)
+        found[order] = np.repeat(sums, np.diff(begins, append=len(order)))
+        return found[rows]
+
+    total = np.zeros(len(rows), dtype=np.int64)
+    for found in pool.map(outside, combinations(range(len(keys.codes)), h)):
+        total += found
     return total
 
 
@@ -137,10 +147,13 @@ def _by_all(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> Floats:
     """Return scores by comparing points with all others, a block at a time."""
+    from joblib import cpu_count
+
     n = len(space)
     width = max(1, min(_WIDTH, n // (4 * (k + 1))))
     rough = rough_of(space, width)
-    blocks = list(_cut(left, max(16, min(512, _BLOCK // n))))
+    each = -(-len(left) // cpu_count())
+    blocks = list(_cut(left, max(16, min(512, each, _BLOCK // n))))
 
     def scored(rows: Ints) -> Floats:
         same = (np.arange(len(rows)), rows)

@@ -124,21 +124,20 @@ def rough_of(space: Space, width: int) -> Rough:
     """
     n, n_cat = space.codes.shape
     padding = -n % width
-    if space.share == 0.0:
-        return _products(*_one_hot(space), padding, width, float(n_cat), 0.0)
-    if isinstance(space.distance, Cosine):
+    if isinstance(space.distance, Cosine) and space.share:
         # Weighted unit vectors side by side: the whole similarity is one inner product.
-        in_f = np.float32(np.sqrt(space.steps[1])) if n_cat else np.float32(1)
-        numbers = np.float32(np.sqrt(space.share)) * space.numbers.astype(np.float32)
-        frequent, rare = _one_hot(space)
-        frequent *= in_f
-        both = np.hstack([frequent, numbers])
+        in_f, length = float(np.sqrt(space.steps[1])) if n_cat else 1.0, space.numbers.shape[1]
+        both, rare = _one_hot(space, n + padding, length, in_f)
+        np.multiply(space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind")
         # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
-        error = (n_cat + space.numbers.shape[1] + 8) * _UNIT
-        return _products(both, rare * in_f, padding, width, 0.0, error)
+        error = np.float32((n_cat + length + 8) * _UNIT)
+        return _Products(both, n, 0.0, width, error, rare)
+    points, rare = _one_hot(space, n + padding)
+    matches = _Products(points, n, float(n_cat), width, np.float32(0), rare)
+    if space.share == 0.0:
+        return matches
     if not isinstance(space.distance, Minkowski):
         raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
-    matches = _products(*_one_hot(space), padding, width, float(n_cat), 0.0)
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
     error = np.float32(_error_of_norms(space))
     columns = np.ascontiguousarray(numbers.T)
@@ -156,18 +155,13 @@ def _error_of_norms(space: Space) -> float:
     return float((length * (length + 12) + 8 * float(space.steps[-1]) + 4) * _UNIT)
 
 
-def _products(
-    points: Singles, rare: csr_array, padding: int, width: int, offset: float, error: float
-) -> _Products:
-    padded = np.pad(points, ((0, padding), (0, 0))) if padding else points
-    return _Products(padded, len(points), offset, width, np.float32(error), rare)
-
-
-def _one_hot(space: Space) -> tuple[Singles, csr_array]:
-    """Return (n, C) ones where a code is there, and (n, R) the same of rare codes.
+def _one_hot(
+    space: Space, n_rows: int, further: int = 0, one: float = 1.0
+) -> tuple[Singles, csr_array]:
+    """Return (n_rows, C + further) ones where a code is there, and (n, R) the same of rare codes.
 
     In a column of many codes those that few points have are rare: their ones take no more memory
-    than there are points, and few pairs of points share one.
+    than there are points, and few pairs of points share one. Further columns are zeros.
     """
     n = len(space)
     places, rare, width = [], [csr_array((n, 1), dtype=np.float32)], 0
@@ -178,9 +172,9 @@ def _one_hot(space: Space) -> tuple[Singles, csr_array]:
         rows = np.flatnonzero(often[codes])
         places.append((rows, place[codes[rows]]))
         seldom = np.flatnonzero(~often[codes])
-        ones = np.ones(len(seldom), dtype=np.float32)
+        ones = np.full(len(seldom), one, dtype=np.float32)
         rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, size)))
-    frequent = np.zeros((n, width), dtype=np.float32)
+    frequent = np.zeros((n_rows, width + further), dtype=np.float32)
     for rows, place in places:
-        frequent[rows, place] = 1
+        frequent[rows, place] = one
     return frequent, csr_array(hstack(rare))
