@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from privacygauge.core.checks import Floats, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.synthetic.table import Table
 
-Columns = Sequence[tuple[Floats, Floats]]
+Columns = Iterable[tuple[Floats, Floats]]
 """Coordinates of one and of the other, of shapes that go together."""
 
 
@@ -130,11 +130,11 @@ class Minkowski:
 
 def _powers(columns: Columns, p: int) -> Floats:
     """Return the sum of powers of differences: a column at a time, it stays in the cache."""
-    first, *others = columns
-    total = np.subtract(*first)
+    rest = iter(columns)
+    total = np.subtract(*next(rest))
     raise_to(total, p)
     gap = np.empty_like(total)
-    for a, b in others:
+    for a, b in rest:
         np.subtract(a, b, out=gap)
         raise_to(gap, p)
         total += gap

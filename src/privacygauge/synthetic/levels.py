@@ -25,11 +25,11 @@ _CELLS = 2**15
 _FEW, _SHARE = 2**10, 1 / 16
 """A record with more candidates, also as a share of all, is left to the search over all."""
 _KEPT = 2**23
-"""Distances that are kept: 64 MB."""
+"""Distances that are kept, and those found that are merged at once: 64 MB."""
 _PASS = 30
 """Records that have to be open for each grouping of all records that may settle them."""
-_GROUPED = 2**22
-"""Records of all groupings that are held at once: a few hundred MB at most."""
+_GROUPED = 2**21
+"""Records of all groupings that are held at once: about 100 MB."""
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class _Asked:
         """What there is for each of the q."""
         return self.place, self.begin, self.size, self.at, self.which
 
-    def __getitem__(self, kept: Bools) -> _Asked:
+    def __getitem__(self, kept: Bools | Ints) -> _Asked:
         parts = (part[kept] for part in self.columns)
         return _Asked(self.order, *parts)
 
@@ -110,9 +110,8 @@ def _joined(parts: Sequence[_Asked]) -> _Asked:
     place, begin, size, at, which = (
         np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
     )
-    sets = np.repeat(np.arange(len(parts)), [len(part.place) for part in parts])
     order = np.concatenate([part.order for part in parts])
-    return _Asked(order, place, begin + shift[sets], size, at, sets)
+    return _Asked(order, place, begin + shift[which], size, at, which)
 
 
 def means_by_level(
@@ -169,8 +168,10 @@ class _Search:
         sets = combinations(range(len(self._keys.codes)), h)
         place = np.full(len(self._space), -1)
         place[found.rows] = np.arange(len(found.rows))
-        while some := list(islice(sets, max(1, _GROUPED // len(self._space)))):
-            parts = list(self._pool.map(partial(self._asked, found.rows, place), some))
+        at_once = min(_GROUPED // len(self._space), _KEPT // max(1, found.nearest.size))
+        while some := list(islice(sets, max(1, at_once))):
+            about = partial(self._asked, found.rows, place)
+            parts = list(self._pool.map(about, range(len(some)), some))
             for part in parts:
                 found.compared[part.place] += part.size - 1
             asked = _joined(parts)
@@ -185,7 +186,7 @@ class _Search:
             for one in np.unique(which):
                 found.merge(place[which == one], away[which == one])
 
-    def _asked(self, rows: Ints, place: Ints, without: tuple[int, ...]) -> _Asked:
+    def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _Asked:
         """Return the open points that are not alone in their group."""
         order, begins = grouped_with(self._keys.without(without), rows)
         place, at = place[order], np.arange(len(order))
@@ -197,8 +198,8 @@ class _Search:
         group = np.searchsorted(begins, at, side="right") - 1
         begin, size = begins[group], sizes[group]
         asked = np.flatnonzero((place >= 0) & (size > 1))
-        of_one = (x[asked] for x in (place, begin, size, at - begin))
-        return _Asked(order, *of_one, np.zeros(len(asked), np.int64))
+        sets = np.full(len(order), which)
+        return _Asked(order, place, begin, size, at - begin, sets)[asked]
 
     def _measured(
         self, found: _Open, asked: _Asked, sets: Ints, block: tuple[Ints, Ints]
@@ -225,7 +226,7 @@ class _Search:
 
     def _distances(self, without: Ints, me: Ints, other: Ints) -> Floats:
         """Return (g, q, s) distances, infinite of points that do not differ in all columns."""
-        columns = [(x[me][:, :, None], x[other][:, None, :]) for x in self._columns]
+        columns = ((x[me][:, :, None], x[other][:, None, :]) for x in self._columns)
         away = self._space.distance.of_columns(columns)
         away *= self._space.share
         away += self._space.steps[without.shape[1]]

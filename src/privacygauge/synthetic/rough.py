@@ -128,7 +128,9 @@ def rough_of(space: Space, width: int) -> Rough:
         # Weighted unit vectors side by side: the whole similarity is one inner product.
         in_f, length = float(np.sqrt(space.steps[1])) if n_cat else 1.0, space.numbers.shape[1]
         both, rare = _one_hot(space, n + padding, length, in_f)
-        np.multiply(space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind")
+        np.multiply(
+            space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind"
+        )
         # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
         error = np.float32((n_cat + length + 8) * _UNIT)
         return _Products(both, n, 0.0, width, error, rare)
