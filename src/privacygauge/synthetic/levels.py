@@ -115,14 +115,14 @@ def _joined(parts: Sequence[_Asked]) -> _Asked:
 
 
 def means_by_level(
-    space: Space, weight: Ints, k: int, left: Ints, pool: Executor
+    space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> tuple[Floats, Bools]:
     """Return mean distances to the k nearest of some points, and for which of them they are right.
 
     Parameters
     ----------
     space : Space
-        n distinct points.
+        n points, distinct where there are no units.
     weight : ndarray of int, shape (n,)
         How many records each stands for.
     k : int
@@ -131,13 +131,15 @@ def means_by_level(
         The points asked about.
     pool : Executor
         Of threads.
+    unit : ndarray of int, shape (n,), optional
+        Points of a point's own unit are none of its others.
     """
     n, width = space.codes.shape
     scores, settled = np.zeros(n), np.zeros(n, dtype=np.bool_)
     if not width or not space.numbers.shape[1] or len(left) * k > _KEPT:
         return scores[left], settled[left]
     found = _Open(left, np.full((len(left), k), np.inf), np.zeros(len(left), np.int64))
-    search = _Search(space, np.minimum(weight, k + 1), pool)
+    search = _Search(space, np.minimum(weight, k + 1), pool, unit)
     for h in range(width + 1):
         if h and len(found.rows) <= _PASS * comb(width, h):
             break
@@ -154,8 +156,11 @@ def means_by_level(
 class _Search:
     """The comparison of points of a space, a level at a time."""
 
-    def __init__(self, space: Space, copies: Ints, pool: Executor) -> None:
+    def __init__(
+        self, space: Space, copies: Ints, pool: Executor, unit: Ints | None = None
+    ) -> None:
         self._space, self._pool = space, pool
+        self._unit = None if unit is None else np.append(unit, -1)
         self._copies = copies if copies.max(initial=1) > 1 else None
         self._keys = Keys(space)
         # One point more, far from all, for what is beyond the end of a group.
@@ -233,4 +238,7 @@ class _Search:
         for j in without.T[:, :, None]:
             mine, theirs = self._codes[j, me], self._codes[j, other]
             np.copyto(away, np.inf, where=mine[:, :, None] == theirs[:, None, :])
+        if self._unit is not None:
+            own = self._unit[me][:, :, None] == self._unit[other][:, None, :]
+            np.copyto(away, np.inf, where=own)
         return away

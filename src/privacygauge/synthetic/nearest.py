@@ -34,7 +34,7 @@ _PASS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class _Pairs:
     """Neighbours of some points."""
 
     point: Ints
@@ -45,17 +45,14 @@ class Pairs:
     """How many records it stands for."""
 
 
-def mean_of_nearest(pairs: Pairs, n: int, k: int) -> tuple[Floats, Floats]:
-    """Return each point's mean distance to its k nearest, and the distance of the last of them."""
+def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> Floats:
+    """Return each point's mean distance to its k nearest."""
     order = np.lexsort((pairs.distance, pairs.point))
     point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
     total = np.concatenate([[0], np.cumsum(weight)])
     before = total[:-1] - total[np.searchsorted(point, point)]
     taken = np.clip(k - before, 0, weight)
-    last = np.full(n, np.inf)
-    enough = (before < k) & (before + weight >= k)
-    last[point[enough]] = distance[enough]
-    return np.bincount(point, taken * distance, minlength=n) / k, last
+    return np.bincount(point, taken * distance, minlength=n) / k
 
 
 def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
@@ -76,22 +73,23 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     """
     from joblib import cpu_count
 
-    if unit is not None:
-        alone, every = np.ones(len(space), np.int64), np.arange(len(space))
-        with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
-            return _by_all(space, alone, k, every, pool, unit)
-    first, kind, weight = equal_points(space)
-    points = space[first]
+    n, points = len(space), space
+    first = kind = np.arange(n)
+    weight = np.ones(n, dtype=np.int64)
+    if unit is None:
+        first, kind, weight = equal_points(space)
+        points = space[first]
     scores = np.zeros(len(points))
     left = np.flatnonzero(weight <= k)
     with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
-        if space.share == 0.0:
+        if space.share:
+            scores[left], settled = means_by_level(points, weight, k, left, pool, unit)
+            left = left[~settled]
+        elif unit is None:
             scores[left], settled = _by_mismatches(points, weight, k, left, pool)
-        else:
-            scores[left], settled = means_by_level(points, weight, k, left, pool)
-        left = left[~settled]
+            left = left[~settled]
         if len(left):
-            scores[left] = _by_all(points, weight, k, left, pool)
+            scores[left] = _by_all(points, weight, k, left, pool, unit)
     return np.asarray(scores[kind])
 
 
@@ -159,14 +157,14 @@ def _by_all(
         same = (np.arange(len(rows)), rows)
         own = same if unit is None else np.nonzero(unit == unit[rows, None])
         pairs = _candidates(space, rough, weight, k, rows, own)
-        return mean_of_nearest(pairs, len(rows), k)[0]
+        return _mean_of_nearest(pairs, len(rows), k)
 
     return np.concatenate(list(pool.map(scored, blocks)))
 
 
 def _candidates(
     space: Space, rough: Rough, weight: Ints, k: int, rows: Ints, own: tuple[Ints, ...]
-) -> Pairs:
+) -> _Pairs:
     """Return all others that may be among the k nearest of each point, and its own copies.
 
     `own` are places among `rows` and points that are none of its others.
@@ -179,33 +177,33 @@ def _candidates(
     if least.shape[1] >= k:
         # k minima below it are k records: no farther one is among the k nearest.
         limit = np.partition(least, k - 1, axis=1)[:, k - 1]
-    parts = [Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
+    parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
     if space.share == 0.0:
         parts.append(_at_limit(space, limit, k))
         limit = limit - np.float32(0.5)
     else:
         limit = limit + 2 * rough.error
     parts += _within_limit(space, weight, rows, blocks, least, limit)
-    return Pairs(
+    return _Pairs(
         np.concatenate([part.point for part in parts]),
         np.concatenate([part.distance for part in parts]),
         np.concatenate([part.weight for part in parts]),
     )
 
 
-def _at_limit(space: Space, limit: Singles, k: int) -> Pairs:
+def _at_limit(space: Space, limit: Singles, k: int) -> _Pairs:
     """Return an entry for the neighbours at each point's limit, which are known to be enough.
 
     In categories alone distances are small whole numbers, exact, and tie by the thousand.
     """
     known = np.flatnonzero(np.isfinite(limit))
     at = space.steps[limit[known].astype(np.int64)]
-    return Pairs(known, at, np.full(len(known), k))
+    return _Pairs(known, at, np.full(len(known), k))
 
 
 def _within_limit(
     space: Space, weight: Ints, rows: Ints, blocks: Singles, least: Singles, limit: Singles
-) -> list[Pairs]:
+) -> list[_Pairs]:
     """Return the others within each point's limit, measured again, some at a time."""
     parts = []
     width, m = blocks.shape[1:]
@@ -214,5 +212,5 @@ def _within_limit(
         values = blocks[hit[some], :, block[some]]
         which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
         point, other = hit[some][which], place * m + block[some][which]
-        parts.append(Pairs(point, space.between(rows[point], other), weight[other]))
+        parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
     return parts
