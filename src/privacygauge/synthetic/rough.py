@@ -165,18 +165,27 @@ def _one_hot(
     In a column of many codes those that few points have are rare: their ones take no more memory
     than there are points, and few pairs of points share one. Further columns are zeros.
     """
-    n = len(space)
-    places, rare, width = [], [csr_array((n, 1), dtype=np.float32)], 0
-    for codes, size in zip(space.codes.T, space.sizes, strict=True):
-        often = np.bincount(codes, minlength=size) > (n / _FEW if size > _FEW else -1)
+    n, sizes = len(space), np.array(space.sizes, dtype=np.int64)
+    small = np.flatnonzero(sizes <= _FEW)
+    begins = np.cumsum(sizes[small]) - sizes[small]
+    width = int(sizes[small].sum())
+    places, rare = [], [csr_array((n, 1), dtype=np.float32)]
+    for j in np.flatnonzero(sizes > _FEW):
+        codes = space.codes[:, j]
+        often = np.bincount(codes, minlength=sizes[j]) > n / _FEW
         place = width + np.cumsum(often) - 1
         width += int(often.sum())
         rows = np.flatnonzero(often[codes])
         places.append((rows, place[codes[rows]]))
         seldom = np.flatnonzero(~often[codes])
         ones = np.full(len(seldom), one, dtype=np.float32)
-        rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, size)))
+        rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, space.sizes[j])))
     frequent = np.zeros((n_rows, width + further), dtype=np.float32)
+    # A row after the other, as they lie in memory.
+    step = max(1, _CACHED // max(1, len(small)))
+    for begin in range(0, n, step):
+        some = np.arange(begin, min(begin + step, n))
+        frequent[some[:, None], begins + space.codes[some[:, None], small]] = one
     for rows, place in places:
         frequent[rows, place] = one
     return frequent, csr_array(hstack(rare))
