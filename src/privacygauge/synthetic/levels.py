@@ -28,8 +28,8 @@ _KEPT = 2**23
 """Distances that are kept, and those found that are merged at once: 64 MB."""
 _PASS = 30
 """Records that have to be open for each grouping of all records that may settle them."""
-_GROUPED = 2**21
-"""Records of all groupings that are held at once: about 100 MB."""
+_GROUPED = 2**20
+"""Records of all groupings that are held at once: about 50 MB."""
 
 
 @dataclass(eq=False)
