@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.synthetic.table import Table
+
+Columns = Iterable[tuple[Floats, Floats]]
+"""Coordinates of one and of the other, of shapes that go together."""
 
 
 class Distance(Protocol):
@@ -31,6 +36,9 @@ class Distance(Protocol):
 
     def of_numbers(self, a: Floats, b: Floats) -> Floats:
         """Return the distance of coordinates, over the last axis."""
+
+    def of_columns(self, columns: Columns) -> Floats:
+        """Return the same of coordinates that come a column at a time, at least one."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,12 @@ class Cosine:
         difference = a - b
         return np.asarray(0.5 * np.einsum("...l,...l->...", difference, difference))
 
+    def of_columns(self, columns: Columns) -> Floats:
+        """Return one minus the cosine of unit vectors that come a column at a time."""
+        total = _powers(columns, 2)
+        total *= 0.5
+        return total
+
 
 @dataclass(frozen=True)
 class Minkowski:
@@ -106,6 +120,43 @@ class Minkowski:
         """Return the norm of the difference."""
         powers = np.abs(a - b) ** self.p
         return np.asarray(powers.sum(axis=-1) ** (1.0 / self.p))
+
+    def of_columns(self, columns: Columns) -> Floats:
+        """Return the norm of differences that come a column at a time."""
+        total = _powers(columns, self.p)
+        take_root(total, self.p)
+        return total
+
+
+def _powers(columns: Columns, p: int) -> Floats:
+    """Return the sum of powers of differences: a column at a time, it stays in the cache."""
+    rest = iter(columns)
+    total = np.subtract(*next(rest))
+    raise_to(total, p)
+    gap = np.empty_like(total)
+    for a, b in rest:
+        np.subtract(a, b, out=gap)
+        raise_to(gap, p)
+        total += gap
+    return total
+
+
+def raise_to(gap: NDArray[Any], p: int) -> None:
+    """Raise the absolute values of differences to a power of 1, 2, 3 or 4, in place."""
+    if p % 2:
+        np.abs(gap, out=gap)
+    if p == 3:
+        gap *= gap * gap
+    for _ in range(p // 2 if p != 3 else 0):
+        gap *= gap
+
+
+def take_root(total: NDArray[Any], p: int) -> None:
+    """Take a root of order 1, 2, 3 or 4, in place."""
+    if p == 3:
+        np.cbrt(total, out=total)
+    for _ in range(p // 2 if p != 3 else 0):
+        np.sqrt(total, out=total)
 
 
 @dataclass(frozen=True, eq=False)

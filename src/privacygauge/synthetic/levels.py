@@ -11,109 +11,118 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 
 import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.synthetic.distance import Space
+from privacygauge.synthetic.groups import Keys, grouped_with
 
-_LARGEST_KEY = 2**62
-_CELLS = 2**20
-"""Numbers of candidates that a thread holds at once: 8 MB, and as much for differences."""
+_CELLS = 2**15
+"""Distances that a thread measures at once: few enough to stay in its cache."""
 _FEW, _SHARE = 2**10, 1 / 16
 """A record with more candidates, also as a share of all, is left to the search over all."""
 _KEPT = 2**23
-"""Neighbours that are kept: 128 MB."""
+"""Distances that are kept, and those found that are merged at once: 64 MB."""
 _PASS = 30
 """Records that have to be open for each grouping of all records that may settle them."""
+_GROUPED = 2**20
+"""Records of all groupings that are held at once: about 50 MB."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Neighbours of some points."""
-
-    point: Ints
-    """Whose neighbour it is, as a position among the points asked about."""
-    distance: Floats
-    """How far it is."""
-    weight: Ints
-    """How many records it stands for."""
-
-
-def mean_of_nearest(pairs: Pairs, n: int, k: int) -> tuple[Floats, Floats]:
-    """Return each point's mean distance to its k nearest, and the distance of the last of them."""
-    order = np.lexsort((pairs.distance, pairs.point))
-    point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
-    total = np.concatenate([[0], np.cumsum(weight)])
-    before = total[:-1] - total[np.searchsorted(point, point)]
-    taken = np.clip(k - before, 0, weight)
-    last = np.full(n, np.inf)
-    enough = (before < k) & (before + weight >= k)
-    last[point[enough]] = distance[enough]
-    return np.bincount(point, taken * distance, minlength=n) / k, last
-
-
-def keys_of(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
-    """Return a number for each row that is equal where all codes are."""
-    keys, bound = np.zeros(n, dtype=np.int64), 1
-    for codes, size in columns:
-        if bound * size > _LARGEST_KEY:
-            values, keys = np.unique(keys, return_inverse=True)
-            bound = len(values)
-        keys, bound = keys * size + codes, bound * size
-    return keys
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """The nearest others found so far of points that are open."""
+@dataclass(eq=False)
+class _Open:
+    """Points whose nearest others are not all known."""
 
     rows: Ints
     """(m,) The points."""
-    near: Ints
-    """(m, k + 1) Others, in no order, -1 where fewer were found."""
-    distance: Floats
-    """(m, k + 1) How far they are, infinite where fewer were found."""
+    nearest: Floats
+    """(m, k) How far the nearest others found are, in order; infinite where fewer were found."""
     compared: Ints
     """(m,) How many others each point was compared with, of those it has to be compared with."""
 
-    def __getitem__(self, which: Bools) -> _Found:
-        return _Found(
-            self.rows[which], self.near[which], self.distance[which], self.compared[which]
-        )
+    def keep(self, which: Bools) -> None:
+        """Forget the other points."""
+        self.rows, self.nearest = self.rows[which], self.nearest[which]
+        self.compared = self.compared[which]
 
-    def merge(self, rows: Ints, near: Ints, distance: Floats) -> None:
-        """Keep the nearest of those found and further ones, in place."""
-        width = self.near.shape[1]
-        near = np.hstack([self.near[rows], near])
-        distance = np.hstack([self.distance[rows], distance])
-        least = np.argpartition(distance, width - 1, axis=1)[:, :width]
-        self.near[rows] = np.take_along_axis(near, least, axis=1)
-        self.distance[rows] = np.take_along_axis(distance, least, axis=1)
+    def merge(self, asked: Ints, found: Floats) -> None:
+        """Keep the nearest of those found and further ones."""
+        both = np.hstack([self.nearest[asked], found])
+        both.sort(axis=1)
+        self.nearest[asked] = both[:, : self.nearest.shape[1]]
 
-    def means(self, weight: Ints, k: int) -> tuple[Floats, Floats]:
-        """Return means over the k nearest, a point's copies among them, and the last distance."""
-        point, place = np.nonzero(self.near >= 0)
-        near, copies = self.near[point, place], weight[self.rows] - 1
-        pairs = Pairs(
-            np.concatenate([np.arange(len(self.rows)), point]),
-            np.concatenate([np.zeros(len(self.rows)), self.distance[point, place]]),
-            np.concatenate([copies, weight[near]]),
-        )
-        return mean_of_nearest(pairs, len(self.rows), k)
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Open points, each with the points that agree with it outside of some columns."""
+
+    order: Ints
+    """(t,) Points, a group after the other; one that stands for several records is repeated."""
+    place: Ints
+    """(q,) Which open point it is; those of a group are next to each other."""
+    begin: Ints
+    """(q,) Where the group of each begins in `order`."""
+    size: Ints
+    """(q,) How many are in it."""
+    at: Ints
+    """(q,) Where in it the point is."""
+    which: Ints
+    """(q,) Which set of columns it is."""
+
+    @property
+    def columns(self) -> tuple[Ints, ...]:
+        """What there is for each of the q."""
+        return self.place, self.begin, self.size, self.at, self.which
+
+    def __getitem__(self, kept: Bools | Ints) -> _Asked:
+        parts = (part[kept] for part in self.columns)
+        return _Asked(self.order, *parts)
+
+    def blocks(self) -> Iterator[tuple[Ints, Ints]]:
+        """Yield, for groups of about one size, the first of those asked in each and how many.
+
+        A group that too many are asked of comes in parts.
+        """
+        place = np.arange(len(self.place))
+        first = np.flatnonzero(np.diff(self.begin, prepend=-1))
+        rank = place - np.repeat(first, np.diff(first, append=len(place)))
+        first = np.flatnonzero(rank % np.maximum(1, _CELLS // np.maximum(self.size, 1)) == 0)
+        count = np.diff(first, append=len(place))
+        high, wide = _power_above(self.size[first]), _power_above(count)
+        for kind in np.unique(high * 64 + wide):
+            some = np.flatnonzero(high * 64 + wide == kind)
+            step = max(1, _CELLS >> (int(kind) // 64 + int(kind) % 64))
+            for begin in range(0, len(some), step):
+                part = some[begin : begin + step]
+                yield first[part], count[part]
+
+
+def _power_above(size: Ints) -> Ints:
+    return np.ceil(np.log2(size)).astype(np.int64)
+
+
+def _joined(parts: Sequence[_Asked]) -> _Asked:
+    """Return points asked about several sets of columns as one."""
+    shift = np.cumsum([0, *(len(part.order) for part in parts)])
+    place, begin, size, at, which = (
+        np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
+    )
+    order = np.concatenate([part.order for part in parts])
+    return _Asked(order, place, begin + shift[which], size, at, which)
 
 
 def means_by_level(
-    space: Space, weight: Ints, k: int, left: Ints, pool: Executor
+    space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> tuple[Floats, Bools]:
     """Return mean distances to the k nearest of some points, and for which of them they are right.
 
     Parameters
     ----------
     space : Space
-        n distinct points.
+        n points, distinct where there are no units.
     weight : ndarray of int, shape (n,)
         How many records each stands for.
     k : int
@@ -122,86 +131,114 @@ def means_by_level(
         The points asked about.
     pool : Executor
         Of threads.
+    unit : ndarray of int, shape (n,), optional
+        Points of a point's own unit are none of its others.
     """
-    n, width = len(space), space.codes.shape[1]
+    n, width = space.codes.shape
     scores, settled = np.zeros(n), np.zeros(n, dtype=np.bool_)
-    shape = (len(left), k + 1)
-    if not width or np.prod(shape) > _KEPT:
+    if not width or not space.numbers.shape[1] or len(left) * k > _KEPT:
         return scores[left], settled[left]
-    found = _Found(left, np.full(shape, -1), np.full(shape, np.inf), np.zeros(len(left), np.int64))
+    found = _Open(left, np.full((len(left), k), np.inf), np.zeros(len(left), np.int64))
+    search = _Search(space, np.minimum(weight, k + 1), pool, unit)
     for h in range(width + 1):
         if h and len(found.rows) <= _PASS * comb(width, h):
             break
-        for columns in combinations(range(width), h):
-            _compare(space, columns, found, pool)
-        found = found[found.compared <= _most(n)]
-        mean, last = found.means(weight, k)
+        search.compare(h, found)
+        found.keep(found.compared <= search.most)
         # All others within the last distance have been compared.
-        done = last <= (space.steps[h + 1] if h < width else np.inf)
-        scores[found.rows[done]], settled[found.rows[done]] = mean[done], True
-        found = found[~done]
+        done = found.nearest[:, -1] <= (space.steps[h + 1] if h < width else np.inf)
+        scores[found.rows[done]] = found.nearest[done].mean(axis=1)
+        settled[found.rows[done]] = True
+        found.keep(~done)
     return scores[left], settled[left]
 
 
-def _most(n: int) -> float:
-    return max(_FEW, _SHARE * n)
+class _Search:
+    """The comparison of points of a space, a level at a time."""
 
+    def __init__(
+        self, space: Space, copies: Ints, pool: Executor, unit: Ints | None = None
+    ) -> None:
+        self._space, self._pool = space, pool
+        self._unit = None if unit is None else np.append(unit, -1)
+        self._copies = copies if copies.max(initial=1) > 1 else None
+        self._keys = Keys(space)
+        # One point more, far from all, for what is beyond the end of a group.
+        self._columns = np.pad(space.numbers.T, ((0, 0), (0, 1)), constant_values=np.inf)
+        self._codes = np.pad(self._keys.codes, ((0, 0), (0, 1)), constant_values=-1)
+        self.most = max(_FEW, _SHARE * len(space))
 
-def _compare(space: Space, without: tuple[int, ...], found: _Found, pool: Executor) -> None:
-    """Compare open points with those that differ from them in these columns and in no others."""
-    columns = enumerate(zip(space.codes.T, space.sizes, strict=True))
-    keys = keys_of([column for j, column in columns if j not in without], len(space))
-    order = np.argsort(keys, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(keys[order])), len(keys) - 1) + 1
-    group = np.searchsorted(ends, np.argsort(order)[found.rows], side="right")
-    end, size = ends[group], np.diff(ends, prepend=0)[group]
-    found.compared[:] += size - 1
-    # A group of one is the point alone.
-    size[(found.compared > _most(len(space))) | (size == 1)] = 0
-    task = partial(_compare_some, space, without, found, order, end, size)
-    for _ in pool.map(task, alike(size, 1 + space.numbers.shape[1])):
-        pass
+    def compare(self, h: int, found: _Open) -> None:
+        """Compare open points with those that differ from them in h columns, and merge them."""
+        sets = combinations(range(len(self._keys.codes)), h)
+        place = np.full(len(self._space), -1)
+        place[found.rows] = np.arange(len(found.rows))
+        at_once = min(_GROUPED // len(self._space), _KEPT // max(1, found.nearest.size))
+        while some := list(islice(sets, max(1, at_once))):
+            about = partial(self._asked, found.rows, place)
+            parts = list(self._pool.map(about, range(len(some)), some))
+            for part in parts:
+                found.compared[part.place] += part.size - 1
+            asked = _joined(parts)
+            asked = asked[found.compared[asked.place] <= self.most]
+            measured = partial(self._measured, found, asked, np.array(some))
+            self._merge(found, list(self._pool.map(measured, asked.blocks())))
 
+    def _merge(self, found: _Open, parts: Sequence[tuple[Ints, Ints, Floats]]) -> None:
+        for nearest in {part[2].shape[1] for part in parts}:
+            some = [part for part in parts if part[2].shape[1] == nearest]
+            which, place, away = (np.concatenate(x) for x in zip(*some, strict=True))
+            for one in np.unique(which):
+                found.merge(place[which == one], away[which == one])
 
-def alike(size: Ints, length: int) -> Iterator[Ints]:
-    """Yield points with about as many candidates, as many points as may be compared at once.
+    def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _Asked:
+        """Return the open points that are not alone in their group."""
+        order, begins = grouped_with(self._keys.without(without), rows)
+        place, at = place[order], np.arange(len(order))
+        if self._copies is not None:
+            copies = self._copies[order]
+            at = np.cumsum(copies) - copies
+            order, begins = np.repeat(order, copies), at[begins]
+        sizes = np.diff(begins, append=len(order))
+        group = np.searchsorted(begins, at, side="right") - 1
+        begin, size = begins[group], sizes[group]
+        asked = np.flatnonzero((place >= 0) & (size > 1))
+        sets = np.full(len(order), which)
+        return _Asked(order, place, begin, size, at - begin, sets)[asked]
 
-    Parameters
-    ----------
-    size : ndarray of int, shape (m,)
-        How many candidates each point has; those without any are left out.
-    length : int
-        Numbers that a candidate takes.
-    """
-    widths = np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64)
-    for width in np.unique(widths[size > 0]):
-        rows = np.flatnonzero((widths == width) & (size > 0))
-        step = max(1, _CELLS // (2 ** int(width) * length))
-        for begin in range(0, len(rows), step):
-            yield rows[begin : begin + step]
+    def _measured(
+        self, found: _Open, asked: _Asked, sets: Ints, block: tuple[Ints, Ints]
+    ) -> tuple[Ints, Ints, Floats]:
+        """Return which open points have nearer others in a block, and how far the nearest are."""
+        first, count = block
+        step, turn = np.arange(asked.size[first].max()), np.arange(count.max())
+        inside = step < asked.size[first, None]
+        other = np.full(inside.shape, len(self._space))
+        other[inside] = asked.order[(asked.begin[first, None] + step)[inside]]
+        one = np.minimum(first[:, None] + turn, len(asked.place) - 1)
+        place, real = asked.place[one], turn < count[:, None]
+        away = self._distances(sets[asked.which[first]], found.rows[place], other)
+        if not sets.shape[1]:
+            # A part of a group may be followed by another group's.
+            at = np.minimum(asked.at[one], len(step) - 1)
+            np.put_along_axis(away, at[:, :, None], np.inf, axis=2)
+        k = found.nearest.shape[1]
+        better = real & (away.min(axis=2) < found.nearest[place, -1])
+        near = away[better]
+        if near.shape[1] > k:
+            near = np.partition(near, k - 1, axis=1)[:, :k]
+        return asked.which[one[better]], place[better], near
 
-
-def _compare_some(
-    space: Space,
-    without: tuple[int, ...],
-    found: _Found,
-    order: Ints,
-    end: Ints,
-    size: Ints,
-    rows: Ints,
-) -> None:
-    me = found.rows[rows]
-    back = np.arange(1, size[rows].max() + 1)
-    other = order[np.maximum(end[rows][:, None] - back, 0)]
-    wrong = (back > size[rows][:, None]) | (other == me[:, None])
-    for j in without:
-        codes = space.codes[:, j]
-        wrong |= codes[other] == codes[me][:, None]
-    distance = space.steps[len(without)] + space.share * space.distance.of_numbers(
-        space.numbers[other], space.numbers[me][:, None]
-    )
-    distance[wrong], other[wrong] = np.inf, -1
-    width = min(found.near.shape[1], len(back))
-    least = np.argpartition(distance, width - 1, axis=1)[:, :width]
-    near = np.take_along_axis(other, least, axis=1)
-    found.merge(rows, near, np.take_along_axis(distance, least, axis=1))
+    def _distances(self, without: Ints, me: Ints, other: Ints) -> Floats:
+        """Return (g, q, s) distances, infinite of points that do not differ in all columns."""
+        columns = ((x[me][:, :, None], x[other][:, None, :]) for x in self._columns)
+        away = self._space.distance.of_columns(columns)
+        away *= self._space.share
+        away += self._space.steps[without.shape[1]]
+        for j in without.T[:, :, None]:
+            mine, theirs = self._codes[j, me], self._codes[j, other]
+            np.copyto(away, np.inf, where=mine[:, :, None] == theirs[:, None, :])
+        if self._unit is not None:
+            own = self._unit[me][:, :, None] == self._unit[other][:, None, :]
+            np.copyto(away, np.inf, where=own)
+        return away

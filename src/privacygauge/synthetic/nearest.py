@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
@@ -18,7 +19,8 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.distance import Space
-from privacygauge.synthetic.levels import Pairs, keys_of, mean_of_nearest, means_by_level
+from privacygauge.synthetic.groups import Keys, equal_points, grouped_with
+from privacygauge.synthetic.levels import means_by_level
 from privacygauge.synthetic.rough import Rough, Singles, rough_of
 
 _BLOCK = 2**25
@@ -29,6 +31,28 @@ _WIDTH = 64
 """So many records share a minimum in the search for candidates."""
 _PASS = 100
 """Records that have to be open for each pass over the columns that may settle them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Neighbours of some points."""
+
+    point: Ints
+    """Whose neighbour it is, as a position among the points asked about."""
+    distance: Floats
+    """How far it is."""
+    weight: Ints
+    """How many records it stands for."""
+
+
+def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> Floats:
+    """Return each point's mean distance to its k nearest."""
+    order = np.lexsort((pairs.distance, pairs.point))
+    point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
+    total = np.concatenate([[0], np.cumsum(weight)])
+    before = total[:-1] - total[np.searchsorted(point, point)]
+    taken = np.clip(k - before, 0, weight)
+    return np.bincount(point, taken * distance, minlength=n) / k
 
 
 def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
@@ -49,57 +73,45 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     """
     from joblib import cpu_count
 
-    if unit is not None:
-        alone, every = np.ones(len(space), np.int64), np.arange(len(space))
-        with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
-            return _by_all(space, alone, k, every, pool, unit)
-    first, kind, weight = _distinct(space)
-    points = space[first]
+    n, points = len(space), space
+    first = kind = np.arange(n)
+    weight = np.ones(n, dtype=np.int64)
+    if unit is None:
+        first, kind, weight = equal_points(space)
+        points = space[first]
     scores = np.zeros(len(points))
     left = np.flatnonzero(weight <= k)
     with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
-        if space.share == 0.0:
-            scores[left], settled = _by_mismatches(points, weight, k, left)
-        else:
-            scores[left], settled = means_by_level(points, weight, k, left, pool)
-        left = left[~settled]
+        if space.share:
+            scores[left], settled = means_by_level(points, weight, k, left, pool, unit)
+            left = left[~settled]
+        elif unit is None:
+            scores[left], settled = _by_mismatches(points, weight, k, left, pool)
+            left = left[~settled]
         if len(left):
-            scores[left] = _by_all(points, weight, k, left, pool)
+            scores[left] = _by_all(points, weight, k, left, pool, unit)
     return np.asarray(scores[kind])
 
 
-def _distinct(space: Space) -> tuple[Ints, Ints, Ints]:
-    """Return a row of each kind of point, the kind of each row, and how often each occurs."""
-    columns = list(zip(space.codes.T, space.sizes, strict=True))
-    for numbers in space.numbers.T:
-        values, codes = np.unique(numbers, return_inverse=True)
-        columns.append((codes, len(values)))
-    return _grouped(keys_of(columns, len(space)))
-
-
-def _grouped(keys: Ints) -> tuple[Ints, Ints, Ints]:
-    _, first, kind, weight = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
-    return first, kind, weight
-
-
-def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
+def _by_mismatches(
+    space: Space, weight: Ints, k: int, left: Ints, pool: Executor
+) -> tuple[Floats, Bools]:
     """Return scores of points of categories alone, by counting others level by level.
 
     Summed over all sets S of h columns, the records that agree with a point outside of S count
     one that differs in m columns C(F - m, h - m) times: so the counts of h = 0, 1, ... give how
     many differ in exactly h columns, without comparing pairs.
     """
-    width = space.codes.shape[1]
+    width, keys = space.codes.shape[1], Keys(space)
     counts = [weight[left]]
     enough = counts[0] > k
     for h in range(1, width + 1):
-        if np.count_nonzero(~enough) <= _PASS * comb(width, h):
+        still = np.flatnonzero(~enough)
+        if len(still) <= _PASS * comb(width, h):
             break
-        agree = _agreeing(space, weight, h)[left]
-        nearer = sum(comb(width - m, h - m) * found for m, found in enumerate(counts))
-        counts.append(agree - nearer)
+        nearer = sum(comb(width - m, h - m) * found[still] for m, found in enumerate(counts))
+        counts.append(np.zeros_like(counts[0]))
+        counts[h][still] = _agreeing(keys, weight, h, left[still], pool) - nearer
         enough = np.sum(counts, axis=0) > k
     others = np.column_stack(counts)
     others[:, 0] -= 1
@@ -108,14 +120,19 @@ def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floa
     return taken @ space.steps[: len(counts)] / k, enough
 
 
-def _agreeing(space: Space, weight: Ints, h: int) -> Ints:
+def _agreeing(keys: Keys, weight: Ints, h: int, rows: Ints, pool: Executor) -> Ints:
     """Return, summed over all sets of h columns, how many records agree outside of the set."""
-    columns = list(zip(space.codes.T, space.sizes, strict=True))
-    total = np.zeros(len(space), dtype=np.int64)
-    for without in combinations(range(len(columns)), h):
-        kept = [column for j, column in enumerate(columns) if j not in without]
-        _, kind, _ = _grouped(keys_of(kept, len(space)))
-        total += np.bincount(kind, weight).astype(np.int64)[kind]
+
+    def outside(without: tuple[int, ...]) -> Ints:
+        order, begins = grouped_with(keys.without(without), rows)
+        found = np.zeros(len(weight), dtype=np.int64)
+        sums = np.add.reduceat(weight[order], begins)
+        found[order] = np.repeat(sums, np.diff(begins, append=len(order)))
+        return found[rows]
+
+    total = np.zeros(len(rows), dtype=np.int64)
+    for found in pool.map(outside, combinations(range(len(keys.codes)), h)):
+        total += found
     return total
 
 
@@ -128,23 +145,26 @@ def _by_all(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> Floats:
     """Return scores by comparing points with all others, a block at a time."""
+    from joblib import cpu_count
+
     n = len(space)
     width = max(1, min(_WIDTH, n // (4 * (k + 1))))
     rough = rough_of(space, width)
-    blocks = list(_cut(left, max(16, min(512, _BLOCK // n))))
+    each = -(-len(left) // cpu_count())
+    blocks = list(_cut(left, max(16, min(512, each, _BLOCK // n))))
 
     def scored(rows: Ints) -> Floats:
         same = (np.arange(len(rows)), rows)
         own = same if unit is None else np.nonzero(unit == unit[rows, None])
         pairs = _candidates(space, rough, weight, k, rows, own)
-        return mean_of_nearest(pairs, len(rows), k)[0]
+        return _mean_of_nearest(pairs, len(rows), k)
 
     return np.concatenate(list(pool.map(scored, blocks)))
 
 
 def _candidates(
     space: Space, rough: Rough, weight: Ints, k: int, rows: Ints, own: tuple[Ints, ...]
-) -> Pairs:
+) -> _Pairs:
     """Return all others that may be among the k nearest of each point, and its own copies.
 
     `own` are places among `rows` and points that are none of its others.
@@ -157,33 +177,33 @@ def _candidates(
     if least.shape[1] >= k:
         # k minima below it are k records: no farther one is among the k nearest.
         limit = np.partition(least, k - 1, axis=1)[:, k - 1]
-    parts = [Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
+    parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
     if space.share == 0.0:
         parts.append(_at_limit(space, limit, k))
         limit = limit - np.float32(0.5)
     else:
         limit = limit + 2 * rough.error
     parts += _within_limit(space, weight, rows, blocks, least, limit)
-    return Pairs(
+    return _Pairs(
         np.concatenate([part.point for part in parts]),
         np.concatenate([part.distance for part in parts]),
         np.concatenate([part.weight for part in parts]),
     )
 
 
-def _at_limit(space: Space, limit: Singles, k: int) -> Pairs:
+def _at_limit(space: Space, limit: Singles, k: int) -> _Pairs:
     """Return an entry for the neighbours at each point's limit, which are known to be enough.
 
     In categories alone distances are small whole numbers, exact, and tie by the thousand.
     """
     known = np.flatnonzero(np.isfinite(limit))
     at = space.steps[limit[known].astype(np.int64)]
-    return Pairs(known, at, np.full(len(known), k))
+    return _Pairs(known, at, np.full(len(known), k))
 
 
 def _within_limit(
     space: Space, weight: Ints, rows: Ints, blocks: Singles, least: Singles, limit: Singles
-) -> list[Pairs]:
+) -> list[_Pairs]:
     """Return the others within each point's limit, measured again, some at a time."""
     parts = []
     width, m = blocks.shape[1:]
@@ -192,5 +212,5 @@ def _within_limit(
         values = blocks[hit[some], :, block[some]]
         which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
         point, other = hit[some][which], place * m + block[some][which]
-        parts.append(Pairs(point, space.between(rows[point], other), weight[other]))
+        parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
     return parts

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, hstack
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.distance import Cosine, Minkowski, Space
+from privacygauge.synthetic.distance import Cosine, Minkowski, Space, raise_to, take_root
 
 Singles = NDArray[np.float32]
 
@@ -107,29 +107,14 @@ class _Norms:
         total[:] = 0
         for column in self.numbers:
             np.subtract(column[rows][:, None], column, out=gap)
-            _raise_to(gap, self.p)
+            raise_to(gap, self.p)
             total += gap
-        _take_root(total, self.p)
+        take_root(total, self.p)
         total *= np.float32(self.share)
         found *= np.float32(2)
-        _take_root(found, self.p)
+        take_root(found, self.p)
         found *= np.float32(1 - self.share)
         found += total
-
-
-def _raise_to(gap: Singles, p: int) -> None:
-    np.abs(gap, out=gap)
-    if p == 3:
-        gap *= gap * gap
-    for _ in range(p // 2 if p != 3 else 0):
-        gap *= gap
-
-
-def _take_root(total: Singles, p: int) -> None:
-    if p == 3:
-        np.cbrt(total, out=total)
-    for _ in range(p // 2 if p != 3 else 0):
-        np.sqrt(total, out=total)
 
 
 def rough_of(space: Space, width: int) -> Rough:
@@ -139,21 +124,22 @@ def rough_of(space: Space, width: int) -> Rough:
     """
     n, n_cat = space.codes.shape
     padding = -n % width
-    if space.share == 0.0:
-        return _products(*_one_hot(space), padding, width, float(n_cat), 0.0)
-    if isinstance(space.distance, Cosine):
+    if isinstance(space.distance, Cosine) and space.share:
         # Weighted unit vectors side by side: the whole similarity is one inner product.
-        in_f = np.float32(np.sqrt(space.steps[1])) if n_cat else np.float32(1)
-        numbers = np.float32(np.sqrt(space.share)) * space.numbers.astype(np.float32)
-        frequent, rare = _one_hot(space)
-        frequent *= in_f
-        both = np.hstack([frequent, numbers])
+        in_f, length = float(np.sqrt(space.steps[1])) if n_cat else 1.0, space.numbers.shape[1]
+        both, rare = _one_hot(space, n + padding, length, in_f)
+        np.multiply(
+            space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind"
+        )
         # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
-        error = (n_cat + space.numbers.shape[1] + 8) * _UNIT
-        return _products(both, rare * in_f, padding, width, 0.0, error)
+        error = np.float32((n_cat + length + 8) * _UNIT)
+        return _Products(both, n, 0.0, width, error, rare)
+    points, rare = _one_hot(space, n + padding)
+    matches = _Products(points, n, float(n_cat), width, np.float32(0), rare)
+    if space.share == 0.0:
+        return matches
     if not isinstance(space.distance, Minkowski):
         raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
-    matches = _products(*_one_hot(space), padding, width, float(n_cat), 0.0)
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
     error = np.float32(_error_of_norms(space))
     columns = np.ascontiguousarray(numbers.T)
@@ -171,31 +157,35 @@ def _error_of_norms(space: Space) -> float:
     return float((length * (length + 12) + 8 * float(space.steps[-1]) + 4) * _UNIT)
 
 
-def _products(
-    points: Singles, rare: csr_array, padding: int, width: int, offset: float, error: float
-) -> _Products:
-    padded = np.pad(points, ((0, padding), (0, 0))) if padding else points
-    return _Products(padded, len(points), offset, width, np.float32(error), rare)
-
-
-def _one_hot(space: Space) -> tuple[Singles, csr_array]:
-    """Return (n, C) ones where a code is there, and (n, R) the same of rare codes.
+def _one_hot(
+    space: Space, n_rows: int, further: int = 0, one: float = 1.0
+) -> tuple[Singles, csr_array]:
+    """Return (n_rows, C + further) ones where a code is there, and (n, R) the same of rare codes.
 
     In a column of many codes those that few points have are rare: their ones take no more memory
-    than there are points, and few pairs of points share one.
+    than there are points, and few pairs of points share one. Further columns are zeros.
     """
-    n = len(space)
-    places, rare, width = [], [csr_array((n, 1), dtype=np.float32)], 0
-    for codes, size in zip(space.codes.T, space.sizes, strict=True):
-        often = np.bincount(codes, minlength=size) > (n / _FEW if size > _FEW else -1)
+    n, sizes = len(space), np.array(space.sizes, dtype=np.int64)
+    small = np.flatnonzero(sizes <= _FEW)
+    begins = np.cumsum(sizes[small]) - sizes[small]
+    width = int(sizes[small].sum())
+    places, rare = [], [csr_array((n, 1), dtype=np.float32)]
+    for j in np.flatnonzero(sizes > _FEW):
+        codes = space.codes[:, j]
+        often = np.bincount(codes, minlength=sizes[j]) > n / _FEW
         place = width + np.cumsum(often) - 1
         width += int(often.sum())
         rows = np.flatnonzero(often[codes])
         places.append((rows, place[codes[rows]]))
         seldom = np.flatnonzero(~often[codes])
-        ones = np.ones(len(seldom), dtype=np.float32)
-        rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, size)))
-    frequent = np.zeros((n, width), dtype=np.float32)
+        ones = np.full(len(seldom), one, dtype=np.float32)
+        rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, space.sizes[j])))
+    frequent = np.zeros((n_rows, width + further), dtype=np.float32)
+    # A row after the other, as they lie in memory.
+    step = max(1, _CACHED // max(1, len(small)))
+    for begin in range(0, n, step):
+        some = np.arange(begin, min(begin + step, n))
+        frequent[some[:, None], begins + space.codes[some[:, None], small]] = one
     for rows, place in places:
-        frequent[rows, place] = 1
+        frequent[rows, place] = one
     return frequent, csr_array(hstack(rare))

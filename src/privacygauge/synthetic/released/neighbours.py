@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -10,7 +11,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.synthetic.distance import Cosine, Distance, Minkowski, Space
-from privacygauge.synthetic.levels import alike, keys_of
+from privacygauge.synthetic.groups import keys_of
 from privacygauge.synthetic.rough import Rough, rough_of
 from privacygauge.synthetic.schema import Schema
 
@@ -18,6 +19,8 @@ _BLOCK = 2**25
 """Rough distances held at once: 128 MB."""
 _PAIRS = 2**18
 """Candidates that are measured at once."""
+_CELLS = 2**20
+"""Numbers of candidates that are held at once: 8 MB, and as much for differences."""
 _MOST = 2**12
 """A point with more candidates is compared with all."""
 _PASS = 30
@@ -121,7 +124,7 @@ def _of_level(
     begin, end = (np.searchsorted(held, keys[len(among) :], side=x) for x in ("left", "right"))
     compared[rows] += end - begin
     size = np.where(compared[rows] <= _MOST, end - begin, 0)
-    for some in alike(size, 1 + space.numbers.shape[1]):
+    for some in _alike(size, 1 + space.numbers.shape[1]):
         step = np.arange(size[some].max())
         place = order[np.minimum(begin[some][:, None] + step, len(order) - 1)]
         other, me = among[place], asked[rows[some]][:, None]
@@ -137,6 +140,24 @@ def _of_level(
             np.take_along_axis(away, best, axis=1)[:, 0],
             np.take_along_axis(place, best, axis=1)[:, 0],
         )
+
+
+def _alike(size: Ints, length: int) -> Iterator[Ints]:
+    """Yield points with about as many candidates, as many points as may be compared at once.
+
+    Parameters
+    ----------
+    size : ndarray of int, shape (m,)
+        How many candidates each point has; those without any are left out.
+    length : int
+        Numbers that a candidate takes.
+    """
+    widths = np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64)
+    for width in np.unique(widths[size > 0]):
+        rows = np.flatnonzero((widths == width) & (size > 0))
+        step = max(1, _CELLS // (2 ** int(width) * length))
+        for begin in range(0, len(rows), step):
+            yield rows[begin : begin + step]
 
 
 def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]:
