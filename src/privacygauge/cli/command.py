@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Request)
 
-RUN = "run"
-"""Folder inside the report's that keeps what was trained."""
-
 
 def _given(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
     """Return a parameter of a function that typer reads: its type, default and option."""
@@ -158,8 +155,9 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     _require_files(request)
     from privacygauge.audits.inputs import with_copies
     from privacygauge.audits.work import Work
-    from privacygauge.cli import backends
     from privacygauge.cli.output import bar, conclude, destination, told
+    from privacygauge.runs import backends
+    from privacygauge.runs.named import RUN
 
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None

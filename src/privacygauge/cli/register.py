@@ -12,8 +12,8 @@ from privacygauge.cli import completion, options
 from privacygauge.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from privacygauge.register.found import RiskRegister
     from privacygauge.register.line import RegisterLine
+    from privacygauge.register.play import RiskRegister
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -56,8 +56,7 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report
-    from privacygauge.register.found import STEM
-    from privacygauge.register.play import risk_register
+    from privacygauge.register.play import STEM, risk_register
     from privacygauge.report.limits import parsed_limits
 
     asked = named(reports)

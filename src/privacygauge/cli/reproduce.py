@@ -48,11 +48,11 @@ def reproduce(
 
     Example: privacygauge reproduce long-table2 --quick
     """
-    from privacygauge.cli import backends
     from privacygauge.cli.output import check_json, emit_rows, emit_text
     from privacygauge.errors import InputError
     from privacygauge.reproduce import ITEMS, Effort, reproduction
     from privacygauge.reproduce.page import page as written
+    from privacygauge.runs import backends
     from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.folder import require_local
 
