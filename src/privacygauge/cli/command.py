@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from privacygauge.audits.asking import Asked, Command, Request, Role
+from privacygauge.audits.asking import Asked, Command, Request, Role, is_copied
 from privacygauge.cli import completion, options
 from privacygauge.errors import InputError
 
@@ -69,8 +69,7 @@ def add_other(
         _require_local(asked)
         asked.check(1)
         _require_files(asked)
-        from privacygauge.audits.inputs import with_copies
-        from privacygauge.audits.work import Work
+        from privacygauge.audits.work import Work, with_copies
         from privacygauge.cli.output import bar, told
 
         with with_copies(asked) as here:
@@ -117,7 +116,6 @@ def asked_limits(
 
 def _require_local(request: Request) -> None:
     """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
-    from privacygauge.audits.inputs import is_copied
     from privacygauge.runs.folder import require_local
 
     for f, asked in request.asked():
@@ -153,8 +151,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)
-    from privacygauge.audits.inputs import with_copies
-    from privacygauge.audits.work import Work
+    from privacygauge.audits.work import Work, with_copies
     from privacygauge.cli.output import bar, conclude, destination, told
     from privacygauge.runs import backends
     from privacygauge.runs.named import RUN

@@ -91,7 +91,7 @@ def worker(
 
     Example: privacygauge worker privacygauge-report
     """
-    from privacygauge.audits.inputs import with_copies
+    from privacygauge.audits.work import with_copies
     from privacygauge.runs.folder import shown
     from privacygauge.runs.sharing import sharing
 
@@ -176,7 +176,7 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 def _reported(command: Command[Any], request: Request, work: Work) -> Report:
     """Return the report of a run, once what is missing in it is done."""
-    from privacygauge.audits.inputs import with_copies
+    from privacygauge.audits.work import with_copies
 
     request.check(work.jobs)
     with with_copies(request) as here:

@@ -65,7 +65,7 @@ class Audit(Reported):
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
         """Return axes with the ROC curve of every attack, log-log where asked for."""
-        from privacygauge.report.plots import plot_roc
+        from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.evaluations, ax, log=log)
 

@@ -140,6 +140,6 @@ class LanguageAudit(Reported):
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
         """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
-        from privacygauge.report.plots import plot_roc
+        from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.samples.signals, ax, log=log)
