@@ -21,6 +21,7 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.evaluate.playing import (
     audit,
     headline,
@@ -30,7 +31,6 @@ from privacygauge.evaluate.playing import (
     telling,
 )
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import GameDescription, Records
 
 
 @dataclass(frozen=True, eq=False)

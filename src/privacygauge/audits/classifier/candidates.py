@@ -26,10 +26,10 @@ from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.per_target import per_target
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.evaluate.playing import audit, furthest, played_of, telling
 from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import GameDescription
 
 
 def audit_candidates(

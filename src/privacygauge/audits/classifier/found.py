@@ -15,10 +15,10 @@ from privacygauge.evaluate.headline import Fact, Headline, Reached, reached
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.per_target import Correlation, PerTarget
+from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable
-from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from privacygauge.audits.classifier.doubts import verdict as doubtful
+from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.values import Grade, Verdict

@@ -10,10 +10,10 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.texts import Texts
 from privacygauge.language.units import LengthFindings, PatientRows, UnitFindings
-from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
