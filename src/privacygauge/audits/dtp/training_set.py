@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.play import audit_dtp
-from privacygauge.audits.training import loaded, trainer_named
+from privacygauge.audits.training import loaded
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import measure, span
 from privacygauge.classifier.dtp.learner import Learner
@@ -26,6 +26,7 @@ from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
 from privacygauge.classifier.named import NETWORKS
+from privacygauge.classifier.recorded import trainer_named
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import seeds
@@ -105,7 +106,7 @@ def _exact(asked: DtpRequest) -> _Given:
 
 
 def _trained(asked: DtpRequest, work: Work) -> _Given:
-    trainer = on_numbers(trainer_named(asked.model, work))
+    trainer = on_numbers(trainer_named(asked.model, work.read))
     records = loaded(asked, NUMBERS, unit=asked.unit)
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
         return _Given(records, records.x, trainer.learner)
