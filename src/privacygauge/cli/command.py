@@ -14,6 +14,8 @@ import typer
 from privacygauge.audits.asking import Asked, Command, Request, Role, is_copied
 from privacygauge.cli import completion, options
 from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local, shown
+from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
@@ -116,8 +118,6 @@ def asked_limits(
 
 def _require_local(request: Request) -> None:
     """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
-    from privacygauge.runs.folder import require_local
-
     for f, asked in request.asked():
         value = getattr(request, f.name)
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
@@ -168,8 +168,6 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
 
 def _planned(command: Command[Any], request: Request, work: Work) -> int:
     """Plan a run without computing its tasks, and return the exit code."""
-    from privacygauge.runs.folder import shown
-    from privacygauge.runs.sharing import sharing
     from privacygauge.runs.store import plan_in
 
     if work.run is not None:
@@ -184,8 +182,6 @@ def _planned(command: Command[Any], request: Request, work: Work) -> int:
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request from what typer read."""
-    from privacygauge.runs.folder import shown
-
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]

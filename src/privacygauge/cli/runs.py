@@ -12,6 +12,9 @@ import typer
 from privacygauge.cli import completion, options
 from privacygauge.cli.command import asked_limits
 from privacygauge.cli.commands import RESUMABLE
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local, shown
+from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
     from privacygauge.audits.asking import Command, Request
@@ -92,8 +95,6 @@ def worker(
     Example: privacygauge worker privacygauge-report
     """
     from privacygauge.audits.work import with_copies
-    from privacygauge.runs.folder import shown
-    from privacygauge.runs.sharing import sharing
 
     code = {"model": model, "fitted": fitted, "generator": generator}
     command, request, work = _named_again(run, code, jobs, quiet)
@@ -131,8 +132,6 @@ def report(
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
     from privacygauge.cli.register import model_card, refuse_with
-    from privacygauge.errors import InputError
-    from privacygauge.runs.folder import require_local
     from privacygauge.runs.named import RUN
 
     if card:
@@ -234,8 +233,6 @@ def _written(
 
 def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it."""
-    from privacygauge.errors import InputError
-    from privacygauge.runs.folder import shown
     from privacygauge.runs.named import invocation_of, run_in
 
     invocation = invocation_of(run)
