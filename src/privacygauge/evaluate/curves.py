@@ -74,10 +74,12 @@ def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
 
 
 def roc_columns(evaluations: Sequence[Evaluation]) -> dict[str, NDArray[Any]]:
-    """Return the thinned ROC curves below one another, as columns.
+    """Return the ROC curves below one another, thinned to at most `POINTS` points each.
 
-    They are ``attack`` (with its variant, if it has one), the kind of its ``thresholds``, then
-    ``threshold``, ``true_positives``, ``false_positives``, ``tpr`` and ``fpr``.
+    Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
+    ("member" if the score is at least this), ``true_positives``, ``false_positives``, ``tpr``,
+    ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most 10%, 1%, 0.1%
+    or 0.01% is that of the full curve.
     """
     curves = roc_curves(evaluations)
     points = [len(curve.thresholds) for curve in curves]

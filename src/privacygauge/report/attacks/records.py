@@ -108,20 +108,10 @@ def _content(value: object) -> str:
 
 
 def records_frame(records: Records) -> DataFrame:
-    """Return one row for every target.
-
-    Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
-    ``risk``, which is missing throughout where no risk score was estimated.
-    """
+    """Return one row for every target: its ``id``, then `Records.columns`."""
     return frame({"id": names_of(records.ids), **records.columns})
 
 
 def roc_frame(evaluations: Sequence[Evaluation]) -> DataFrame:
-    """Return the ROC curves, thinned to at most 500 points each.
-
-    Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
-    ("member" if the score is at least this), ``true_positives``, ``false_positives``,
-    ``tpr``, ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most
-    10%, 1%, 0.1% or 0.01% is that of the full curve.
-    """
+    """Return the ROC curves as a table of `roc_columns`."""
     return frame(roc_columns(evaluations))
