@@ -57,7 +57,7 @@ from .errors import BudgetError as BudgetError
 from .errors import InputError as InputError
 from .errors import OutputError as OutputError
 from .errors import PrivacyGaugeError as PrivacyGaugeError
-from .register.found import RiskRegister as RiskRegister
+from .register.play import RiskRegister as RiskRegister
 from .register.play import model_card as model_card
 from .register.play import risk_register as risk_register
 from .synthetic.frames import read_table as read_table

@@ -15,7 +15,7 @@ from privacygauge.core.versions import today
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
 from privacygauge.evaluate.correlation import rank_correlation
-from privacygauge.report.attacks.played import GameDescription
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.judging import Group, Headline, Targets

@@ -14,7 +14,7 @@ from privacygauge.audits.classifier.asks import METRICS
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.report.attacks.verdict import exposure
+from privacygauge.evaluate.headline import exposure
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, grade_of
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Verdict

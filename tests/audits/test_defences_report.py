@@ -274,7 +274,7 @@ def test_a_release_is_held_to_the_least_private_defence_and_to_the_best():
     assert (numbers["accuracy-left"], numbers["accuracy-left.low"]) == pytest.approx((0.6, 0.58))
     assert (numbers["auc-left"], numbers["auc-left.low"]) == pytest.approx((0.65, 0.63))
     line = line_of(f.to_json(), "model")
-    assert line.number.metric == "accuracy-left"
+    assert line.number.name == "accuracy-left"
     assert line.measures == {name: numbers[name] for name in METRICS}
     assert "label-only" in line.audited
     assert line.worst.ids == tuple(r.id for r in f.best.judged.worst)

@@ -381,18 +381,18 @@ def test_a_register_has_the_number_that_the_verdict_speaks_of(found, samples, pa
         patients=chance(found.patients, patients, patients + 0.02),
     )
     line = line_of(f.to_json(), "release")
-    assert line.number.metric == name
+    assert line.number.name == name
     assert line.number.estimate.low == max(samples, patients if "patient" in name else 0)
     # Samples or patients: the graver of two numbers was chosen.
-    assert line.number.risked == pytest.approx(0.1)
+    assert line.number.stated.risked == pytest.approx(0.1)
     assert {"accuracy", "patient-accuracy"} <= set(line.measures)
     assert line.worst.what == "patients"
 
 
 def test_a_register_of_samples_alone_has_one_number_and_texts(void):
     line = line_of(void.to_json(), "release")
-    assert line.number.metric == "accuracy"
-    assert line.number.risked == pytest.approx(0.05)
+    assert line.number.name == "accuracy"
+    assert line.number.stated.risked == pytest.approx(0.05)
     assert "patient-accuracy" not in line.measures
     assert line.worst.what == "texts"
     first = int(riskiest(void).rows[0])

@@ -58,7 +58,7 @@ def test_a_leak_that_low_false_alarms_hide_is_graded_by_the_ranking():
     report = hidden.report()
     assert report.verdict.grade == LARGE
     assert sum("The ranking decided about" in x for x in report.verdict.sentences) == 2
-    assert line_of(hidden.to_json(), "model").number.metric == "auc-left"
+    assert line_of(hidden.to_json(), "model").number.name == "auc-left"
     assert not any("The ranking decided" in x for x in verdict(example()).sentences)
 
 
@@ -198,7 +198,7 @@ def test_a_register_reads_it():
     line = line_of(example().to_json(), "model")
     assert line.kind == "worst case"
     assert line.severity is Severity.NOTHING
-    assert line.number.metric == "tpr-left"
+    assert line.number.name == "tpr-left"
     assert line.measures["tpr-left"] == pytest.approx(0.01)
     assert line.measures["tpr"] == pytest.approx(0.6)
     assert line.worst.ids == ()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from privacygauge.cli.backends import backend
 from privacygauge.errors import InputError
+from privacygauge.runs.backends import backend
 from tests.classifier.test_shadows import content
 from tests.cli.test_main import privacygauge
 

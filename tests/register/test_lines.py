@@ -60,9 +60,9 @@ def test_measures_are_those_that_a_release_can_be_held_to():
 
 def test_the_first_of_them_stands_for_the_audit():
     number = line(UNTOLD).number
-    assert (number.metric, str(number.shown)) == ("accuracy", "70.0% (66.0 to 74.0)")
-    assert number.risked == pytest.approx(0.1)
-    assert line(COMPUTED).number.risked == 0
+    assert (number.name, str(number.shown)) == ("accuracy", "70.0% (66.0 to 74.0)")
+    assert number.stated.risked == pytest.approx(0.1)
+    assert line(COMPUTED).number.stated.risked == 0
     assert line(COMPUTED).number.method == "computed, not estimated"
 
 
@@ -116,5 +116,5 @@ def test_a_damaged_report_is_read_or_refused_in_one_line(way, value):
     except InputError as error:
         said = str(error)
     else:
-        assert 0 <= found.number.risked <= 1
+        assert 0 <= found.number.stated.risked <= 1
     assert "\n" not in said

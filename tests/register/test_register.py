@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from privacygauge.errors import InputError
-from privacygauge.register.found import RiskRegister
+from privacygauge.evaluate.together import together
 from privacygauge.register.line import SEVERITIES, line_of
-from privacygauge.register.play import _together as together_of
-from privacygauge.register.play import names_of, risk_register
+from privacygauge.register.play import RiskRegister, names_of, risk_register
 from privacygauge.register.says import RULE, SCALE
 from tests.register.documents import (
     CLASSIFIER,
@@ -76,7 +76,7 @@ def test_all_lines_hold_together_by_bonferroni(levels, asked, ranked):
     ]
     if ranked:
         lines.append(line(RANKING, "ranking"))
-    found = together_of(lines, asked)
+    found = together([replace(x.number.stated, name=x.name) for x in lines], asked)
     wrong = sum(1 - x for x in levels)
     if wrong < 1:
         assert found.level == pytest.approx(1 - wrong)
@@ -88,7 +88,8 @@ def test_all_lines_hold_together_by_bonferroni(levels, asked, ranked):
 
 
 def test_the_choice_between_two_units_costs_twice():
-    found = together_of([line(UNTOLD, "text"), line(CLASSIFIER, "model")], 0.95)
+    lines = [line(UNTOLD, "text"), line(CLASSIFIER, "model")]
+    found = together([x.number.stated for x in lines], 0.95)
     assert found.level == pytest.approx(0.85)
     assert found.needed == pytest.approx(1 - 0.05 / 3)
 

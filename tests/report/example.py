@@ -13,11 +13,11 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, epsilon
 from privacygauge.evaluate.evaluation import evaluate
 from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.slices import find_slices
-from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.values import Origin
 
 HOSTILE = (

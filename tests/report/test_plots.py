@@ -13,7 +13,7 @@ from privacygauge.audits.classifier import risk as risk_plots
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import InputError
 from privacygauge.evaluate import curves
-from privacygauge.report import plots
+from privacygauge.report.attacks import plots
 from tests.report.example import example
 
 
@@ -80,7 +80,7 @@ def test_risk_cdf_is_the_share_of_members_below(findings: Audit) -> None:
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch")
     code = (
-        "import sys, privacygauge.report, privacygauge.report.plots, privacygauge.report.terminal;"
+        "import sys, privacygauge.report.attacks.plots, privacygauge.report.terminal;"
         f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from privacygauge.errors import InputError
 from privacygauge.runs.code import PROGRAM, absolute
+from privacygauge.runs.folder import url_of
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
@@ -122,7 +123,7 @@ class Request:
     note: str = option("--note", "TEXT", "A remark of yours, shown in the report.", default="")
 
     urls: tuple[tuple[str, str], ...] = ()
-    """Fields whose files are copies of what lies at URLs, and the URLs; see `inputs`."""
+    """Fields whose files are copies of what lies at URLs, and the URLs; see `with_copies`."""
 
     def __init_subclass__(cls) -> None:
         for name, kind in cls.__annotations__.items():
@@ -216,6 +217,17 @@ def _settled(role: Role, text: str) -> str:
         return str(Path(text).absolute())
     is_code = role is Role.CODE and not text.startswith(PROGRAM)
     return absolute(text) if is_code else text
+
+
+COPIED = (".csv", ".parquet", ".npz", ".npy", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""What the names of files end in that are read once, from their beginning to their end."""
+
+
+def is_copied(text: str, role: Role) -> bool:
+    """Return whether a text is the URL of a file, or of a model's folder, that is copied."""
+    if url_of(text) is None or text.startswith(("http:", "https:")):
+        return False
+    return role is Role.MODEL or (role is Role.FILE and text.lower().endswith(COPIED))
 
 
 def with_low(*metrics: str) -> tuple[str, ...]:

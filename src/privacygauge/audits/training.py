@@ -105,15 +105,18 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     """
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
     from privacygauge.classifier.named import NETWORKS
+    from privacygauge.classifier.recorded import trainer_named
     from privacygauge.classifier.trial import tried, with_names
 
     name = str(asked.model)
-    trainer = trainer_named(name, work)
+    trainer = trainer_named(name, work.read)
     about = trainer.describe()
     form = described_form(about)
     if form == NUMBERS and "trained by" in about:  # a function
         form = IMAGES
-    records = _sampled(loaded(asked, form, member=member, unit=asked.unit), asked)
+    records = loaded(asked, form, member=member, unit=asked.unit)
+    if asked.records is not None:
+        records = records.sampled(asked.records, asked.seed, str(asked.data))
     x = standardised(records.x) if name in NETWORKS else records.x
     return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
 
@@ -136,39 +139,6 @@ def loaded(
     )
 
 
-def _sampled(records: Records, asked: Training) -> Records:
-    import numpy as np
-
-    from privacygauge.core import seeds
-    from privacygauge.errors import InputError
-
-    number = asked.records
-    if number is None:
-        return records
-    if not 4 <= number <= len(records):
-        raise InputError(
-            f"--records must be in 4..{len(records):,}, the number of records in {asked.data}, "
-            f"got {number:,}"
-        )
-    rng = seeds.stream(asked.seed, "records")
-    return records[np.sort(rng.choice(len(records), number, replace=False))]
-
-
-def trainer_named(name: str, work: Work) -> Trainer:
-    """Return what trains the model that a name means, or what stands for it in a finished run.
-
-    A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
-    """
-    from privacygauge.classifier.estimators import as_trainer
-    from privacygauge.classifier.named import named
-    from privacygauge.classifier.recorded import recorded_trainer
-    from privacygauge.runs.user_code import names_code
-
-    if work.read is not None and names_code(name):
-        return recorded_trainer(work.read)
-    return as_trainer(named(name))
-
-
 def provenance(asked: Training, records: Records) -> dict[str, str]:
     """Return where the records came from, and how many there are."""
     from privacygauge.runs.provenance import file_hashes
@@ -178,18 +148,9 @@ def provenance(asked: Training, records: Records) -> dict[str, str]:
 
 def cost_teller(work: Work) -> Before | None:
     """Return what measures and tells the cost of all models; None where nothing is to be said."""
-    from privacygauge.classifier.cost import measure_ways, span
-
-    if work.quiet:
-        return None
+    from privacygauge.classifier.cost import bill_of_ways
 
     def tell(trainings: Trainings, cohort: Cohort) -> None:
-        ways = len(trainings.trainers)
-        cost = measure_ways(trainings.trainers, cohort, n_jobs=work.jobs)
-        each = "" if ways == 1 else f", each in {ways} ways"
-        work.say(
-            f"Training {len(cohort)} models{each}, {cost.seconds_a_model:.2g} s each, "
-            f"{cost.n_jobs} at a time: about {span(cost.seconds(len(cohort)))}."
-        )
+        work.say(bill_of_ways(trainings.trainers, cohort, n_jobs=work.jobs))
 
-    return tell
+    return None if work.quiet else tell

@@ -1,22 +1,27 @@
-"""How an audit is played for a command: where, by how many workers, and what is said meanwhile."""
+"""How an audit is played for a command: where, on which files, by how many workers."""
 
 from __future__ import annotations
 
 import shlex
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from privacygauge.audits.asking import Request
+from privacygauge.audits.asking import Request, Role, is_copied
 from privacygauge.audits.running import Running
 from privacygauge.core.versions import today
+from privacygauge.errors import InputError
 from privacygauge.report.values import Report
+from privacygauge.runs.copies import copied, copied_folder
 from privacygauge.runs.folder import shown
 from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 from privacygauge.runs.user_code import code_in, compared_code
+
+R = TypeVar("R", bound=Request)
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Takes what is done and all there is to do."""
@@ -112,3 +117,37 @@ class Work:
                 )
                 self.tell(f"\nprivacygauge: resume with: {told}")
             raise
+
+
+@contextmanager
+def with_copies(request: R) -> Iterator[R]:
+    """Give a request whose files at URLs are copies on this machine, removed afterwards.
+
+    Messages name the URLs, and so does what a run keeps: it reads them again when it is resumed.
+
+    Raises
+    ------
+    InputError
+        One line: what cannot be read, why, and the way out.
+    """
+    named = {f.name: (getattr(request, f.name), asked.role) for f, asked in request.asked()}
+    read = {name: x for name, x in named.items() if isinstance(x[0], str) and is_copied(*x)}
+    urls = {name: url for name, (url, _) in read.items()}
+    if not urls:
+        yield request
+        return
+    with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+        here = {
+            name: (copied_folder if role is Role.MODEL else copied)(
+                url, Path(folder, name, url.rstrip("/").rpartition("/")[2])
+            )
+            for name, (url, role) in read.items()
+        }
+        texts: dict[str, Any] = {name: str(path) for name, path in here.items()}
+        try:
+            yield replace(request, **texts, urls=tuple(urls.items()))
+        except InputError as error:
+            told = str(error)
+            for name, text in texts.items():
+                told = told.replace(text, urls[name])
+            raise InputError(told) from error

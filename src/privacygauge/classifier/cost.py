@@ -146,6 +146,16 @@ def _shortened(trainer: Trainer) -> tuple[Trainer, float]:
     return short, epochs / 2
 
 
+def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> str:
+    """Return what training a cohort in several ways will cost, measured and in words."""
+    cost, n, ways = measure_ways(trainers, cohort, n_jobs=n_jobs), len(cohort), len(trainers)
+    each = "" if ways == 1 else f", each in {ways} ways"
+    return (
+        f"Training {n} models{each}, {cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: "
+        f"about {span(cost.seconds(n))}."
+    )
+
+
 DEFAULT_SHADOWS = 16
 """Shadow models where neither a number nor a budget is given."""
 

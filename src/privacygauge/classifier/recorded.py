@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.named import named
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.trainer import Cohort, Trainer
@@ -23,6 +25,7 @@ from privacygauge.errors import InputError
 from privacygauge.runs.code import Code, Recorded
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import read_run
+from privacygauge.runs.user_code import names_code
 
 if TYPE_CHECKING:
     import torch
@@ -76,6 +79,16 @@ class RecordedMake(Recorded):
     def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
         """Refuse: there is nothing to make networks with."""
         _refuse(self.name)
+
+
+def trainer_named(name: str, run: Path | None) -> Trainer:
+    """Return what trains the model that a name means, or what stands for it in a finished run.
+
+    A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
+    """
+    if run is not None and names_code(name):
+        return recorded_trainer(run)
+    return as_trainer(named(name))
 
 
 def recorded_trainer(run: str | Path) -> Trainer:

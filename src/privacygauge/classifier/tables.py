@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
 from privacygauge.classifier.held import Held, Numbered, is_frame, taken
-from privacygauge.core import checks
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
 from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.dates import days_of
@@ -60,6 +60,22 @@ class Records:
         return Records(
             taken(self.x, rows), self.y[rows], self.names, self.ids[rows], member, columns, unit
         )
+
+    def sampled(self, number: int, seed: int, file: str) -> Records:
+        """Return so many of the records, drawn from the seed; in the order of their file.
+
+        Raises
+        ------
+        InputError
+            If there are fewer, or too few are asked for.
+        """
+        if not 4 <= number <= len(self):
+            raise InputError(
+                f"--records must be in 4..{len(self):,}, the number of records in {file}, "
+                f"got {number:,}"
+            )
+        rng = seeds.stream(seed, "records")
+        return self[np.sort(rng.choice(len(self), number, replace=False))]
 
     def places(self, name: str) -> tuple[list[int], tuple[str, ...]]:
         """Return the columns of `x` that hold a column of the table, and its texts in their order.

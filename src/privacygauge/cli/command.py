@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from privacygauge.audits.asking import Asked, Command, Request, Role
+from privacygauge.audits.asking import Asked, Command, Request, Role, is_copied
 from privacygauge.cli import completion, options
 from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local, shown
+from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.report.limits import Limit
 
 R = TypeVar("R", bound=Request)
-
-RUN = "run"
-"""Folder inside the report's that keeps what was trained."""
 
 
 def _given(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
@@ -72,8 +71,7 @@ def add_other(
         _require_local(asked)
         asked.check(1)
         _require_files(asked)
-        from privacygauge.audits.inputs import with_copies
-        from privacygauge.audits.work import Work
+        from privacygauge.audits.work import Work, with_copies
         from privacygauge.cli.output import bar, told
 
         with with_copies(asked) as here:
@@ -120,9 +118,6 @@ def asked_limits(
 
 def _require_local(request: Request) -> None:
     """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
-    from privacygauge.audits.inputs import is_copied
-    from privacygauge.runs.folder import require_local
-
     for f, asked in request.asked():
         value = getattr(request, f.name)
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
@@ -156,10 +151,10 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)
-    from privacygauge.audits.inputs import with_copies
-    from privacygauge.audits.work import Work
-    from privacygauge.cli import backends
+    from privacygauge.audits.work import Work, with_copies
     from privacygauge.cli.output import bar, conclude, destination, told
+    from privacygauge.runs import backends
+    from privacygauge.runs.named import RUN
 
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
@@ -173,8 +168,6 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
 
 def _planned(command: Command[Any], request: Request, work: Work) -> int:
     """Plan a run without computing its tasks, and return the exit code."""
-    from privacygauge.runs.folder import shown
-    from privacygauge.runs.sharing import sharing
     from privacygauge.runs.store import plan_in
 
     if work.run is not None:
@@ -189,8 +182,6 @@ def _planned(command: Command[Any], request: Request, work: Work) -> int:
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request from what typer read."""
-    from privacygauge.runs.folder import shown
-
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]

@@ -8,12 +8,16 @@ from functools import cache
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
+from privacygauge.audits import canaries as of_canaries
 from privacygauge.audits.asking import Group
-from privacygauge.cli.command import add
+from privacygauge.audits.language import reference, split
+from privacygauge.audits.language.asks import COMMAND as LANGUAGE
+from privacygauge.cli import serve
+from privacygauge.cli.command import add, add_other, add_to_itself
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.groups import PARENTS, Ordered, holdout, language
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs, worker
@@ -25,6 +29,50 @@ WHAT = (
     "about the data behind it."
 )
 """What `privacygauge --help` says first."""
+
+_HEADINGS = list(Group)
+
+
+class Ordered(TyperGroup):
+    """Lists its commands by the headings of `Group`, groups of commands last."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Return the names of the commands."""
+        return sorted(self.commands, key=self._place)
+
+    def _place(self, name: str) -> tuple[int, bool]:
+        command = self.commands[name]
+        heading = getattr(command, "rich_help_panel", None)
+        place = _HEADINGS.index(heading) if heading in _HEADINGS else len(_HEADINGS)
+        return place, isinstance(command, TyperGroup)
+
+
+language = typer.Typer(name=LANGUAGE.name)
+"""`privacygauge language`, which audits by itself."""
+add_to_itself(language, LANGUAGE)
+add_other(language, reference.NAME, reference.ReferenceRequest, reference.play, reference.HELP)
+add_other(language, split.NAME, split.SplitRequest, split.play, split.HELP)
+
+canaries = typer.Typer(help="Make canaries for a training, and measure them after it.")
+"""`privacygauge language canaries`."""
+add_other(canaries, of_canaries.NAME, of_canaries.MakeRequest, of_canaries.make, of_canaries.HELP)
+language.add_typer(canaries, name="canaries")
+
+holdout = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)
+"""`privacygauge holdout`."""
+
+
+@holdout.callback()
+def _holdout(context: typer.Context) -> None:
+    """Measure what a test set gives away through the scores of submissions."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+holdout.add_typer(serve.app, name="serve", rich_help_panel=Group.TEST_SET)
+
+PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
+"""What the commands below others are added to, by the words before their last."""
 
 app = typer.Typer(
     name="privacygauge",

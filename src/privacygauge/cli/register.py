@@ -10,10 +10,13 @@ import typer
 
 from privacygauge.cli import completion, options
 from privacygauge.cli.commands import COMMANDS
+from privacygauge.errors import InputError
+from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.folder import url_of
 
 if TYPE_CHECKING:
-    from privacygauge.register.found import RiskRegister
     from privacygauge.register.line import RegisterLine
+    from privacygauge.register.play import RiskRegister
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -56,8 +59,7 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report
-    from privacygauge.register.found import STEM
-    from privacygauge.register.play import risk_register
+    from privacygauge.register.play import STEM, risk_register
     from privacygauge.report.limits import parsed_limits
 
     asked = named(reports)
@@ -72,9 +74,7 @@ def register(
 
 def named(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
-    from privacygauge.errors import InputError
     from privacygauge.register.play import names_of
-    from privacygauge.runs.folder import url_of
 
     pairs: list[tuple[str | None, str]] = []
     for text in texts:
@@ -137,7 +137,6 @@ def model_card(
     """
     from privacygauge.cli.output import emit_text
     from privacygauge.register.play import card_of
-    from privacygauge.runs.atomic import check_writable
 
     if out is not None:
         check_writable(out)
@@ -146,8 +145,6 @@ def model_card(
 
 def refuse_with(options: dict[str, object]) -> None:
     """Raise where an option was given that has nothing to do with a model card."""
-    from privacygauge.errors import InputError
-
     for option, value in options.items():
         if value:
             raise InputError(
@@ -157,7 +154,6 @@ def refuse_with(options: dict[str, object]) -> None:
 
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
     """Return what the report says that stands in a folder or above it; else of the run there."""
-    from privacygauge.errors import InputError
     from privacygauge.register.line import line_of
     from privacygauge.register.play import REPORT, read_line
 

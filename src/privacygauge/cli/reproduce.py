@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privacygauge.cli import completion, options
+from privacygauge.errors import InputError
+from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.folder import kept_or_scratch, require_local
 
 if TYPE_CHECKING:
     from privacygauge.reproduce.result import Result
@@ -48,13 +52,10 @@ def reproduce(
 
     Example: privacygauge reproduce long-table2 --quick
     """
-    from privacygauge.cli import backends
     from privacygauge.cli.output import check_json, emit_rows, emit_text
-    from privacygauge.errors import InputError
     from privacygauge.reproduce import ITEMS, Effort, reproduction
     from privacygauge.reproduce.page import page as written
-    from privacygauge.runs.atomic import check_writable
-    from privacygauge.runs.folder import require_local
+    from privacygauge.runs import backends
 
     for place in (out, page):
         require_local(place or "", "reproductions are kept in folders")
@@ -81,8 +82,6 @@ def reproduce(
 
 
 def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
-    from dataclasses import replace
-
     from privacygauge.cli.output import bar, emit_text
     from privacygauge.reproduce import make, reproduction
     from privacygauge.reproduce.catalogue import judgement
@@ -104,7 +103,6 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce import REPRODUCTIONS
     from privacygauge.reproduce.make import make_all
-    from privacygauge.runs.folder import kept_or_scratch
 
     outcomes = []
     with kept_or_scratch(out) as kept:

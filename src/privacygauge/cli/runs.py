@@ -12,21 +12,17 @@ import typer
 from privacygauge.cli import completion, options
 from privacygauge.cli.command import asked_limits
 from privacygauge.cli.commands import RESUMABLE
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local, shown
+from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
     from privacygauge.audits.asking import Command, Request
     from privacygauge.audits.work import Work
     from privacygauge.report.values import Report
 
-RUN = "run"
-"""Folder inside of the report's that keeps what was trained."""
-
 CODE = "Code that the run was made with"
 """The heading of options that name code again."""
-
-SCORES = "scores"
-"""Folder inside of a run of synthetic tables that keeps what attacks said of them."""
-
 
 _CARD = (
     "Print a snippet for a model card instead, with the metadata that model hubs read; with --out "
@@ -98,9 +94,7 @@ def worker(
 
     Example: privacygauge worker privacygauge-report
     """
-    from privacygauge.audits.inputs import with_copies
-    from privacygauge.runs.folder import shown
-    from privacygauge.runs.sharing import sharing
+    from privacygauge.audits.work import with_copies
 
     code = {"model": model, "fitted": fitted, "generator": generator}
     command, request, work = _named_again(run, code, jobs, quiet)
@@ -138,8 +132,7 @@ def report(
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
     from privacygauge.cli.register import model_card, refuse_with
-    from privacygauge.errors import InputError
-    from privacygauge.runs.folder import require_local
+    from privacygauge.runs.named import RUN
 
     if card:
         require_local(run, "model cards are made of reports")
@@ -166,7 +159,9 @@ def _finished(run: Path, quiet: bool) -> tuple[Command[Any], Request, Work]:
 
     Nothing is trained, and nothing is imported that the run names.
     """
-    _require_finished(run)
+    from privacygauge.runs.named import require_finished
+
+    require_finished(run)
     place, command, asked = _started(run)
     return command, command.request.kept(asked), _work(place, 1, quiet, recorded=True)
 
@@ -180,27 +175,11 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 def _reported(command: Command[Any], request: Request, work: Work) -> Report:
     """Return the report of a run, once what is missing in it is done."""
-    from privacygauge.audits.inputs import with_copies
+    from privacygauge.audits.work import with_copies
 
     request.check(work.jobs)
     with with_copies(request) as here:
         return work.dated(command.play(here, work).report(), request)
-
-
-def _require_finished(run: Path) -> None:
-    from privacygauge.errors import InputError
-    from privacygauge.runs.folder import Folder, located, shown
-    from privacygauge.runs.store import read_run
-
-    place = _folder(run)
-    inner = [name for name in Folder(located(place)).names() if name.startswith(SCORES)]
-    parts = [place, *(place / name for name in inner)]
-    missing = [task for part in parts for task in read_run(part).missing()]
-    if missing:
-        raise InputError(
-            f"{shown(run)} is not finished, {len(missing)} task(s) are missing: privacygauge "
-            f"resume {shown(run)}"
-        )
 
 
 def runs(
@@ -241,8 +220,8 @@ def _written(
     policy: Path | None,
 ) -> int:
     """Write what an audit finds, and return the exit code."""
-    from privacygauge.cli import backends
     from privacygauge.cli.output import conclude, destination
+    from privacygauge.runs import backends
 
     limits = asked_limits(command, request, fail_above, policy)
     usual = work.folder if out is None and json is None else out
@@ -254,31 +233,10 @@ def _written(
 
 def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it."""
-    from privacygauge.errors import InputError
-    from privacygauge.runs.folder import shown
-    from privacygauge.runs.store import read_run
+    from privacygauge.runs.named import invocation_of, run_in
 
-    place = _folder(run)
-    invocation = read_run(place).invocation
-    if not invocation:
-        raise InputError(
-            f"{shown(run)} was started from Python: make the same call again, with the same folder"
-        )
+    invocation = invocation_of(run)
     command, asked = str(invocation.get("command")), invocation.get("options")
     if command not in RESUMABLE or not isinstance(asked, dict):
         raise InputError(f"{shown(run)} was started by no command of this version: start it again")
-    return place, RESUMABLE[command], dict(asked)
-
-
-def _folder(given: Path) -> Path:
-    """Return the run's own folder, given it or the folder of its report."""
-    from privacygauge.errors import InputError
-    from privacygauge.runs.folder import shown, url_of
-    from privacygauge.runs.store import plan_in, read_run
-
-    for place in (given, given / RUN):
-        if plan_in(place) is not None:
-            return place
-    if url_of(given):
-        read_run(given)  # says what is wrong where a URL cannot be reached
-    raise InputError(f"{shown(given)} holds no run; privacygauge runs lists those below a folder")
+    return run_in(run), RESUMABLE[command], dict(asked)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privacygauge.cli import options
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -18,6 +23,28 @@ LIMITS = "Budgets (those not given stay as they are; at first no limit)"
 
 MACHINE = "Where and how it answers"
 """The heading of options that concern the machine."""
+
+_LABELS = "The hidden labels: .npy with integers from 0, or .csv with columns id and label."
+_METRIC = (
+    "accuracy (of a new database), balanced-accuracy, top:5, brier, logloss:MOST, f1, "
+    "auc, or mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later."
+)
+_PUBLIC = (
+    "Share of the points that answers are about in a new database; the others decide "
+    "in the end. Without it all."
+)
+_GUARD = (
+    "ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
+    "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
+    "changed later."
+)
+_SCOPE = (
+    "Whose submissions the guard remembers together: those of an account (of a new "
+    "database), or all. It cannot be changed later."
+)
+_KEEP = "Keep the submitted labels in a new database, to score them again with rescore."
+_PROXY = "Address of a proxy in front, whose X-Forwarded-For is believed."
+_FILE = "A name that ends in .csv or .jsonl; - writes JSON lines to the standard output."
 
 Database = Annotated[
     str,
@@ -43,63 +70,17 @@ app = typer.Typer(
 @app.callback()
 def serve(
     context: typer.Context,
-    labels: Annotated[
-        Path | None,
-        options.text(
-            "--labels",
-            "FILE",
-            "The hidden labels: .npy with integers from 0, or .csv with columns id and label.",
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        options.text(
-            "--metric",
-            "METRIC",
-            "accuracy (of a new database), balanced-accuracy, top:5, brier, logloss:MOST, f1, "
-            "auc, or mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later.",
-        ),
-    ] = None,
-    public: Annotated[
-        float | None,
-        options.text(
-            "--public",
-            "SHARE",
-            "Share of the points that answers are about in a new database; the others decide "
-            "in the end. Without it all.",
-        ),
-    ] = None,
+    labels: Annotated[Path | None, options.text("--labels", "FILE", _LABELS)] = None,
+    metric: Annotated[str | None, options.text("--metric", "METRIC", _METRIC)] = None,
+    public: Annotated[float | None, options.text("--public", "SHARE", _PUBLIC)] = None,
     classes: Annotated[
         int | None,
         options.text("--classes", "M", "Classes; without it one more than the largest label."),
     ] = None,
-    guard: Annotated[
-        str | None,
-        options.text(
-            "--guard",
-            "GUARD",
-            "ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
-            "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
-            "changed later.",
-        ),
-    ] = None,
-    scope: Annotated[
-        str | None,
-        options.text(
-            "--scope",
-            "account|board",
-            "Whose submissions the guard remembers together: those of an account (of a new "
-            "database), or all. It cannot be changed later.",
-        ),
-    ] = None,
+    guard: Annotated[str | None, options.text("--guard", "GUARD", _GUARD)] = None,
+    scope: Annotated[str | None, options.text("--scope", "account|board", _SCOPE)] = None,
     database: Database = "leaderboard.sqlite",
-    keep: Annotated[
-        bool,
-        options.switch(
-            "--keep",
-            "Keep the submitted labels in a new database, to score them again with rescore.",
-        ),
-    ] = False,
+    keep: Annotated[bool, options.switch("--keep", _KEEP)] = False,
     per_account: Annotated[
         int | None, options.text("--per-account", "K", "Submissions of one account.", LIMITS)
     ] = None,
@@ -126,15 +107,7 @@ def serve(
             "--address-rate", "N", "Requests of one address in a minute.", MACHINE, shown=True
         ),
     ] = 10_000,
-    proxy: Annotated[
-        str | None,
-        options.text(
-            "--proxy",
-            "ADDRESS",
-            "Address of a proxy in front, whose X-Forwarded-For is believed.",
-            MACHINE,
-        ),
-    ] = None,
+    proxy: Annotated[str | None, options.text("--proxy", "ADDRESS", _PROXY, MACHINE)] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Write no line for each request.")
     ] = False,
@@ -147,9 +120,6 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    from dataclasses import replace
-
-    from privacygauge.errors import InputError
     from privacygauge.holdout.oracle import Budget
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.extra import require_extra
@@ -165,25 +135,25 @@ def serve(
     (truth, ids), budget = read_hidden(labels), Budget(total, per_account, nats)
     rates = Rates(rate, address_rate)
     # The port first: a server that cannot start should not have changed a limit.
-    with running.listening(host, port) as listener:
-        board = open_board(
-            database,
-            truth,
-            n_classes=classes,
-            guard=guard,
-            scope=scope,
-            budget=budget,
-            keep=keep or None,
-            metric=metric,
-            public=public,
-        )
-        board = replace(board, ids=ids)
-        try:
-            running.log_to_stderr(quiet)
-            print(introduction(board, running.address(listener)), flush=True)
-            running.run(application(board, rates), listener, proxy)
-        finally:
-            board.close()
+    with (
+        running.listening(host, port) as listener,
+        closing(
+            open_board(
+                database,
+                truth,
+                n_classes=classes,
+                guard=guard,
+                scope=scope,
+                budget=budget,
+                keep=keep or None,
+                metric=metric,
+                public=public,
+            )
+        ) as board,
+    ):
+        running.log_to_stderr(quiet)
+        print(introduction(board, running.address(listener)), flush=True)
+        running.run(application(replace(board, ids=ids), rates), listener, proxy)
 
 
 @app.command()
@@ -237,7 +207,6 @@ def contest(
     """
     from privacygauge.datasets.reading import read_text
     from privacygauge.holdout.server.contest import describe
-    from privacygauge.runs.folder import require_local
 
     require_local(rules or "", "rules are read from a file")
     text = None if rules is None else read_text(rules, "rules")
@@ -266,8 +235,6 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
 
     Example: privacygauge holdout serve results
     """
-    from dataclasses import asdict
-
     from privacygauge.cli.output import check_json, emit_rows, told
     from privacygauge.holdout.server.ending import ending
 
@@ -371,10 +338,7 @@ def watch(
 
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
     """
-    import time
-
     engine = _connected(database)
-    from privacygauge.errors import InputError
     from privacygauge.holdout.server.hidden import read_hidden
     from privacygauge.holdout.server.watching import look
 
@@ -408,11 +372,8 @@ def merge(
 
     truth = read_hidden(labels)[0]
     check_merge(name, other, reason)
-    board = open_board(database, truth)
-    try:
+    with closing(open_board(database, truth)) as board:
         found = merge_accounts(board, name, other, reason)
-    finally:
-        board.close()
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
     print(f"{name}: {found.submissions:,} submissions, {best}")
 
@@ -443,13 +404,7 @@ def rescore(
 
 @app.command()
 def export(
-    file: Annotated[
-        str,
-        options.argument(
-            "FILE|-",
-            "A name that ends in .csv or .jsonl; - writes JSON lines to the standard output.",
-        ),
-    ],
+    file: Annotated[str, options.argument("FILE|-", _FILE)],
     exact: Annotated[
         bool, options.switch("--exact", "Add the exact scores, which no guard has answered.")
     ] = False,
@@ -460,7 +415,6 @@ def export(
     Example: privacygauge holdout serve export history.csv
     """
     from privacygauge.cli.output import check_json, emit_text
-    from privacygauge.errors import InputError
     from privacygauge.holdout.server.standings import as_csv, as_json_lines, entries
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed
 from privacygauge.evaluate.roc import supported_accuracy
 
 
@@ -73,3 +75,24 @@ class Fact:
     """What it is."""
     estimate: Estimate
     """The number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """An attack that finds many more members than guessing does, with hardly a false alarm."""
+
+    attack: Evaluation
+    """The attack."""
+    rate: RateAtFpr
+    """Where it does."""
+
+
+def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
+    """Return where an attack finds at least ten times as many members as guessing would.
+
+    Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
+    of several the one that exceeds guessing most.
+    """
+    rates = [(attack, exposed(attack.tpr_at_fpr)) for attack in evaluations]
+    found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]
+    return max(found, key=lambda e: e.rate.estimate.low / e.rate.fpr, default=None)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
+from privacygauge.datasets.documents import Part
 from privacygauge.errors import InputError
-from privacygauge.register.reading import Part
+from privacygauge.evaluate.together import Stated
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.render import SCHEMA
-from privacygauge.report.values import Severity, Worst
+from privacygauge.report.values import Measure, Severity, Worst
 
 SEVERITIES = tuple(reversed(Severity))
 """From grave to mild; an audit that cannot tell stands above what is known to be moderate."""
@@ -23,27 +24,21 @@ WORST = 10
 
 
 @dataclass(frozen=True)
-class Number:
-    """The one number of an audit, with its doubt and what to compare it with."""
+class Number(Measure):
+    """The one number of an audit, as its own report rounds it."""
 
-    metric: str
-    """Its name for programs, such as ``accuracy``."""
-    label: str
-    """What it is, in plain words."""
-    value: float
-    """The number; may be infinite."""
-    shown: Shown
-    """The number and its interval as the audit's own report rounds them."""
-    guessing: str
-    """What guessing, or nothing at all, would give."""
-    estimate: Estimate | None
-    """The interval; None where the number was computed and not estimated."""
-    level: float | None
-    """What is said of the number holds at least as often; None where nothing is said at a level."""
-    looks: int
-    """Among so many numbers, each at that level, this one was chosen."""
-    doubtful: bool
-    """Whether there are too few records to tell."""
+    found: Estimate | float
+    """The number, with its interval where it was estimated and not computed; may be infinite."""
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The interval; None where the number was computed and not estimated."""
+        return self.found if isinstance(self.found, Estimate) else None
+
+    @property
+    def value(self) -> float:
+        """The number without its doubt."""
+        return self.found.value if isinstance(self.found, Estimate) else self.found
 
     @property
     def method(self) -> str:
@@ -51,9 +46,9 @@ class Number:
         return "computed, not estimated" if self.estimate is None else self.estimate.method
 
     @property
-    def risked(self) -> float:
-        """The probability, at most, that what is said is wrong; 0 where nothing is."""
-        return 0.0 if self.level is None else min(1.0, self.looks * (1 - self.level))
+    def stated(self) -> Stated:
+        """What is said of it at a level, if anything is."""
+        return Stated(self.name, self.level, self.looks)
 
 
 @dataclass(frozen=True)
@@ -114,7 +109,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
     InputError
         One line: damaged, foreign, or of another version, and the way out.
     """
-    report = Part(where, _document(text, where))
+    report = Part(where, _document(text, where), "write that report again")
     about, verdict = report.part("about"), report.part("verdict")
     gated = [number for number in report.parts("numbers") if number.flag("gate")]
     if not gated:
@@ -153,15 +148,15 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
 def _number(part: Part) -> Number:
     shown = part.part("shown")
     low, _, high = shown.text("interval").partition(" to ")
+    estimated = "estimate" in part and _computed(part)
     return Number(
         part.text("name"),
         part.text("label"),
-        value=part.or_infinite("value"),
-        shown=Shown(shown.text("value"), low, high),
+        part.estimate("estimate") if estimated else part.or_infinite("value"),
+        Shown(shown.text("value"), low, high),
         guessing=part.text("guessing"),
-        estimate=part.estimate("estimate") if "estimate" in part and _computed(part) else None,
-        level=part.number("level") if "level" in part else None,
         looks=part.whole("looks"),
+        level=part.number("level") if "level" in part else None,
         doubtful=part.flag("doubtful"),
     )
 

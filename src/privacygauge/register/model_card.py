@@ -53,7 +53,7 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
 
 
 def _metrics(line: RegisterLine, number: Number) -> list[Plain]:
-    start, found = f"{line.task}-{number.metric}", number.estimate
+    start, found = f"{line.task}-{number.name}", number.estimate
     name = f"{number.label}; guessing: {number.guessing}" if number.guessing else number.label
     made: dict[str, Plain] = {"made": line.made, "version": line.version, "seed": line.seed}
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privacygauge.core import checks
@@ -10,14 +11,59 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
-from privacygauge.register.found import RiskRegister, Together
+from privacygauge.evaluate.together import Together, together
+from privacygauge.register import says
 from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
+from privacygauge.register.model_card import render as card
+from privacygauge.report import render
+from privacygauge.report.document import DataFrame
 from privacygauge.report.numbers import plain
-from privacygauge.report.values import Origin
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report, Severity
 from privacygauge.runs.folder import located, shown, url_of
 
 REPORT = "report.json"
 """What a register reads in a folder."""
+
+STEM = "register"
+"""What its files are called."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskRegister(Reported):
+    """Several audits as a release board needs them, with ways to look at them."""
+
+    origin: Origin
+    """Where it comes from; nothing was drawn at random."""
+    title: str
+    """What is to be released."""
+    lines: tuple[RegisterLine, ...]
+    """By falling severity; within one as they were given."""
+    together: Together
+    """What holds for all lines at once."""
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of the first line."""
+        return self.lines[0].severity
+
+    @property
+    def counts(self) -> dict[Severity, int]:
+        """How many lines there are of each severity, from grave to mild; without those of none."""
+        given = [line.severity for line in self.lines]
+        return {severity: given.count(severity) for severity in SEVERITIES if severity in given}
+
+    def report(self) -> Report:
+        """Return everything that the register says, as plain values."""
+        return says.report(self)
+
+    def to_frame(self) -> DataFrame:
+        """Return one row for every audit, by falling severity."""
+        return says.lines_frame(self)
+
+    def write(self, directory: str | Path) -> list[Path]:
+        """Write register.html, register.json and register.csv; return the files' paths."""
+        return render.write(self.report(), directory, STEM)
 
 
 def risk_register(
@@ -70,7 +116,9 @@ def risk_register(
             )
         seen[line.sha256] = line.name
     ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
-    return RiskRegister(_origin(ranked, level), title, tuple(ranked), _together(ranked, level))
+    stated = [replace(line.number.stated, name=line.name) for line in ranked]
+    at_once = together(stated, level)
+    return RiskRegister(_origin(ranked, level), title, tuple(ranked), at_once)
 
 
 def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
@@ -122,9 +170,7 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
 
 def card_of(line: RegisterLine, dataset: str | None) -> str:
     """Return what a report says as a snippet of a model card."""
-    from privacygauge.register.model_card import render
-
-    return render(line, dataset or ", ".join(line.files) or "not stated")
+    return card(line, dataset or ", ".join(line.files) or "not stated")
 
 
 def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
@@ -156,13 +202,3 @@ def _file(path: Path) -> Path:
             "finished"
         )
     return file
-
-
-def _together(lines: Sequence[RegisterLine], asked: float) -> Together:
-    numbers = [(line.name, line.number) for line in lines]
-    at_level = tuple(name for name, number in numbers if number.level is not None)
-    if not at_level:
-        return Together(None, asked, None, ())
-    risked = sum(number.risked for _, number in numbers)
-    looks = sum(number.looks for _, number in numbers if number.level is not None)
-    return Together(1 - risked if risked < 1 else None, asked, 1 - (1 - asked) / looks, at_level)

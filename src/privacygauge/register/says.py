@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
 from privacygauge.report.blocks import Rows, pairs, table, text
 from privacygauge.report.document import DataFrame, frame, picked
@@ -25,6 +25,9 @@ from privacygauge.report.values import (
     Verdict,
     Worst,
 )
+
+if TYPE_CHECKING:
+    from privacygauge.register.play import RiskRegister
 
 RULE = (
     "Lines are sorted by severity: grave, cannot be told, moderate, small, nothing found, not "
@@ -268,12 +271,16 @@ def _data(r: RiskRegister) -> dict[str, Json]:
 def line_dict(line: RegisterLine) -> dict[str, Json]:
     """Return a line as plain values."""
     number = line.number
-    named = ("metric", "label", "value", "guessing", "method", "estimate", "risked")
     return {
         **picked(line, "name", "kind", "audited", "files", "game", "knowledge"),
         **picked(line, "severity", "grade", "headline", "measures", "advice", "unsaid"),
         **picked(line, "warnings", "version", "seed", "sha256"),
-        "number": {**picked(number, *named), "shown": str(number.shown)},
+        "number": {
+            "metric": number.name,
+            **picked(number, "label", "value", "guessing", "method", "estimate"),
+            "risked": number.stated.risked,
+            "shown": str(number.shown),
+        },
         "worst": {**picked(line.worst, "what", "ids"), "reason": line.worst.reason or None},
     }
 
@@ -287,7 +294,7 @@ def _row(line: RegisterLine) -> dict[str, object]:
         "severity": line.severity.value,
         "grade": line.grade,
         "headline": line.headline,
-        "metric": number.metric,
+        "metric": number.name,
         "value": number.value,
         **{name: None if estimate is None else getattr(estimate, name) for name in ends},
         "method": number.method,

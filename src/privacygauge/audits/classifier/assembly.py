@@ -17,8 +17,8 @@ from privacygauge.classifier.predictions import Predictions
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Round
+from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import GameDescription, Records
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from privacygauge.classifier.whose import twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import GameDescription
 
 
 def audit_candidates(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from privacygauge.classifier.attacked import Attacked
 from privacygauge.classifier.candidates_judged import JudgedCandidates
-from privacygauge.report.attacks.played import Attacks, GameDescription, Records
+from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
@@ -39,7 +39,7 @@ class Audit(Attacked, Reported):
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
         """Return axes with the ROC curve of every attack, log-log where asked for."""
-        from privacygauge.report.plots import plot_roc
+        from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.evaluations, ax, log=log)
 

@@ -13,10 +13,10 @@ from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import gains
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.numbers import decimal_estimate, fixed

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.running import Running
-from privacygauge.audits.training import loaded, trainer_named
+from privacygauge.audits.training import loaded
 from privacygauge.audits.work import Work
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
@@ -30,6 +30,7 @@ from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
 from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
 from privacygauge.classifier.named import NETWORKS
+from privacygauge.classifier.recorded import trainer_named
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
@@ -198,7 +199,7 @@ def _given(
         )
         learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
         return table, table.x, learner, many_categories(table)
-    trainer = on_numbers(trainer_named(asked.model, work)) if asked.keeps else None
+    trainer = on_numbers(trainer_named(asked.model, work.read)) if asked.keeps else None
     records = loaded(asked, NUMBERS, unit=asked.unit)
     scaled = asked.model in (*NETWORKS, *ON_NUMBERS)
     x = standardised(records.x) if scaled else records.x

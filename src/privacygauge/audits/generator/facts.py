@@ -7,7 +7,7 @@ import math
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.detectable import POWER
-from privacygauge.report.attacks.played import GameDescription
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.report.numbers import rate
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.learnt_once import learnt_once

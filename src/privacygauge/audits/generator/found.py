@@ -12,7 +12,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.report.attacks.played import GameDescription
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.games.judging import Group, Headline, Targets

@@ -12,6 +12,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
+from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.language.controls import (
     Control,
     blind_control,
@@ -24,7 +25,6 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
 from privacygauge.language.units import Results, ThresholdFinding, UnitFindings, best_signal
 from privacygauge.language.unlearnt import unlearnt
-from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.numbers import count, percent_estimate, rate, several
 
 SHOWN = ("text", "length")

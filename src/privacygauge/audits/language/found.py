@@ -10,10 +10,10 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.texts import Texts
 from privacygauge.language.units import LengthFindings, PatientRows, UnitFindings
-from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
@@ -140,6 +140,6 @@ class LanguageAudit(Reported):
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
         """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
-        from privacygauge.report.plots import plot_roc
+        from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.samples.signals, ax, log=log)

@@ -9,7 +9,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.report.attacks.played import Attacks, GameDescription, Records
+from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report

@@ -13,8 +13,8 @@ from privacygauge.core import seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.evaluate.playing import headline, played_of, telling
-from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.synthetic.released.judged import cross_fitted, judged, names_of, played_alone
 from privacygauge.synthetic.released.membership import blind, membership
 from privacygauge.synthetic.released.tables import Released

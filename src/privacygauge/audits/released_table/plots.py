@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.errors import InputError
-from privacygauge.report import plots
+from privacygauge.report.attacks import plots
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, short
 from privacygauge.report.document import ends
 from privacygauge.report.numbers import percent
@@ -29,7 +29,7 @@ _EACH, _ROOM = 0.36, 1.0
 
 
 def plot_roc(f: ReleasedAudit, ax: Axes | None = None, *, log: bool = False) -> Axes:
-    """Draw the ROC curves of the membership attacks, as `privacygauge.report.plots.plot_roc` does.
+    """Draw the ROC curves of the membership attacks, as `report.attacks.plots.plot_roc` does.
 
     Raises
     ------

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
 from privacygauge.report.grades import (
     GRADES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline, Reached
-from privacygauge.report.attacks.played import Attacks, GameDescription
+from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.report.document import estimate_dict, picked, values_of
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json

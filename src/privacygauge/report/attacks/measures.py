@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
     DASH,

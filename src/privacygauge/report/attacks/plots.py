@@ -1,14 +1,17 @@
-"""ROC curves and scores of attacks, with their captions and what they show in words."""
+"""ROC curves and scores of attacks: drawn, with their captions and what they show in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
+from privacygauge.errors import InputError
+from privacygauge.evaluate.curves import Curve, roc_curves, score_shares
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.report import plots
-from privacygauge.report.axes import SERIES
-from privacygauge.report.numbers import decimal_estimate, plain
+from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, Axes, axes, legend, short
+from privacygauge.report.numbers import decimal_estimate, fixed, plain
 from privacygauge.report.values import Plot, Section
 
 
@@ -27,7 +30,7 @@ def roc(
 ) -> Plot:
     """Return the ROC curves of attacks."""
     told = areas(evaluations)
-    return Plot(name, title, caption, told, lambda: plots.plot_roc(evaluations), wide=False)
+    return Plot(name, title, caption, told, lambda: plot_roc(evaluations), wide=False)
 
 
 def roc_log(
@@ -39,7 +42,7 @@ def roc_log(
     "left gives some members away almost for certain.",
 ) -> Plot:
     """Return the ROC curves of attacks, enlarged at few false alarms."""
-    draw = partial(plots.plot_roc, evaluations, log=True)
+    draw = partial(plot_roc, evaluations, log=True)
     return Plot(name, title, caption, areas(evaluations), draw, wide=False)
 
 
@@ -56,7 +59,7 @@ def scores(
         f"a random non-member with probability {decimal_estimate(e.auc)}."
     )
     caption = "The less the two overlap, the better the attack tells them apart."
-    return Plot(name, f"Scores of {called}", caption, told, lambda: plots.plot_scores(e), wide)
+    return Plot(name, f"Scores of {called}", caption, told, lambda: plot_scores(e), wide)
 
 
 def areas(evaluations: Sequence[Evaluation]) -> str:
@@ -65,3 +68,79 @@ def areas(evaluations: Sequence[Evaluation]) -> str:
     return "Area under the curve: " + "; ".join(
         f"{plain(e.title)} {decimal_estimate(e.auc)}" for e in ordered
     )
+
+
+def plot_roc(
+    evaluations: Sequence[Evaluation], ax: Axes | None = None, *, log: bool = False
+) -> Axes:
+    """Draw the ROC curves of the attacks; the numbers are those of `curves.roc_curves`.
+
+    The six attacks with the largest AUC are named, the highest first; others are grey. Where `log`,
+    both axes are logarithmic, which shows what few false positives buy.
+    """
+    ax = axes(ax)
+    curves = sorted(roc_curves(evaluations), key=lambda c: -c.attack.auc.value)
+    if not curves:
+        raise InputError("at least one evaluation is needed for a ROC plot")
+    floor = _log_axes(ax, evaluations) if log else 0.0
+    for place in reversed(range(len(curves))):
+        _draw_roc(ax, curves[place], place, floor)
+    diagonal = np.array([max(floor, 0.0), 1.0])
+    ax.plot(diagonal, diagonal, color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1)
+    ax.set(xlabel="False-positive rate", ylabel="True-positive rate")
+    ax.set(xlim=(floor, 1), ylim=(floor, 1) if log else (0, 1.005))
+    _name_curves(ax, curves)
+    return ax
+
+
+def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
+    """Draw how an attack scores members and non-members; numbers: `curves.score_shares`."""
+    ax = axes(ax)
+    shares = score_shares(attack)
+    inside, outside = shares.members * 100, shares.nonmembers * 100
+    # Filled against hollow: the two are not told apart by colour alone.
+    ax.stairs(inside, shares.edges, color=SERIES[1], fill=True, alpha=0.45, lw=0, label="members")
+    ax.stairs(outside, shares.edges, color=SERIES[0], lw=1.6, label="non-members")
+    top = 100 * max(shares.members.max(), shares.nonmembers.max())
+    ax.set(xlabel="Score (higher: more likely a member)", ylabel="Share of records, %")
+    ax.set(xlim=(shares.edges[0], shares.edges[-1]), ylim=(0, top * 1.3))
+    legend(ax, loc="upper left", ncols=2)
+    return ax
+
+
+def _log_axes(ax: Axes, evaluations: Sequence[Evaluation]) -> float:
+    ax.set(xscale="log", yscale="log")
+    ax.minorticks_off()
+    most = max(e.n_out for e in evaluations)
+    floor = float(10.0 ** np.floor(np.log10(0.999 / most)))
+    doubtful = min(10 / most, 1.0)
+    ax.axvspan(floor, doubtful, color=FAINT, alpha=0.35, lw=0, zorder=0)
+    ax.annotate("too few non-members\nto tell", (np.sqrt(floor * doubtful), 0.97), fontsize=7.5,
+                xycoords=("data", "axes fraction"), ha="center", va="top", color=INK)  # fmt: skip
+    return floor
+
+
+def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
+    named = place < len(SERIES)
+    ax.plot(
+        np.maximum(curve.fpr, floor / 10) if floor else curve.fpr,
+        np.maximum(curve.tpr, floor / 10) if floor else curve.tpr,
+        color=SERIES[place] if named else OTHER,
+        ls=DASHES[place] if named else "solid",
+        lw=(2.0 if place == 0 else 1.4) if named else 0.8,
+        # Between thresholds nothing is achieved for certain; ties are shared on a linear scale.
+        drawstyle="steps-post" if floor else "default",
+        zorder=3 if named else 2,
+        label=f"{short(curve.attack.title)}  {fixed(curve.attack.auc.value, 3)}",
+    )
+
+
+def _name_curves(ax: Axes, curves: Sequence[Curve]) -> None:
+    named = curves[: len(SERIES)]
+    lines = ax.get_lines()[: len(curves)][::-1]
+    handles = lines[: len(named)]
+    labels = [str(line.get_label()) for line in handles]
+    if len(curves) > len(named):
+        handles.append(lines[-1])
+        labels.append(f"{len(curves) - len(named)} further")
+    legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.units import foremost
-from privacygauge.evaluate.curves import roc_curves
+from privacygauge.evaluate.curves import roc_columns
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.report.attacks.played import Records
+from privacygauge.evaluate.played import Records
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import fixed, plain, shortened
 from privacygauge.report.values import Column, Table, Worst
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 RECORDS = 50
 """Number of of the riskiest records that are shown."""
@@ -112,42 +108,10 @@ def _content(value: object) -> str:
 
 
 def records_frame(records: Records) -> DataFrame:
-    """Return one row for every target.
-
-    Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
-    ``risk``, which is missing throughout where no risk score was estimated.
-    """
-    columns: dict[str, NDArray[Any]] = {"id": names_of(records.ids), "member": records.member}
-    columns |= {f"score:{title}": score for title, score in records.scores.items()}
-    columns |= {f"guess:{title}": guess for title, guess in records.guesses.items()}
-    missing = np.full(len(records.member), np.nan)
-    columns["risk"] = missing if records.risk is None else records.risk
-    return frame(columns)
+    """Return one row for every target: its ``id``, then `Records.columns`."""
+    return frame({"id": names_of(records.ids), **records.columns})
 
 
 def roc_frame(evaluations: Sequence[Evaluation]) -> DataFrame:
-    """Return the ROC curves, thinned to at most 500 points each.
-
-    Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
-    ("member" if the score is at least this), ``true_positives``, ``false_positives``,
-    ``tpr``, ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most
-    10%, 1%, 0.1% or 0.01% is that of the full curve.
-    """
-    import pandas as pd
-
-    parts = [
-        pd.DataFrame(
-            {
-                "attack": f"{e.name} ({e.variant})" if e.variant else e.name,
-                "thresholds": e.thresholds,
-                "threshold": curve.thresholds,
-                "true_positives": curve.true_positives,
-                "false_positives": curve.false_positives,
-                "tpr": curve.tpr,
-                "fpr": curve.fpr,
-            }
-        )
-        for curve in roc_curves(evaluations)
-        for e in [curve.attack]
-    ]
-    return pd.concat(parts, ignore_index=True)
+    """Return the ROC curves as a table of `roc_columns`."""
+    return frame(roc_columns(evaluations))

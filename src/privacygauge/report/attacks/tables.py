@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
-from privacygauge.report.attacks.played import Attacks, GameDescription
 from privacygauge.report.blocks import Rows, columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
 from privacygauge.report.numbers import (

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed
+from privacygauge.evaluate.headline import Exposure, exposure
+from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.slices import Slice
 from privacygauge.report import direction
-from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.grades import NONE, UNTOLD, grade_of, raised, ranked_pairs
 from privacygauge.report.numbers import count, fixed, percent, plain, rate, tpr_estimate
 from privacygauge.report.values import Grade
@@ -25,16 +25,6 @@ class Judged:
     """In one line."""
     sentences: tuple[str, ...]
     """What an attacker can do, and how sure that is; not whom it matters to, nor what is unsaid."""
-
-
-@dataclass(frozen=True, eq=False)
-class Exposure:
-    """An attack that finds many more members than guessing does, with hardly a false alarm."""
-
-    attack: Evaluation
-    """The attack."""
-    rate: RateAtFpr
-    """Where it does."""
 
 
 def judged(a: Attacks) -> Judged:
@@ -65,17 +55,6 @@ def judged(a: Attacks) -> Judged:
     sentences = [*_ability(a), *_few(found, grade != base), *hidden, *_groups(a.groups)]
     sentences.append(_missed(a) if base == NONE else _sure(a))
     return Judged(grade, _headline(a, base, grade, found), tuple(sentences))
-
-
-def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
-    """Return where an attack finds at least ten times as many members as guessing would.
-
-    Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
-    of several the one that exceeds guessing most.
-    """
-    rates = [(attack, exposed(attack.tpr_at_fpr)) for attack in evaluations]
-    found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]
-    return max(found, key=lambda e: e.rate.estimate.low / e.rate.fpr, default=None)
 
 
 def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> str:

@@ -1,4 +1,4 @@
-"""What stands in a `report.json`, looked up with one clear line where it is not there."""
+"""What stands in a JSON document, looked up with one clear line where it is not there."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Part:
     """What messages call it: the file, and the keys on the way."""
     value: Mapping[str, Any]
     """Its content."""
+    mend: str
+    """What messages say is to be done about a document that is not sound."""
 
     def __contains__(self, key: str) -> bool:
         return self.value.get(key) is not None
@@ -37,7 +39,7 @@ class Part:
     def number(self, key: str) -> float:
         """Return a number."""
         found = float(self._found(key, int | float, "a number"))
-        # So large a number is in no report, and cannot be rounded for people.
+        # So large a number is in no document of ours, and cannot be rounded for people.
         return found if abs(found) < _LARGEST else self._refuse(key, "a number")
 
     def whole(self, key: str) -> int:
@@ -45,7 +47,7 @@ class Part:
         return int(self._found(key, int, "a whole number"))
 
     def or_infinite(self, key: str) -> float:
-        """Return a number; reports write infinity as null."""
+        """Return a number; documents have null for infinity."""
         return math.inf if self._at(key) is None else self.number(key)
 
     def flag(self, key: str) -> bool:
@@ -54,11 +56,11 @@ class Part:
 
     def part(self, key: str) -> Part:
         """Return an object."""
-        return Part(self._named(key), self._found(key, dict, "an object"))
+        return self._below(key, self._found(key, dict, "an object"))
 
     def parts(self, key: str) -> tuple[Part, ...]:
         """Return the objects in a list."""
-        return tuple(Part(self._named(key), x) for x in self._all(key, dict, "a list of objects"))
+        return tuple(self._below(key, x) for x in self._all(key, dict, "a list of objects"))
 
     def estimate(self, key: str) -> Estimate:
         """Return an estimate; null ends of it are infinite."""
@@ -73,7 +75,7 @@ class Part:
 
     def _at(self, key: str) -> Any:
         if key not in self.value:
-            raise InputError(f"{self._named(key)} is missing: write that report again")
+            raise InputError(f"{self._named(key)} is missing: {self.mend}")
         return self.value[key]
 
     def _found(self, key: str, kind: type | UnionType, what: str) -> Any:
@@ -87,10 +89,13 @@ class Part:
         found: list[Any] = self._found(key, list, what)
         return found if all(isinstance(x, kind) for x in found) else self._refuse(key, what)
 
+    def _below(self, key: str, value: Mapping[str, Any]) -> Part:
+        return Part(self._named(key), value, self.mend)
+
     def _named(self, key: str) -> str:
         return f"{self.where}: {key}"
 
     def _refuse(self, key: str, what: str) -> NoReturn:
         text = repr(self.value[key])
         shown = text if len(text) <= 40 else f"{text[:37]}..."
-        raise InputError(f"{self._named(key)} must be {what}, got {shown}: write that report again")
+        raise InputError(f"{self._named(key)} must be {what}, got {shown}: {self.mend}")

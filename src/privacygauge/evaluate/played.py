@@ -1,4 +1,4 @@
-"""The attacks that are spoken of: the game, its records, and what was judged on them."""
+"""Attacks that were played: the game, its records, and what was judged on them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -52,6 +53,19 @@ class Records:
     """Columns of the user's data; filled only when the user asked for them."""
     unit: Ints | None = None
     """(n,) The person behind each record; None where each is a person of its own."""
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Membership, ``score:TITLE`` and ``guess:TITLE`` of every attack, and the risk.
+
+        The risk is missing throughout where none was estimated.
+        """
+        return {
+            "member": self.member,
+            **{f"score:{title}": score for title, score in self.scores.items()},
+            **{f"guess:{title}": guess for title, guess in self.guesses.items()},
+            "risk": np.full(len(self.member), np.nan) if self.risk is None else self.risk,
+        }
 
 
 @dataclass(frozen=True, eq=False)
