@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.thorough import times
+from tests.thorough import quarter
 
 # Read by whatever is loaded later: on tiny tables threads wait for each other, and processes of
 # tests beside each other wait longest.
@@ -21,7 +21,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=times(50),
+    max_examples=quarter(50),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("same-every-run")
