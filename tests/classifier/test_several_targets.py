@@ -59,6 +59,7 @@ def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(tmp_path: P
     assert plan_in(tmp_path / "a").n_units == 4 + first.targets.n_targets
 
 
+@pytest.mark.slow
 def test_a_width_that_is_out_of_reach_is_said() -> None:
     audit = played(half_width=0.001)
     assert audit.targets.n_targets == 64
