@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,19 @@ def pytest_collection():
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
     return collected
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """Leave the plots of pages empty, whose drawing takes longer than most audits of tests.
+
+    For what looks at no plot: they are drawn in tests/laws/test_reports.py, in the tests of each
+    kind of report and by the commands that run in a process of their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        empty = '<svg viewBox="0 0 1 1"></svg>'
+        patch.setattr("privacygauge.report.svg.svg_text", lambda draw, *, transparent: empty)
+        yield
 
 
 @pytest.fixture(scope="session")

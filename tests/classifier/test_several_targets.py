@@ -24,6 +24,8 @@ from privacygauge.runs.store import plan_in
 from tests.classifier.test_shadows import content
 from tests.classifier.trainers import Counted, Noisy, records
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 X, Y = records(n=60)
 ATTACKS = (CalibratedOnline(), Bavaria())
 

@@ -16,7 +16,7 @@ from tests.language.tiny_models import byte_pairs, made_texts, module, word_piec
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("undrawn")]
 
 TEXTS = made_texts(120, 7, least=6, most=12)
 
