@@ -91,11 +91,10 @@ class Coins:
         return self[:] if dtype is None else self[:].astype(dtype)
 
 
-def _chosen(n: int, asked: Any = slice(None)) -> NDArray[np.int64]:
+def _chosen(n: int, asked: Any = slice(None)) -> Ints:
     """Return which of 0..n-1 are asked for; a part takes no more memory than it holds."""
-    if isinstance(asked, slice):
-        return np.arange(*asked.indices(n))
-    return np.arange(n)[asked]
+    found: Ints = np.arange(*asked.indices(n)) if isinstance(asked, slice) else np.arange(n)[asked]
+    return found
 
 
 def counts_of(inside: Bools | Coins) -> Ints:
