@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.thorough import times
+from tests.thorough import quarter
 
 # Read by whatever is loaded later: on tiny tables threads wait for each other, and processes of
 # tests beside each other wait longest.
@@ -21,7 +22,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=times(50),
+    max_examples=quarter(50),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("same-every-run")
@@ -43,6 +44,19 @@ def pytest_collection():
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
     return collected
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """Leave the plots of pages empty, whose drawing takes longer than most audits of tests.
+
+    For what looks at no plot: they are drawn in tests/laws/test_reports.py, in the tests of each
+    kind of report and by the commands that run in a process of their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        empty = '<svg viewBox="0 0 1 1"></svg>'
+        patch.setattr("privacygauge.report.svg.svg_text", lambda draw, *, transparent: empty)
+        yield
 
 
 @pytest.fixture(scope="session")

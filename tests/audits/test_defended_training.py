@@ -26,6 +26,8 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.compared_defences import AfterEpoch
 from tests.classifier.trainers import Counted, Noisy, records
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ATTACKS = (Threshold("confidence", per_class=False), Threshold("correctness"), CalibratedOnline())
 X, Y = records(300, k=3)
 

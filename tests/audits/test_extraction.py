@@ -171,6 +171,7 @@ def test_by_coins_no_more_than_the_level(rows):
     assert sum(found.high < 0 for found in beyond) <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_more_texts_of_members_are_no_leak(untaught, kind):

@@ -30,6 +30,8 @@ from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
 from tests.thorough import times
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 RNG = np.random.default_rng
 LABELS = RNG(0).integers(0, 3, 120)
 

@@ -13,6 +13,8 @@ from privacygauge.language.score_files import as_text_scores
 from privacygauge.report import render
 from tests.thorough import times
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def played(n=100, leak=0.0, seed=0, texts=3, joined=0):
     """Return energies of people whom coins dealt, and the coins; the first `joined` share one."""

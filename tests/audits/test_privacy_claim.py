@@ -17,6 +17,8 @@ from privacygauge.evaluate.claim_bounds import held_out, steps
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def drawn(n: int, mu: float, seed: int = 0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)

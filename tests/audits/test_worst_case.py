@@ -15,6 +15,8 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted, records
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ATTACKS = (LiraOnline(), Threshold("confidence", per_class=False))
 FEW = {"n_canaries": 40, "n_ordinary": 80, "n_models": 8, "fprs": (0.1,), "attacks": ATTACKS}
 

@@ -36,11 +36,14 @@ def played(game, **given):
 def test_the_confidence_attack_is_that_of_asking_value_by_value(game):
     model, x, y, _, _ = game
     hit = played(game).right["confidence"]
-    for i in range(len(x)):
-        asked = [[*x[i, :SENSITIVE], value] for value in (0.0, 1.0)]
-        sure = np.maximum(model.predict_proba(asked)[:, y[i]], 1e-4)
-        if sure[0] != sure[1]:
-            assert hit[i] == (sure.argmax() == x[i, SENSITIVE])
+    rows, sure = np.arange(len(x)), []
+    for value in (0.0, 1.0):
+        asked = np.column_stack([x[:, :SENSITIVE], np.full(len(x), value)])
+        sure.append(np.maximum(model.predict_proba(asked)[rows, y], 1e-4))
+    differ = sure[0] != sure[1]
+    guessed = np.argmax(sure, axis=0)
+    assert differ.any()
+    assert np.array_equal(hit[differ], (guessed == x[:, SENSITIVE])[differ])
 
 
 def test_ties_are_as_good_as_coins():

@@ -24,6 +24,8 @@ from privacygauge.runs.store import plan_in
 from tests.classifier.test_shadows import content
 from tests.classifier.trainers import Counted, Noisy, records
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 X, Y = records(n=60)
 ATTACKS = (CalibratedOnline(), Bavaria())
 
@@ -59,6 +61,7 @@ def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(tmp_path: P
     assert plan_in(tmp_path / "a").n_units == 4 + first.targets.n_targets
 
 
+@pytest.mark.slow
 def test_a_width_that_is_out_of_reach_is_said() -> None:
     audit = played(half_width=0.001)
     assert audit.targets.n_targets == 64

@@ -19,6 +19,11 @@ def _commands_are_made_once():
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _pages_have_empty_plots(undrawn):
+    """Commands that run in this process draw nothing."""
+
+
 @pytest.fixture
 def scratch(tmp_path, monkeypatch):
     """The folder of copies, which is empty in the end."""

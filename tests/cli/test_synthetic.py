@@ -198,13 +198,14 @@ def copied(tables, n, seed):
 
 def test_a_generator_of_people_and_their_visits(capsys, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    people = pd.DataFrame({"id": np.arange(300), "age": rng.integers(18, 90, 300)})
-    visits = {"id": rng.integers(0, 300, 900), "cost": rng.gamma(2.0, size=900)}
+    people = pd.DataFrame({"id": np.arange(100), "age": rng.integers(18, 90, 100)})
+    visits = {"id": rng.integers(0, 100, 200), "cost": rng.gamma(2.0, size=200)}
     people.to_csv(tmp_path / "people.csv", index=False)
     pd.DataFrame(visits).to_csv(tmp_path / "visits.csv", index=False)
     (tmp_path / "mine.py").write_text(TWO_TABLES, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     given = ("synthetic", "people.csv", "--generator", "mine.py:copied", *SMALL, "--quiet")
+    given = (*given, "--targets", "2")
     related = ("--related", "visits.csv", "--key", "id")
     one_line(run_inside(given, capsys), "mine.py:copied learns from several tables")
     done = run_inside((*given, *related, "--out", "out"), capsys)

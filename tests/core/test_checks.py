@@ -76,7 +76,19 @@ def test_a_list_for_a_message_shows_the_first_values() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [[], [3], [3, 3], [0, 1, 2], [0, 2, 1, 2], [2, 1, 0], [0, 1, 1, 2], [1, 1, 1], [5, 9, 7]],
+    [
+        [],
+        [3],
+        [3, 3],
+        [0, 1, 2],
+        [0, 2, 1, 2],
+        [2, 1, 0],
+        [0, 1, 1, 2],
+        [1, 1, 1],
+        [5, 9, 7],
+        [-1, 2, -1],
+        [0, 10**15, 0],
+    ],
 )
 def test_distinct_values_are_counted(values) -> None:
     assert checks.n_distinct(np.array(values, np.int64)) == len(set(values))

@@ -116,7 +116,9 @@ def test_the_gaussian_bound_refutes_whatever_the_other_does(right):
     assert gaussian.estimate.method == "one run, 2 numbers of guesses corrected for (Tarone)"
 
 
-@pytest.mark.parametrize("right", [[1, 4, 8, 17, 32], [2, 5, 12, 25, 43]])
+@pytest.mark.parametrize(
+    "right", [[1, 4, 8, 17, 32], pytest.param([2, 5, 12, 25, 43], marks=pytest.mark.slow)]
+)
 def test_both_bounds_are_corrected_for_the_numbers_that_either_could_refute_by(right):
     m, delta, level = 50, 0.01, 0.95
     found = Guessed(m, default_guesses(m), right)

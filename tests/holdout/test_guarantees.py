@@ -8,7 +8,7 @@ from privacygauge.holdout.analysts import trials, uniform_holdout
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import guarantee, kl_bias, transcript_nats
 from privacygauge.holdout.guards import guard_named
-from tests.thorough import quarter, times
+from tests.thorough import crossed, quarter, times
 
 GUARDS = (
     "exact",
@@ -96,8 +96,7 @@ def test_some_attacks_stay_within_some_guarantees(attack):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GUARDS)
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(("attack", "name"), crossed(list(ATTACKS), GUARDS))
 def test_guarantees_hold_for_every_attack(attack, name):
     needed(attack)
     games = quarter(500)

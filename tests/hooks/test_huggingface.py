@@ -16,7 +16,7 @@ from tests.language.tiny_models import byte_pairs, made_texts, module, word_piec
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("undrawn")]
 
 TEXTS = made_texts(120, 7, least=6, most=12)
 
@@ -224,6 +224,7 @@ def test_a_killed_training_leaves_its_coins_and_goes_on_with_them(tmp_path):
         again.train()
 
 
+@pytest.mark.slow
 def test_coins_of_another_training_are_refused(tmp_path):
     audit_trainer(language_trainer(tmp_path), tmp_path / "out")
     audit_trainer(language_trainer(tmp_path), tmp_path / "out")

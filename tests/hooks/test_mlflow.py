@@ -13,6 +13,8 @@ import privacygauge as pg
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def audit():

@@ -137,6 +137,7 @@ def test_what_cannot_be_played_is_said() -> None:
         rounds_of_patients(likelihood, some, patient)
 
 
+@pytest.mark.slow
 def test_all_attacks_are_played_by_text_and_by_patient() -> None:
     likelihood, inside, patient = made(np.random.default_rng(0), 4.0)
     found = audit_targets(likelihood, inside, patient)

@@ -16,6 +16,8 @@ from privacygauge.report.values import Severity
 from tests.laws.turned import FORWARDS, IMPOSSIBLE, KINDS, SCORES, SIDES, verdict_of
 from tests.thorough import times
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SAFE, UNTOLD = Severity.NOTHING, Severity.UNTOLD
 TURNED = [
     pytest.param(kind, turn, id=f"{kind}, {turn}")

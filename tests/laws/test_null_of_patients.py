@@ -14,20 +14,16 @@ from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.grades import NONE, UNTOLD
 from tests.language.made_scores import Sizes, sized_scores
-from tests.thorough import quarter
+from tests.thorough import crossed, quarter
 
-CELLS = [
-    ((2, 20, 5), 0.0),
-    ((2, 20, 5), 0.5),
-    ((5, 10, 20), 0.0),
-    ((5, 10, 20), 0.5),
-    ((20, 2, 5), 0.0),
-    ((20, 2, 5), 0.5),
-    (((1, 2, 20), (10, 20), (2, 40)), 0.0),
-    (((1, 2, 20), (10, 20), (2, 40)), 0.5),
-    (((1, 20, 20, 20, 20), 20, (1, 2, 3)), 0.0),
+SIZES = [
+    (2, 20, 5),
+    (5, 10, 20),
+    (20, 2, 5),
+    ((1, 2, 20), (10, 20), (2, 40)),
+    ((1, 20, 20, 20, 20), 20, (1, 2, 3)),
 ]
-"""Texts of a member, of a non-member and of the population, and the correlation of two texts."""
+"""Texts of a member, of a non-member and of the population."""
 
 
 def audited(
@@ -60,8 +56,9 @@ def alarms(found: LanguageAudit) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("population", [0, 100])
-@pytest.mark.parametrize(("sizes", "correlation"), CELLS)
+@pytest.mark.parametrize(
+    ("sizes", "correlation", "population"), crossed(SIZES, [0.0, 0.5], [0, 100])
+)
 def test_unequal_numbers_of_texts_are_no_leak(
     sizes: tuple[Sizes, Sizes, Sizes], correlation: float, population: int
 ) -> None:

@@ -25,7 +25,7 @@ from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game
 from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
-from tests.thorough import quarter
+from tests.thorough import crossed, quarter
 
 SHADOWS = (4, 8, 16, 64)
 SLOW = (Learned, NeuralShokri, NeuralNasr, Untargeted)
@@ -111,8 +111,15 @@ def area_over_all_targets(attack: Attack, m: int, n: int, seed: int) -> Estimate
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("m", "n"), [(8, 80), (8, 200), (16, 200), (32, 80)])
-@pytest.mark.parametrize("attack", [Bavaria(), LiraOnline(), CalibratedOnline()], ids=label)
+@pytest.mark.parametrize(
+    ("attack", "m", "n"),
+    [
+        pytest.param(attack, *size, id=f"{label(attack)}-{size}")
+        for attack, size in crossed(
+            [Bavaria(), LiraOnline(), CalibratedOnline()], [(8, 80), (8, 200), (16, 200), (32, 80)]
+        )
+    ],
+)
 def test_where_every_model_is_a_target_the_areas_interval_holds_one_half(
     attack: Attack, m: int, n: int
 ) -> None:

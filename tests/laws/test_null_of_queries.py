@@ -17,7 +17,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 QUERIES = 8
 ATTACKS: tuple[Attack, ...] = (
@@ -48,8 +48,10 @@ def null_game(k: int, n: int, rng: np.random.Generator) -> tuple[Observation, np
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [4, 16])
-@pytest.mark.parametrize("attack", ATTACKS, ids=label)
+@pytest.mark.parametrize(
+    ("attack", "k"),
+    [pytest.param(attack, k, id=f"{label(attack)}-{k}") for attack, k in crossed(ATTACKS, [4, 16])],
+)
 def test_strongly_correlated_queries_keep_the_level(
     attack: Attack, k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from privacygauge.evaluate.evaluation import evaluate
 from tests.laws.catalogue import LEARNT, ON_WORLDS, deal, label, mapped
 from tests.laws.draws import SEEDS
 from tests.laws.numbers import numbers, of_play, of_scores
+from tests.thorough import times
 
 every_attack = pytest.mark.parametrize("attack", LEARNT, ids=label)
 
@@ -28,7 +29,7 @@ def with_ties(rng: np.random.Generator) -> Round:
 
 @every_attack
 @given(seed=SEEDS)
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 def test_shuffled_targets_shuffle_scores_and_guesses_and_change_no_number(
     attack: Attack, seed: int
 ) -> None:
@@ -52,7 +53,7 @@ def test_shuffled_targets_shuffle_scores_and_guesses_and_change_no_number(
 
 @every_attack
 @given(seed=SEEDS)
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 def test_shuffled_shadow_records_change_nothing(attack: Attack, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dealt = with_ties(rng)
@@ -72,7 +73,7 @@ def test_shuffled_shadow_records_change_nothing(attack: Attack, seed: int) -> No
 
 @pytest.mark.parametrize("attack", ON_WORLDS, ids=label)
 @given(seed=SEEDS)
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 def test_shuffled_worlds_change_no_score_but_by_rounding(attack: Attack, seed: int) -> None:
     rng = np.random.default_rng(seed)
     seen = deal(40, rng, effect=1.0).observation

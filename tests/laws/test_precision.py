@@ -29,6 +29,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ON_WORLDS, label
 from tests.laws.numbers import of_scores
+from tests.thorough import crossed
 
 Form = Callable[[Floats], np.ndarray]
 N, SHADOWS = 2500, 12
@@ -143,16 +144,20 @@ def test_float32_costs_attacks_on_single_records_nothing(attack: Attack) -> None
 
 
 CASES = [
-    pytest.param(attack, games, id=label(attack))
+    (attack, games)
     for attacks, games in ((ON_ROWS, (0, 1, 2)), (ON_POOLS, (0,)))
     for attack in attacks
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("c", CLASSES)
-@pytest.mark.parametrize(("attack", "games"), CASES)
+@pytest.mark.parametrize(
+    ("attack", "games", "c", "name"),
+    [
+        pytest.param(*case, c, name, id=f"{label(case[0])}-{c}-{name}")
+        for case, c, name in crossed(CASES, CLASSES, list(FORMS))
+    ],
+)
 def test_fewer_digits_cost_no_attack_anything(
     attack: Attack, games: tuple[int, ...], c: int, name: str
 ) -> None:
@@ -170,9 +175,15 @@ def test_binary_models_of_one_output_lose_nothing(attack: Attack) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["float16", "csv"])
-@pytest.mark.parametrize("c", CLASSES)
-@pytest.mark.parametrize("attack", [*ON_WORLDS, Learned(most=5000), Distance(bin=0)], ids=label)
+@pytest.mark.parametrize(
+    ("attack", "c", "name"),
+    [
+        pytest.param(attack, c, name, id=f"{label(attack)}-{c}-{name}")
+        for attack, c, name in crossed(
+            [*ON_WORLDS, Learned(most=5000), Distance(bin=0)], CLASSES, ["float16", "csv"]
+        )
+    ],
+)
 def test_a_target_in_fewer_digits_than_the_shadow_models_is_compared_with_them(
     attack: Attack, c: int, name: str
 ) -> None:

@@ -16,6 +16,8 @@ from privacygauge.runs.user_code import compared_code
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.sample import made
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 TREES = """
 from sklearn.tree import DecisionTreeClassifier
 import numpy as np

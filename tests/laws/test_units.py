@@ -24,7 +24,7 @@ from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.risk import assess_risk
 from privacygauge.evaluate.slices import find_slices
 from tests.laws.persons import DOMAINS, SIZES, alike, answers, blind, people
-from tests.thorough import quarter, times
+from tests.thorough import crossed, quarter, times
 
 GAMES = times(200)
 EFFECT = 1.0
@@ -44,8 +44,7 @@ def played(sizes: str, share: float, effect: float, rng: np.random.Generator) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(("sizes", "share"), crossed(list(SIZES), [0.0, 0.5, 1.0]))
 def test_on_noise_no_number_finds_more_than_its_level(sizes: str, share: float) -> None:
     rng, wrong = np.random.default_rng(0), dict.fromkeys(("accuracy", "auc", "low fpr"), 0)
     wrong |= dict.fromkeys(("epsilon", "chosen epsilon", "best", "slices", "risk"), 0)
@@ -71,8 +70,7 @@ def test_on_noise_no_number_finds_more_than_its_level(sizes: str, share: float) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(("sizes", "share"), crossed(list(SIZES), [0.0, 0.5, 1.0]))
 def test_planted_leaks_are_covered(sizes: str, share: float) -> None:
     rng = np.random.default_rng(0)
     right = ndtr(EFFECT / 2)

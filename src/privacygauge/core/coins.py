@@ -74,7 +74,7 @@ class Coins:
     def __getitem__(self, asked: Any, /) -> NDArray[Any]:
         """Return some of them, drawn now."""
         first, *rest = asked if isinstance(asked, tuple) else (asked,)
-        worlds, records = np.arange(len(self))[first], np.arange(self.n_records)[tuple(rest)]
+        worlds, records = _chosen(len(self), first), _chosen(self.n_records, *rest)
         drawn = np.empty((worlds.size, records.size), np.bool_)
         if drawn.size:
             start, stop = int(records.min()), int(records.max()) + 1
@@ -89,6 +89,12 @@ class Coins:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self[:] if dtype is None else self[:].astype(dtype)
+
+
+def _chosen(n: int, asked: Any = slice(None)) -> Ints:
+    """Return which of 0..n-1 are asked for; a part takes no more memory than it holds."""
+    found: Ints = np.arange(*asked.indices(n)) if isinstance(asked, slice) else np.arange(n)[asked]
+    return found
 
 
 def counts_of(inside: Bools | Coins) -> Ints:

@@ -10,10 +10,10 @@ from functools import cache
 
 def own_version() -> str:
     """Return PrivacyGauge's version."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError
 
     try:
-        return version("privacygauge")
+        return _installed("privacygauge")
     except PackageNotFoundError:
         return "unknown (not installed)"
 

@@ -129,8 +129,11 @@ def best_cut(
     if len(cuts) > 512:
         cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, 512).astype(int))]
     n_in, n_out = len(inside), len(outside)
-    hits = n_in - np.searchsorted(inside, cuts, side="left")
     false = n_out - np.searchsorted(outside, cuts, side="left")
+    # Of cuts with as many false guesses, the lowest has the most hits, and so the largest bound.
+    lowest = np.append(True, false[1:] < false[:-1])
+    cuts, false = cuts[lowest], false[lowest]
+    hits = n_in - np.searchsorted(inside, cuts, side="left")
     tail = (1.0 - level) / 2.0
     tpr_low = betaincinv(hits, n_in - hits + 1.0, tail)
     fpr_high = np.where(

@@ -32,6 +32,8 @@ from privacygauge.classifier.dtp.recognised import Shortcut
 from privacygauge.core.checks import Floats, Ints
 from tests.thorough import times
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 WIDTHS = (0.0, 0.01)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.holdout.history.inspection import inspect
 from privacygauge.holdout.history.made import ATTACKS, attacked_history, varied_history
 from privacygauge.holdout.history.record import History, in_time
-from tests.thorough import quarter
+from tests.thorough import crossed, quarter
 
 
 def smallest_corrected(history: History, rng: np.random.Generator) -> float:
@@ -93,10 +92,13 @@ UNSEEN = {("top-2", False), ("designed", False), ("flips", False)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accounts", [1, 4])
 @pytest.mark.parametrize(
-    ("attack", "whole"),
-    [pair for pair in itertools.product(ATTACKS, (True, False)) if pair not in UNSEEN],
+    ("attack", "whole", "accounts"),
+    [
+        (attack, whole, accounts)
+        for attack, whole, accounts in crossed(list(ATTACKS), (True, False), (1, 4))
+        if (attack, whole) not in UNSEEN
+    ],
 )
 def test_planted_attacks_are_found(attack, accounts, whole):
     found = 0

@@ -15,7 +15,7 @@ from privacygauge.holdout.server.accounts import add_account
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import OverHttp, bearer, npy
 from tests.holdout.test_guarantees import DELTA, allowed
-from tests.thorough import quarter
+from tests.thorough import crossed, quarter
 
 N, M, EACH = 200, 2, 4
 GUARDS = (
@@ -69,8 +69,7 @@ def most(guard: str, accounts: int) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guard", GUARDS)
-@pytest.mark.parametrize("attack", ["nb", "designed"])
+@pytest.mark.parametrize(("attack", "guard"), crossed(["nb", "designed"], GUARDS))
 def test_attacks_from_several_accounts_stay_below_the_guarantee(attack, guard, tmp_path):
     games = quarter(40)
     for accounts in (1, 3):

@@ -21,7 +21,7 @@ from privacygauge.synthetic.released.overlap import lone_copies, shared
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 N = 300
 LEAKS = (SMALL, MODERATE, LARGE)
@@ -52,8 +52,7 @@ SECRETS = [["sex"], pytest.param(None, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("secrets", SECRETS)
-@pytest.mark.parametrize("overlap", [0, 0.05, 0.5, 1])
-@pytest.mark.parametrize("copied", [0, 0.1, 1])
+@pytest.mark.parametrize(("copied", "overlap"), crossed([0, 0.1, 1], [0, 0.05, 0.5, 1]))
 def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, overlap, secrets):
     found = audit(drawn, copied, overlap, secrets)
     report = found.report()
