@@ -104,7 +104,7 @@ def test_without_a_holdout_the_real_ones_are_attacked_alone():
 def test_the_list_says_what_became_of_each():
     tables = released(np.random.default_rng(2), 120, n_holdout=100)
     done = tries(tables, ["sex", "job"], FEW, 5)
-    assert [hits.outlying for hits in done.hits] == [False] * 6 + [True] * N_OUTLYING
+    assert [hits.outlying for hits in done.hits] == [False] * 8 + [True] * N_OUTLYING
     single, linked, told = done.hits[-N_OUTLYING:]
     rows = outlying(tables)
     assert [one.row for one in done.exposed] == rows.real.tolist()

@@ -14,7 +14,7 @@ from privacygauge.synthetic.released.hits import Hits, points_of, risk_of
 from privacygauge.synthetic.released.inference import MOST_SECRETS
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.overlap import LoneCopies
-from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING
+from privacygauge.synthetic.released.suite import FORMS, N_NEARLY, N_OUTLYING
 from privacygauge.synthetic.released.tables import Released
 
 
@@ -101,7 +101,7 @@ class AskedOfTable:
         width = len(tables.schema.columns)
         secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
         # Both ways to look at copies come on top.
-        parts = self.n_parts + (width >= FEWEST_COLUMNS)
+        parts = self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + 2
         level = 1 - (1 - checks.level(self.level)) / looks

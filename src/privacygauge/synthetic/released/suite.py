@@ -12,6 +12,8 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
+from privacygauge.synthetic.released.in_common import most_in_common
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import (
     FEWEST_COLUMNS,
@@ -28,6 +30,8 @@ FORMS: tuple[Form, ...] = ("values", "tails")
 """Of predicates that single out."""
 N_OUTLYING = 3
 """Forms for the most outlying records: one of each risk."""
+N_NEARLY = 1 + len(IN_COMMON)
+"""Forms that look for copies of which not all values are left."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ def tries(
         found += inference(tables, rng, secrets=secrets, attempts=attempts, rows=rows)
     if len(tables.schema.columns) >= FEWEST_COLUMNS:
         found.append(nearly_copied(tables, seeds.stream(seed, "nearly-copied")))
+        found += most_in_common(tables, seeds.stream(seed, "in-common"))
     found += [
         part_copied(tables, columns, name, seeds.stream(seed, "part", name))
         for name, columns in (parts or {}).items()

@@ -1,0 +1,156 @@
+"""Copies of which some values were drawn again are found, and nothing is where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from privacygauge.audits.released_table.play import audit_released
+from privacygauge.core.estimate import Skipped
+from privacygauge.report.grades import MODERATE
+from privacygauge.synthetic.released import in_common
+from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.in_common import most_in_common, rarest_in_common, wanted_first
+from privacygauge.synthetic.released.tables import columns_of, read_together
+from tests.synthetic.released.made_released import released, without_holdout
+from tests.synthetic.released.planted import SMALL, WIDE, planted, population
+from tests.thorough import THOROUGH
+
+TOGETHER = 1 - 0.05 / 18
+"""The level of each look of an audit of seven columns."""
+
+
+def found(tables, level=TOGETHER):
+    """Return the largest lower end of what goes beyond the holdout."""
+    return max(risk_of(hits, level).low for hits in most_in_common(tables, rng()))
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def tabled(rows):
+    return read_together(*rows)
+
+
+@pytest.mark.parametrize(
+    ("columns", "share", "again"),
+    [
+        *((WIDE, share, again) for share in (0.2, 1.0) for again in (1, 2, 3)),
+        *((WIDE, 0.05, again) for again in (1, 2)),
+        *((SMALL, 1.0, again) for again in (1, 2, 3)),
+        *((SMALL, 0.2, again) for again in (1, 2)),
+    ],
+)
+def test_copies_with_values_drawn_again_are_found(columns, share, again):
+    for seed in range(3):
+        assert found(tabled(planted(rng(seed), columns, share, again))) > 0
+
+
+def test_one_copy_in_a_hundred_is_found_in_a_larger_table():
+    assert found(tabled(planted(rng(1), WIDE, 0.01, 2, n=5_000))) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_an_audit_grades_a_fifth_of_copies_with_three_of_seven_values_drawn_again(seed):
+    tables = planted(rng(seed), WIDE, 0.2, 3)
+    audit = audit_released(*tables, secrets=["sex"], label="sex", seed=seed)
+    assert audit.report().verdict.grade == MODERATE
+    assert "rare values in common" in audit.report().verdict.headline
+
+
+def test_copies_of_the_holdout_are_found_there():
+    real, made, holdout = planted(rng(), WIDE, 0.2, 2)
+    for hits in most_in_common(tabled((holdout, made, real)), rng()):
+        assert risk_of(hits, TOGETHER).high < 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [WIDE, SMALL], ids=["wide", "small"])
+@pytest.mark.parametrize("rows", [1, 3], ids=["a row each", "three rows each"])
+def test_nothing_is_found_in_tables_of_other_people(columns, rows):
+    n = 200 if THOROUGH else 40
+    wrong = 0
+    for seed in range(n):
+        draw = rng([seed, 5])
+        sides = [persons(draw, columns, 300 // rows, rows) for _ in range(3)]
+        tables = tabled(sides)
+        unit = np.repeat(np.arange(300 // rows), rows)
+        tables = replace(tables, unit=unit, holdout_unit=unit + len(unit))
+        wrong += found(tables, 0.975) > 0  # two looks
+    assert wrong <= binom.ppf(0.999, n, 0.05)
+
+
+def persons(draw, columns, n, rows):
+    """Return several rows of each of some people, which differ in a column or two."""
+    frame = population(draw, n)[columns]
+    frame = frame.loc[frame.index.repeat(rows)].reset_index(drop=True)
+    changed = columns[-1:] if rows > 1 else []
+    return frame.assign(**{x: population(draw, len(frame))[x] for x in changed})
+
+
+def test_the_score_is_that_of_a_comparison_of_pairs(monkeypatch):
+    tables = released(rng(4), 60, of="others")
+    asked, made = tables.real, tables.synthetic
+    total = np.zeros((len(asked), len(made)))
+    for x, y in zip(asked.values.T, made.values.T, strict=True):
+        equal = (x[:, None] == y) | (np.isnan(x)[:, None] & np.isnan(y))
+        share = np.array([np.mean((y == v) | (np.isnan(v) & np.isnan(y))) for v in x])
+        total += np.where(equal, -np.log(np.maximum(share, 1e-9))[:, None], 0.0)
+    scores = rarest_in_common(asked, made)
+    width = asked.values.shape[1]
+    unit = (2**16 - 1) // width / np.log(len(made))
+    np.testing.assert_allclose(scores / unit, total.max(axis=1), atol=(width + 0.5) / unit)
+    monkeypatch.setattr(in_common, "_BLOCK", 7)
+    np.testing.assert_array_equal(scores, rarest_in_common(asked, made))
+    monkeypatch.setattr(in_common, "_FREQUENT", 1.0)
+    np.testing.assert_array_equal(scores, rarest_in_common(asked, made))
+
+
+def test_neither_the_order_of_rows_nor_of_columns_matters():
+    tables = released(rng(2), 80)
+    rows, columns = rng().permutation(80), rng().permutation(6).tolist()
+    scores = rarest_in_common(tables.real, tables.synthetic)
+    turned = (columns_of(x, columns) for x in (tables.real[rows], tables.synthetic[rows]))
+    np.testing.assert_array_equal(scores[rows], rarest_in_common(*turned))
+
+
+def test_records_that_nobody_could_tell_apart_are_all_found():
+    alike = pd.DataFrame({"a": ["x", "y"] * 10, "b": ["p"] * 20, "c": ["q"] * 20})
+    for hits in most_in_common(tabled((alike, alike, alike)), rng()):
+        assert hits.attack.all()
+        assert hits.control.all()
+
+
+def test_as_many_as_wanted_are_found_and_those_that_tie_with_the_last():
+    tables = released(rng(3), 400, n_holdout=100, of="others")
+    for hits, first in zip(most_in_common(tables, rng()), wanted_first(500), strict=True):
+        many = hits.attack.sum() + hits.control.sum()
+        assert first <= many <= first + 3
+        assert 0 < hits.baseline.sum() <= many
+
+
+@pytest.mark.parametrize(
+    ("n", "wanted"),
+    [(20, (1, 4)), (2_000, (50, 400)), (8_000, (50, 1_600)), (40_000, (200, 8_000))],
+)
+def test_how_many_are_wanted(n, wanted):
+    assert wanted_first(n) == wanted
+
+
+def test_of_too_many_records_equal_shares_are_drawn(monkeypatch):
+    tables = released(rng(3), 400, n_holdout=100)
+    monkeypatch.setattr(in_common, "_PAIRS", 400 * 250)
+    for hits in most_in_common(tables, rng()):
+        assert (len(hits.attack), len(hits.control)) == (200, 50)
+
+
+def test_without_a_holdout_there_is_nothing_to_rank_with():
+    (skipped,) = most_in_common(without_holdout(released(rng(), 40)), rng())
+    assert isinstance(skipped, Skipped)
+    assert "no holdout" in skipped.reason
