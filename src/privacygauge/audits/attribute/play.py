@@ -13,8 +13,8 @@ from privacygauge.audits.attribute.found import AttributeAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.attributes import guesses
 from privacygauge.classifier.estimators import class_names
-from privacygauge.classifier.whose import said_of_units
 from privacygauge.core import checks, seeds
+from privacygauge.core.equal_rows import said_of_units
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import percent_estimate, plain
