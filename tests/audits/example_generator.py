@@ -72,7 +72,7 @@ def example(
     ids[: len(HOSTILE)] = HOSTILE[:r]
     foreseen = rank_correlation(vulnerability, played[best].aucs)
     return SyntheticAudit(
-        Origin(
+        origin=Origin(
             "privacygauge synthetic people.csv --generator <baynet>",
             "0.1.0",
             seed,

@@ -373,8 +373,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     """Return, and tell, what the fits of a generator will cost, and what they would show."""
     from joblib import cpu_count
 
-    from privacygauge.audits.generator.facts import seen_from
-    from privacygauge.audits.generator.play import COST
+    from privacygauge.audits.generator.play import COST, seen_from
     from privacygauge.classifier.cost import span
     from privacygauge.runs.store import plan_in, read_run
 
