@@ -6,7 +6,7 @@ from . import generators as generators
 from . import hooks as hooks
 from . import learners as learners
 from . import metrics as metrics
-from .audits.attribute.found import AttributeAudit as AttributeAudit
+from .audits.attribute.play import AttributeAudit as AttributeAudit
 from .audits.attribute.play import audit_attribute as audit_attribute
 from .audits.classifier.candidates import audit_candidates as audit_candidates
 from .audits.classifier.found import Audit as Audit
