@@ -117,13 +117,10 @@ def audit_attribute(
         seed=seed,
         level=level,
     )
-    n, inverted = (
-        len(found.member),
-        (
-            f"The success of {plain(attack.name)} is higher for non-members than for members "
-            f"(difference {percent_estimate(attack.difference)}): were the sides swapped?"
-            for attack in found.inverted
-        ),
+    inverted = (
+        f"The success of {plain(attack.name)} is higher for non-members than for members "
+        f"(difference {percent_estimate(attack.difference)}): were the sides swapped?"
+        for attack in found.inverted
     )
     origin = running.origin(
         skipped=found.guesses.skipped,
@@ -133,5 +130,6 @@ def audit_attribute(
     if name is None:
         places = np.atleast_1d(sensitive).tolist()
         name = sensitive if isinstance(sensitive, str) else f"column {places}"
+    n = len(found.member)
     rows = np.arange(n) if ids is None else checks.vector(ids, "ids", length=n)
     return AttributeAudit(**vars(found), origin=origin, column=name, ids=rows)
