@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.released_table import plots, sections
-from privacygauge.audits.released_table.found import called
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.play import audit_released, called
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.audits.synthetic import OF_TABLE
 from privacygauge.core.estimate import Estimate

@@ -16,8 +16,8 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.few_fits import FitsAudit
-    from privacygauge.audits.generator.found import SyntheticAudit
-    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.generator.play import SyntheticAudit
+    from privacygauge.audits.released_table.play import ReleasedAudit
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.games.releases import Making
     from privacygauge.synthetic.generators.generator import Generator

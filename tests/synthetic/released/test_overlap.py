@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.found import said_of
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.play import audit_released, said_of
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded, parsed_limits

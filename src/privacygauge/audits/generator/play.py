@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.running import Running
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription
 from privacygauge.report.numbers import rate
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.audited import AskedOfGenerator, arranged
+from privacygauge.synthetic.games.audited import AskedOfGenerator, PlayedGame, arranged
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
 from privacygauge.synthetic.games.worlds import OnWorlds
@@ -30,10 +32,42 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
 from privacygauge.synthetic.table import advice, require_moderate
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
 COST = "cost, as foreseen"
 """Names what was said of it before, in a report and in a run."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SyntheticAudit(Reported, PlayedGame):
+    """What an audit of a generator found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+    game: GameDescription
+    """What was played."""
+
+    def __repr__(self) -> str:
+        auc = self.headline.auc
+        return (
+            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
+            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
+        )
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.generator.says import report
+
+        return report(self)
+
+    def plot_auc(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
+        from privacygauge.audits.generator.plots import plot_auc
+
+        return plot_auc(self, ax)
 
 
 def audit_synthetic(

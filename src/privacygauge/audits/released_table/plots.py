@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.released_table.found import ReleasedAudit, called
+from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.errors import InputError
 from privacygauge.report import plots
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, short

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.found import ReleasedAudit, called
+from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.data import of_attacks

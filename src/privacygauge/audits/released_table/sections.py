@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from privacygauge.audits.released_table.found import ReleasedAudit, called
+from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.audits.released_table.plots import risks_plot
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.released_table.found import ReleasedAudit, called, said_of
+from privacygauge.audits.released_table.play import ReleasedAudit, called, said_of
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,19 @@ class PlayedGame:
     def inverted(self) -> tuple[Inverted, ...]:
         """Attacks that take releases with a record for those without."""
         return tuple(found for attack in self.attacks for found in attack.inverted)
+
+    @property
+    def promised(self) -> float | None:
+        """The epsilon that the generator was set to; None without one, or with a delta."""
+        found = self.settings.get("epsilon")
+        if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
+            return None
+        return float(found)
+
+    @property
+    def broken_promise(self) -> bool:
+        """Whether more was shown than the epsilon that the generator was set to."""
+        return self.promised is not None and self.headline.worst.epsilon.low > self.promised
 
     @property
     def order(self) -> Ints:
