@@ -321,10 +321,8 @@ def _learnt_from(
 
 def _cost(making: Making, work: Work, level: float) -> str:
     """Return, and tell, what the fits of a generator will cost, and what they would show."""
-    from joblib import cpu_count
-
     from privacygauge.audits.generator.play import COST, seen_from
-    from privacygauge.classifier.cost import span
+    from privacygauge.classifier.cost import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 
     if work.run is not None and plan_in(work.run) is not None:
@@ -332,7 +330,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     if work.quiet:
         return ""
     n, seconds = making.game.n_tables(making.setting), making.seconds_a_table()
-    at_a_time = max(1, cpu_count() + 1 + work.jobs) if work.jobs < 0 else work.jobs
+    at_a_time = n_at_once(work.jobs)
     shown = seen_from(making.setting.sizes.smallest_auc(level))
     told = (
         f"{n:,} fits, {seconds:.2g} s each, {at_a_time} at a time: about "

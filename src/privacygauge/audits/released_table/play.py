@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.report import direction
@@ -24,12 +23,17 @@ from privacygauge.synthetic.released.judged import names_of
 from privacygauge.synthetic.released.looks import AskedOfTable
 from privacygauge.synthetic.released.people import with_people
 from privacygauge.synthetic.released.played import Membership
-from privacygauge.synthetic.released.release import Measured, Release, measured, told_apart
+from privacygauge.synthetic.released.release import (
+    Measured,
+    Release,
+    checked_names,
+    measured,
+    told_apart,
+)
 from privacygauge.synthetic.released.risks import ReleaseRisk
-from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import advice, require_columns, require_moderate
+from privacygauge.synthetic.table import advice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +205,7 @@ def audit_released(
     """
     running = Running(command, seed, level, provenance)
     tables = tables_of(real, synthetic, holdout, schema, (continuous, categorical, drop))
-    named = _checked(tables, label, secrets, parts, show, ids)
+    named = checked_names(tables, label, secrets, parts, show, ids)
     asked = AskedOfTable(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
@@ -221,27 +225,6 @@ def audit_released(
         game=unplayed if played is None else _game(played),
         records=None if played is None else _records(found, played, show),
     )
-
-
-def _checked(
-    tables: Released,
-    label: str | None,
-    secrets: Sequence[str] | None,
-    parts: Mapping[str, Sequence[str]] | None,
-    show: Sequence[str],
-    ids: ArrayLike | None,
-) -> NDArray[Any] | None:
-    """Return the names of the real records, after what would fail only after hours of work."""
-    names = tables.schema.names
-    require_moderate(tables.schema)
-    require_common(tables.real, tables.synthetic)
-    asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
-    asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
-    for what, columns in asked.items():
-        if isinstance(columns, str):
-            raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
-        require_columns(columns, names, what)
-    return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
 
 
 def _records(found: Measured, played: Membership, show: Sequence[str]) -> Records:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.synthetic.released.control import Overlap, without_overlap
@@ -25,8 +26,10 @@ from privacygauge.synthetic.released.looks import AskedOfTable, Corrected, Tried
 from privacygauge.synthetic.released.overlap import lone_copies, shared
 from privacygauge.synthetic.released.played import Membership, membership_played
 from privacygauge.synthetic.released.risks import ReleaseRisk, WorstRisk, release_risk
+from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import Exposed, tries
 from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility
 
 APART = 0.55
@@ -93,6 +96,35 @@ class Release:
     def control(self) -> bool:
         """Whether there is a holdout that attacks can be compared with."""
         return self.n_holdout > 0 and self.same_source
+
+
+def checked_names(
+    tables: Released,
+    label: str | None,
+    secrets: Sequence[str] | None,
+    parts: Mapping[str, Sequence[str]] | None,
+    show: Sequence[str],
+    ids: ArrayLike | None,
+) -> NDArray[Any] | None:
+    """Return the names of the real records, after what would fail only after hours of work.
+
+    The options are those of `audit_released`; `show` names columns to print.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, the tables hardly have a value in common, or names are too few.
+    """
+    names = tables.schema.names
+    require_moderate(tables.schema)
+    require_common(tables.real, tables.synthetic)
+    asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
+    asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
+    for what, columns in asked.items():
+        if isinstance(columns, str):
+            raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
+        require_columns(columns, names, what)
+    return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
 
 
 @dataclass(frozen=True, eq=False)
