@@ -6,7 +6,7 @@ from . import generators as generators
 from . import hooks as hooks
 from . import learners as learners
 from . import metrics as metrics
-from .audits.attribute.found import AttributeAudit as AttributeAudit
+from .audits.attribute.play import AttributeAudit as AttributeAudit
 from .audits.attribute.play import audit_attribute as audit_attribute
 from .audits.classifier.candidates import audit_candidates as audit_candidates
 from .audits.classifier.found import Audit as Audit
@@ -22,7 +22,7 @@ from .audits.dtp.found import DtpAudit as DtpAudit
 from .audits.dtp.play import audit_dtp as audit_dtp
 from .audits.extraction.play import audit_extraction as audit_extraction
 from .audits.few_fits import audit_few_fits as audit_few_fits
-from .audits.generator.found import SyntheticAudit as SyntheticAudit
+from .audits.generator.play import SyntheticAudit as SyntheticAudit
 from .audits.generator.play import audit_synthetic as audit_synthetic
 from .audits.holdout_attack.found import HoldoutAudit as HoldoutAudit
 from .audits.holdout_attack.play import attack_holdout as attack_holdout
@@ -36,7 +36,7 @@ from .audits.leaderboard.play import audit_leaderboard as audit_leaderboard
 from .audits.privacy_claim.found import ClaimAudit as ClaimAudit
 from .audits.privacy_claim.play import audit_dp_sgd as audit_dp_sgd
 from .audits.privacy_claim.play import audit_privacy_claim as audit_privacy_claim
-from .audits.released_table.found import ReleasedAudit as ReleasedAudit
+from .audits.released_table.play import ReleasedAudit as ReleasedAudit
 from .audits.released_table.play import audit_released as audit_released
 from .audits.vulnerable.play import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.play import vulnerable_records as vulnerable_records

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today
@@ -72,7 +72,7 @@ def example(
     ids[: len(HOSTILE)] = HOSTILE[:r]
     foreseen = rank_correlation(vulnerability, played[best].aucs)
     return SyntheticAudit(
-        Origin(
+        origin=Origin(
             "privacygauge synthetic people.csv --generator <baynet>",
             "0.1.0",
             seed,

@@ -14,13 +14,14 @@ from rich.console import Console
 
 from privacygauge.audits.generator import plots, sections
 from privacygauge.audits.generator.data import records_frame
-from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.generator.says import settings
-from privacygauge.audits.generator.verdict import grade_of, verdict
+from privacygauge.audits.generator.verdict import CUTS, verdict
 from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.by_target import ranked
 from privacygauge.report import render
-from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD
+from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, grade_of
 from privacygauge.report.numbers import decimal_estimate
 from privacygauge.report.render import flat
 from privacygauge.report.values import Grade, Table, Tone
@@ -106,7 +107,7 @@ def test_the_grade_is_that_of_the_graver_lower_end(
 
 
 def test_grades_rise_with_the_lower_end() -> None:
-    grades = [GRADES.index(grade_of(x)) for x in np.linspace(0, 1, 101)]
+    grades = [GRADES.index(grade_of(x, CUTS)) for x in np.linspace(0, 1, 101)]
     assert grades == sorted(grades)
     assert set(grades) == {0, 1, 2, 3}
 
@@ -518,7 +519,7 @@ def test_the_plot_shows_every_target_in_order(
 
 
 def test_thinning_keeps_both_ends(many: SyntheticAudit) -> None:
-    found = plots.ranked(many, 100)
+    found = ranked(many.best, 100)
     assert len(found.rank) == 100
     assert found.rank[[0, -1]].tolist() == [1, 1000]
     assert found.auc[0] == many.best.aucs.max()

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.facts import release_risk
-from privacygauge.audits.released_table.membership import audit_membership
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -30,6 +28,8 @@ from privacygauge.synthetic.released.hits import Hits, correlation_of, risk_of
 from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
 from privacygauge.synthetic.released.judged import cross_fitted, played_alone
 from privacygauge.synthetic.released.membership import membership
+from privacygauge.synthetic.released.played import membership_played
+from privacygauge.synthetic.released.risks import release_risk
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table
@@ -335,7 +335,7 @@ def test_guesses_and_ranking_share_the_error_of_the_attacks(tables):
     ours, stricter = furthest(played, 0.95, 8), furthest(played, 0.975)
     for mine, other in zip(ours[1:], stricter[1:], strict=True):
         assert (mine.low, mine.high) == (other.low, other.high)
-    by_audit = audit_membership(tables, None, {}, 0, 0.95).headline
+    by_audit = membership_played(tables, 0, 0.95).headline
     whole = furthest(played, 0.95)
     assert by_audit.accuracy.level == 0.95
     assert whole[1].high - whole[1].low < by_audit.accuracy.high - by_audit.accuracy.low
@@ -343,20 +343,13 @@ def test_guesses_and_ranking_share_the_error_of_the_attacks(tables):
 
 @pytest.mark.slow
 def test_names_and_contents_only_where_they_were_asked_for(tables):
-    ids = [f"p{i}" for i in range(120)]
-    signals = audit_membership(tables, np.array(ids, object), {}, 0, 0.95)
-    assert signals.records.ids[:2].tolist() == ["p0", "p1"]
-    assert signals.records.ids[-1].startswith("holdout row ")
-    assert not signals.records.contents
-    found = audit_released(
-        tables.real,
-        tables.synthetic,
-        tables.holdout,
-        attempts=20,
-        show=["town"],
-        secrets=["sex"],
-        label="sex",
-    )
+    given = (tables.real, tables.synthetic, tables.holdout)
+    asked = {"attempts": 20, "secrets": ["sex"], "label": "sex"}
+    named = audit_released(*given, ids=[f"p{i}" for i in range(120)], **asked)
+    assert named.records.ids[:2].tolist() == ["p0", "p1"]
+    assert named.records.ids[-1].startswith("holdout row ")
+    assert not named.records.contents
+    found = audit_released(*given, show=["town"], **asked)
     assert list(found.records.contents) == ["town"]
     town = tables.real.to_frame()["town"].to_numpy()
     assert found.records.contents["town"][:120].tolist() == town.tolist()

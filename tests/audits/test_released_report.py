@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.released_table import plots, sections
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.play import audit_released, called
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.audits.synthetic import OF_TABLE
 from privacygauge.core.estimate import Estimate
@@ -406,7 +406,7 @@ def test_a_register_has_what_goes_furthest_beyond_chance(found):
     few = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
     assert "membership" in main(copies=few, alone=few, risks=(few,) * len(found.risks)).label
     sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
-    assert found.risks[0].title in main(copies=few, alone=few, risks=sure).label
+    assert called(found.risks[0]) in main(copies=few, alone=few, risks=sure).label
 
 
 def test_without_a_holdout_a_register_has_copies_only(alone):

@@ -9,8 +9,6 @@ from scipy.special import expit
 
 import privacygauge as pg
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.released_table.membership import audit_membership
-from privacygauge.audits.released_table.units import with_people
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOnline
@@ -18,6 +16,8 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.release import coin_flips
 from privacygauge.report.grades import GRADES
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.released.people import with_people
+from privacygauge.synthetic.released.played import membership_played
 from privacygauge.synthetic.released.tables import Released
 
 Rng = np.random.Generator
@@ -165,7 +165,7 @@ def of_released(sizes: str, rng: Rng, seed: int) -> bool:
     real, holdout = whole[np.arange(ends[0])], whole[np.arange(ends[0], ends[1])]
     tables = Released(real, whole[np.arange(ends[1], len(whole))], holdout)
     tables, _ = with_people(tables, unit[member], unit[~member])
-    played = audit_membership(tables, None, {}, seed, 0.95)
+    played = membership_played(tables, seed, 0.95)
     return played.headline.accuracy.low > 0.5 or played.headline.epsilon.low > 0
 
 

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.facts import clipped_numbers
+from privacygauge.audits.generator.play import clipped_numbers
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.core import checks
-from privacygauge.core.transcript import tied
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
-from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
+from privacygauge.evaluate.few_fits import GuessedInFits
 from privacygauge.report.blocks import text
 from privacygauge.report.numbers import (
     count,
@@ -45,18 +44,14 @@ from privacygauge.report.values import (
     Worst,
 )
 from privacygauge.runs.execute import Progress
-from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.few_fits import FewFits, Fits, Untaught, canary_scores
-from privacygauge.synthetic.games.releases import Making, make_releases
-from privacygauge.synthetic.games.setting import Setting, Sizes
+from privacygauge.synthetic.games.few_fits import Untaught, canaries_guessed, fits_arranged
+from privacygauge.synthetic.games.releases import Making
+from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.selection import TargetsAsked, select_targets
+from privacygauge.synthetic.selection import TargetsAsked
 from privacygauge.synthetic.table import advice, require_moderate
-
-CANARIES = 200
-"""Where their number is not given; a quarter of a small table."""
 
 _PLAYED = (
     "In each fit a fair coin of its own decides for every canary whether it is among the records "
@@ -221,32 +216,22 @@ def audit_few_fits(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     require_moderate(table.schema)
-    asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
-    selections = select_targets(table, asked, select, seed)
-    rows = np.unique(np.concatenate([s.rows for s in selections]))
-    owner, game = owners(unit, ids, len(table)), FewFits()
-    every = Setting.of(table, rows, Fits(tests=fits), seed, owner)
-    rows = rows[every.first == np.arange(len(rows))]
-    records = max(2, len(game.others(every))) if size is None else size
-    setting = Setting.of(table, rows, Fits(tests=fits, records=records, made=made), seed, owner)
-    game.check(setting)
+    making = fits_arranged(
+        made_by, table, canaries, select, (fits, size, made), seed, owners(unit, ids, len(table))
+    )
     if before is not None:
-        before(Making(game, setting, made_by))
-    with kept_or_scratch(run) as folder:
-        releases = make_releases(
-            *(game, setting, made_by, folder),
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        scores = canary_scores(setting, releases.tables(slice(0, fits)), attacks)
-        beyond = clipped_numbers(releases)
-    telling = {name: score for name, score in scores.items() if not tied(score)}
-    if not telling:
-        raise InputError("every attack gives all canaries the same score: give other attacks")
-    guessed = guessed_in_fits(telling, game.coins(setting), seed, level)
+        before(making)
+    guessed, clipped = canaries_guessed(
+        making,
+        run,
+        attacks,
+        level,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     names = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    shown = names[rows[guessed.canary]]
+    shown = names[making.setting.targets[guessed.canary]]
     claim = audit_privacy_claim(
         {
             "score": guessed.score.ravel(),
@@ -259,9 +244,10 @@ def audit_few_fits(
         command=command,
         provenance=provenance,
     )
-    origin = replace(claim.origin, warnings=(*advice(table), *claim.origin.warnings, *beyond))
+    told = (*advice(table), *claim.origin.warnings, *clipped_numbers(*clipped))
+    origin = replace(claim.origin, warnings=told)
     claim = replace(claim, origin=origin)
-    return FitsAudit(origin, claim, guessed, made_by.name, setting.sizes)
+    return FitsAudit(origin, claim, guessed, made_by.name, making.setting.sizes)
 
 
 def seen_from(n_guesses: int, fits: int, level: float) -> str:

@@ -5,7 +5,7 @@ Not in the folder of either kind, since neither knows the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from privacygauge.audits.few_fits import FitsAudit
-    from privacygauge.audits.generator.found import SyntheticAudit
-    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.generator.play import SyntheticAudit
+    from privacygauge.audits.released_table.play import ReleasedAudit
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.games.releases import Making
     from privacygauge.synthetic.generators.generator import Generator
@@ -219,20 +216,9 @@ class SyntheticRequest(TableRequest):
     @property
     def records(self) -> TargetsAsked:
         """The records to attack: ``10`` of them, ``all``, or the rows ``17,4`` (or ``17,``)."""
-        import numpy as np
+        from privacygauge.synthetic.selection import written_targets
 
-        if self.targets == "all":
-            return self.targets
-        try:
-            numbers = [int(part) for part in self.targets.split(",") if part]
-        except ValueError:
-            numbers = []
-        if not numbers:
-            raise InputError(
-                "--targets must be a number, all, or rows such as 17,4 (one row: 17,), got "
-                f"{self.targets!r}"
-            )
-        return np.array(numbers) if "," in self.targets else numbers[0]
+        return written_targets(self.targets)
 
 
 def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | ReleasedAudit:
@@ -247,10 +233,9 @@ def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | Re
 def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAudit:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
     from privacygauge.audits.generator.play import audit_synthetic
-    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
-    invocation = work.invocation("synthetic", asked)
+    running = work.running("synthetic", asked)
     generator, data, known = _learnt_from(asked, name, work)
     with (
         work.resumable(asked),
@@ -273,28 +258,20 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
             show=asked.show,
             **known,
             before=lambda making: _cost(making, work, asked.level),
-            run=work.run,
-            n_jobs=work.jobs,
-            progress=progress,
             scoring=scoring,
-            seed=asked.seed,
-            level=asked.level,
-            command="synthetic",
-            provenance=file_hashes(asked.files()),
-            invocation=invocation,
+            **vars(replace(running, progress=progress)),
         )
 
 
 def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
     """Return the audit of a generator by canaries in a few fits."""
     from privacygauge.audits.few_fits import audit_few_fits, seen_from
-    from privacygauge.runs.provenance import file_hashes
 
     def tell(making: Making) -> None:
         n = len(making.setting.targets)
         work.say(f"{n:,} canaries, fits: {fits:,}. {seen_from(n, fits, asked.level)}")
 
-    invocation = work.invocation("synthetic", asked)
+    running = work.running("synthetic", asked)
     generator, data, known = _learnt_from(asked, name, work)
     with work.resumable(asked), work.bar("Making tables") as progress:
         return audit_few_fits(
@@ -307,14 +284,7 @@ def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsA
             made=asked.made,
             **known,
             before=tell,
-            run=work.run,
-            n_jobs=work.jobs,
-            progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command="synthetic",
-            provenance=file_hashes(asked.files()),
-            invocation=invocation,
+            **vars(replace(running, progress=progress)),
         )
 
 
@@ -324,9 +294,10 @@ def _learnt_from(
     """Return a generator, what it learns from, and what is known of its columns and rows."""
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.generators.of_tables import over, takes_tables
+    from privacygauge.synthetic.generators.written import written_generator
     from privacygauge.synthetic.related import Related
 
-    generator = _generator(name, work)
+    generator = written_generator(name, work.read)
     frame = read_frame(asked.data, asked.separator)
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
     columns: dict[str, Any] = {
@@ -348,34 +319,10 @@ def _learnt_from(
     return over(generator, related), related.table(), known
 
 
-def _generator(name: str, work: Work) -> Generator:
-    """Return the generator that a text names, or what stands for it in a finished run."""
-    from privacygauge.runs.user_code import imported, names_code
-    from privacygauge.synthetic.generators.command import Command as Program
-    from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
-    from privacygauge.synthetic.generators.recorded import recorded_generator
-
-    if work.read is not None and names_code(name):
-        return recorded_generator(work.read)
-    if name.startswith(PROGRAM):
-        return Program(name.removeprefix(PROGRAM))
-    if is_named(name):
-        return as_generator(name)
-    if ":" not in name:
-        raise InputError(
-            f"--generator must be one of {', '.join(GENERATORS)}, or FILE.py:NAME or MODULE:NAME "
-            f"of your own, or '{PROGRAM} PROGRAM ...', got {name!r}"
-        )
-    return as_generator(imported(name))
-
-
 def _cost(making: Making, work: Work, level: float) -> str:
     """Return, and tell, what the fits of a generator will cost, and what they would show."""
-    from joblib import cpu_count
-
-    from privacygauge.audits.generator.facts import seen_from
-    from privacygauge.audits.generator.play import COST
-    from privacygauge.classifier.cost import span
+    from privacygauge.audits.generator.play import COST, seen_from
+    from privacygauge.classifier.cost import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 
     if work.run is not None and plan_in(work.run) is not None:
@@ -383,7 +330,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     if work.quiet:
         return ""
     n, seconds = making.game.n_tables(making.setting), making.seconds_a_table()
-    at_a_time = max(1, cpu_count() + 1 + work.jobs) if work.jobs < 0 else work.jobs
+    at_a_time = n_at_once(work.jobs)
     shown = seen_from(making.setting.sizes.smallest_auc(level))
     told = (
         f"{n:,} fits, {seconds:.2g} s each, {at_a_time} at a time: about "
@@ -398,6 +345,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     from privacygauge.audits.released_table.play import audit_released
     from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import column_named, read_frame
+    from privacygauge.synthetic.related import joined
     from privacygauge.synthetic.released.attempts import HALF_WIDTH
 
     files = asked.files()
@@ -406,13 +354,12 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         for name, path in files.items()
         if name != "schema" and not name.startswith(_RELATED)
     }
-    frames, parts = _with_related(asked, frames)
-    real, holdout = frames["data"], frames.get("holdout")
     # The names of records say nothing about them, and need not be in the other tables.
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
+    left = (*apart, *asked.drop)
+    frames, parts = joined(frames, asked.related, asked.key, left, asked.separator)
+    real, holdout = frames["data"], frames.get("holdout")
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
-    known = [x for x in tables["data"].columns if x not in asked.drop]
-    parts = {name: [x for x in columns if x in known] for name, columns in parts.items()}
     return audit_released(
         tables["data"],
         tables["synthetic"],
@@ -422,7 +369,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         categorical=asked.categorical,
         drop=asked.drop,
         label=asked.label,
-        parts={name: columns for name, columns in parts.items() if columns},
+        parts=parts,
         attempts=asked.attempts,
         half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
         ids=column_named(real, asked.ids or asked.key, "--id"),
@@ -434,22 +381,6 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         command="synthetic",
         provenance=file_hashes({"real" if x == "data" else x: files[x] for x in files}),
     )
-
-
-def _with_related(
-    asked: SyntheticRequest, frames: dict[str, pd.DataFrame]
-) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
-    """Return one record a person where people have further rows, and the columns by table."""
-    from privacygauge.synthetic.frames import read_frame
-    from privacygauge.synthetic.related import per_person
-
-    schema, parts = None, {}
-    for name, path in zip(frames, asked.related, strict=False):
-        rows, alone = read_frame(path, asked.separator), list(frames[name].columns)
-        frames[name], found = per_person(frames[name], rows, str(asked.key), schema=schema)
-        joined = [x for x in frames[name].columns if x not in alone]
-        schema, parts = schema or found, {"the people's table": alone, "related rows": joined}
-    return frames, parts
 
 
 COMMAND = Command(

@@ -68,7 +68,7 @@ def measure(
         Processes; -1 for one a core.
     seed : int
     """
-    at_once = _at_once(n_jobs)
+    at_once = n_at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
     cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
     together = models_a_task(trainer, cohort)
@@ -90,7 +90,7 @@ def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
     """
     # The first training also loads what it is made with, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)
-    return Cost(sum(_seconds(each, cohort, 1) for each in trainers), _at_once(n_jobs), 1)
+    return Cost(sum(_seconds(each, cohort, 1) for each in trainers), n_at_once(n_jobs), 1)
 
 
 def span(seconds: float) -> str:
@@ -126,7 +126,8 @@ def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
     return (time.perf_counter() - began) * factor / trial
 
 
-def _at_once(n_jobs: int) -> int:
+def n_at_once(n_jobs: int) -> int:
+    """Return how much is done at the same time; -1 is one for each core, -2 one less."""
     if n_jobs == 0:
         raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
     return max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs

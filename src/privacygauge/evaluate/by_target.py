@@ -150,6 +150,31 @@ class AttackEvaluation:
         return np.array([target.auc.value for target in self.targets])
 
 
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Records by falling AUC under an attack; many of them thinned."""
+
+    position: Ints
+    """(p,) Their places among the records."""
+    rank: Ints
+    """(p,) Their ranks by AUC, from 1."""
+    auc: Floats
+    """(p,) The AUC."""
+    low: Floats
+    """(p,) Lower ends of the intervals."""
+    high: Floats
+    """(p,) Upper ends."""
+
+
+def ranked(attack: AttackEvaluation, points: int) -> Ranked:
+    """Return the records by falling AUC, at most `points` of them: both ends and even steps."""
+    n, order = len(attack.targets), np.argsort(-attack.aucs, kind="stable")
+    kept = np.unique(np.round(np.linspace(0, n - 1, min(n, points))).astype(np.int64))
+    found = [attack.targets[int(i)].auc for i in order[kept]]
+    low, high = np.array([x.low for x in found]), np.array([x.high for x in found])
+    return Ranked(order[kept], kept + 1, attack.aucs[order[kept]], low, high)
+
+
 def evaluate_targets(
     name: str,
     scores: Sequence[TargetScores],

@@ -31,20 +31,20 @@ def gravest(grades: Iterable[Grade]) -> Grade:
     return max(grades, key=(NONE, UNTOLD, *GRADES[1:]).index)
 
 
-def grade_of(lowest_accuracy: float) -> Grade:
-    """Return the grade for the lower end of a balanced accuracy.
+def grade_of(lowest: float, cuts: tuple[float, float] = (0.55, 0.65)) -> Grade:
+    """Return the grade for the lower end of a balanced accuracy, or of an AUC with its `cuts`.
 
     Examples
     --------
     >>> [grade_of(x).word for x in (0.49, 0.5, 0.53, 0.6, 0.7)]
     ['no leak found', 'no leak found', 'small', 'moderate', 'large']
     """
-    if lowest_accuracy <= 0.5:
+    if lowest <= 0.5:
         return NONE
     # Compared as accuracies: 2 * 0.55 - 1 is more than 0.1 in binary.
-    if lowest_accuracy < 0.55:
+    if lowest < cuts[0]:
         return SMALL
-    return MODERATE if lowest_accuracy < 0.65 else LARGE
+    return MODERATE if lowest < cuts[1] else LARGE
 
 
 _LIMITS = (

@@ -159,6 +159,23 @@ def take_root(total: NDArray[Any], p: int) -> None:
         np.sqrt(total, out=total)
 
 
+def written_distance(name: str, p: int | None = None) -> Distance:
+    """Return the distance of a name: ``cosine``, or ``minkowski`` of order p (2 by default).
+
+    Raises
+    ------
+    InputError
+        If there is none, or the cosine is given a p.
+    """
+    if name == "minkowski":
+        return Minkowski(2 if p is None else p)
+    if name != "cosine":
+        raise InputError(f"--distance must be cosine or minkowski, got {name!r}")
+    if p is not None:
+        raise InputError(f"--p {p} goes with --distance minkowski only: the cosine has no p")
+    return Cosine()
+
+
 @dataclass(frozen=True, eq=False)
 class Space:
     """Records as points between which a distance is measured."""

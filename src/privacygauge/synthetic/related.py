@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +147,38 @@ def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
                 f"{column.name} most frequent", "categorical", categories=known, missing=True
             )
             yield Column(f"{column.name} kinds", "integer", 0, len(known))
+
+
+def joined(
+    frames: Mapping[str, pd.DataFrame],
+    related: Sequence[str],
+    key: str | None,
+    left: Collection[str] = (),
+    separator: str | None = None,
+) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
+    """Return one record a person where people have further rows, and the columns by table.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        Tables of people, the real one first.
+    related : sequence of str
+        The file of rows beside each; none where people have no further rows.
+    key : str, optional
+        As in `per_person`.
+    left : collection of str
+        Columns that are not named among those of a table.
+    separator : str, optional
+        As in `read_frame`.
+    """
+    found, schema, parts = dict(frames), None, {}
+    for name, path in zip(frames, related, strict=False):
+        rows, alone = read_frame(path, separator), list(frames[name].columns)
+        found[name], own = per_person(frames[name], rows, str(key), schema=schema)
+        further = [x for x in found[name].columns if x not in alone]
+        schema, parts = schema or own, {"the people's table": alone, "related rows": further}
+    known = {name: [x for x in columns if x not in left] for name, columns in parts.items()}
+    return found, {name: columns for name, columns in known.items() if columns}
 
 
 def per_person(

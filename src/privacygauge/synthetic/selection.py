@@ -180,6 +180,27 @@ SELECTORS: Mapping[str, Selector] = {
 """Ways to choose records, by name."""
 
 
+def written_targets(text: str) -> TargetsAsked:
+    """Return the targets that a text names: ``10`` of them, ``all``, or the rows ``17,4``.
+
+    Examples
+    --------
+    >>> written_targets("10"), written_targets("17,")
+    (10, array([17]))
+    """
+    if text == "all":
+        return text
+    try:
+        numbers = [int(part) for part in text.split(",") if part]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise InputError(
+            f"--targets must be a number, all, or rows such as 17,4 (one row: 17,), got {text!r}"
+        )
+    return np.array(numbers) if "," in text else numbers[0]
+
+
 def select_targets(
     table: Table,
     targets: TargetsAsked,

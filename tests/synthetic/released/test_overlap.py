@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.facts import without_overlap
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.play import audit_released, said_of
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
+from privacygauge.synthetic.released.control import without_overlap
 from privacygauge.synthetic.released.copies import copied_alone, copies
 from privacygauge.synthetic.released.looks import corrected
 from privacygauge.synthetic.released.overlap import lone_copies, shared
@@ -70,7 +70,7 @@ def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, ove
     assert (found.overlap is not None) == (overlap > 0)
     if overlap:
         assert found.overlap.shared == round(overlap * N)
-        assert found.overlap.said in found.origin.warnings
+        assert said_of(found.overlap) in found.origin.warnings
 
 
 ROWS, GAMES = 1000, 10

@@ -9,7 +9,7 @@ from privacygauge.audits.asking import Command, Group, Role, asks, with_low
 from privacygauge.audits.training import LabelledRecords, data_option, loaded
 
 if TYPE_CHECKING:
-    from privacygauge.audits.attribute.found import AttributeAudit
+    from privacygauge.audits.attribute.play import AttributeAudit
     from privacygauge.audits.work import Work
 
 METRICS = with_low("attribute-advantage", "attribute-rate")

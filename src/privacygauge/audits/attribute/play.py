@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.attribute.found import AttributeAudit
 from privacygauge.audits.running import Running
-from privacygauge.classifier.attributes import guesses
-from privacygauge.classifier.estimators import class_names
-from privacygauge.classifier.whose import said_of_units
-from privacygauge.core import checks, seeds
-from privacygauge.core.units import owners
-from privacygauge.errors import InputError
+from privacygauge.classifier.attributes_judged import JudgedGuesses, judged_guesses
+from privacygauge.core import checks
+from privacygauge.core.equal_rows import said_of_units
 from privacygauge.report.numbers import percent_estimate, plain
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AttributeAudit(Reported, JudgedGuesses):
+    """What a model gives away about a sensitive column, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+    column: str
+    """What the sensitive column is called."""
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.attribute.says import report
+
+        return report(self)
 
 
 def audit_attribute(
@@ -89,32 +105,31 @@ def audit_attribute(
     Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`.
     """
     running = Running(command, seed, level, provenance)
-    table = cast("pd.DataFrame", x) if hasattr(x, "columns") else np.asarray(x)
-    labels, side = np.asarray(y), checks.bools(member, "member", length=len(table))
-    names = class_names(labels)
-    coded = np.searchsorted(names, labels.astype(np.str_)) if names else labels
-    if side.all() or not side.any():
-        missing = "non-members" if side.all() else "members"
-        raise InputError(f"member must be true for some records and false for others: no {missing}")
-    at = sensitive if isinstance(sensitive, str) else np.atleast_1d(sensitive).tolist()
-    owner = owners(unit, ids, len(table))
-    people = np.arange(len(table)) if owner is None else owner
-    y, rng = checks.classes(coded, "y", length=len(table)), seeds.stream(seed, "attribute")
-    named = tuple(classes) or names
-    found = guesses(model, table, y, side, people, at, rng, classes=named, knows_label=knows_label)
-    if len(values) == len(found.secret):
-        # One of several columns is 1: the value is named by the place of that column.
-        called = tuple(values[int(place)] for place in found.secret.names)
-        found = replace(found, secret=replace(found.secret, names=called))
-    about = {"class": "known" if knows_label else "unknown"}
-    said = said_of_units(people, side)
-    origin = running.origin(skipped=found.skipped, warnings=said, about=about)
-    shown = name if name is not None else at if isinstance(at, str) else f"column {at}"
-    rows = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    audit = AttributeAudit(origin, shown, found, side, people, rows)
-    told = tuple(
+    found = judged_guesses(
+        model,
+        x,
+        y,
+        member,
+        sensitive,
+        names=(classes, values),
+        people=(unit, ids),
+        knows_label=knows_label,
+        seed=seed,
+        level=level,
+    )
+    inverted = (
         f"The success of {plain(attack.name)} is higher for non-members than for members "
         f"(difference {percent_estimate(attack.difference)}): were the sides swapped?"
-        for attack in audit.inverted
+        for attack in found.inverted
     )
-    return replace(audit, origin=replace(origin, warnings=(*origin.warnings, *told)))
+    origin = running.origin(
+        skipped=found.guesses.skipped,
+        warnings=(*said_of_units(found.unit, found.member), *inverted),
+        about={"class": "known" if knows_label else "unknown"},
+    )
+    if name is None:
+        places = np.atleast_1d(sensitive).tolist()
+        name = sensitive if isinstance(sensitive, str) else f"column {places}"
+    n = len(found.member)
+    rows = np.arange(n) if ids is None else checks.vector(ids, "ids", length=n)
+    return AttributeAudit(**vars(found), origin=origin, column=name, ids=rows)

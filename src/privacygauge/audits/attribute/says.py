@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.attribute.found import AttributeAudit
+from privacygauge.audits.attribute.play import AttributeAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.report import direction, grades

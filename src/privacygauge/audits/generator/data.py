@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
 from privacygauge.report.document import estimate_dict, finite, names_of, picked, values_of

@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.facts import (
-    clipped_numbers,
-    description,
-    utility_of,
-    warnings_of,
-)
-from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.running import Running
-from privacygauge.core import checks
-from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
-from privacygauge.evaluate.by_target import AttackEvaluation
+from privacygauge.evaluate.detectable import POWER
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction
+from privacygauge.report.numbers import rate
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
 from privacygauge.runs.execute import Progress
-from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack
-from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.games import game_named, setting_of
-from privacygauge.synthetic.games.judging import (
-    evaluated,
-    foreseen,
-    group_of,
-    headline_of,
-    targets_of,
-)
-from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
-from privacygauge.synthetic.games.scores import score_releases, scores_in
+from privacygauge.synthetic.games.audited import AskedOfGenerator, PlayedGame, arranged
+from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
-from privacygauge.synthetic.games.worlds import OnWorlds, parted
+from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.generators.foreign import require_sendable
+from privacygauge.synthetic.generators.generator import PrivBayes
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
 from privacygauge.synthetic.table import advice, require_moderate
-from privacygauge.synthetic.vulnerability import vulnerability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
-MANY = 50
-"""For more targets than these one pool of tables and cheaper attacks are the default."""
-
-
 COST = "cost, as foreseen"
 """Names what was said of it before, in a report and in a run."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SyntheticAudit(Reported, PlayedGame):
+    """What an audit of a generator found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+    game: GameDescription
+    """What was played."""
+
+    def __repr__(self) -> str:
+        auc = self.headline.auc
+        return (
+            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
+            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
+        )
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.generator.says import report
+
+        return report(self)
+
+    def plot_auc(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
+        from privacygauge.audits.generator.plots import plot_auc
+
+        return plot_auc(self, ax)
 
 
 def audit_synthetic(
@@ -165,58 +178,104 @@ def audit_synthetic(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     require_moderate(table.schema)
-    # Needed at the end, and where the most vulnerable records are the targets: found once.
+    asked = AskedOfGenerator(
+        targets=targets,
+        select=select,
+        game=game,
+        knowledge=knowledge,
+        attacks=attacks,
+        shadows=shadows,
+        tests=tests,
+        half_width=half_width,
+        size=size,
+        made=made,
+    )
     owner = owners(unit, ids, len(table))
-    known = cache(partial(vulnerability, table, unit=owner))
-    selections = select_targets(table, targets, select, seed, known)
-    rows = np.unique(np.concatenate([s.rows for s in selections]))
-    chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
-    n_tests = enough_tests(half_width, level) if tests is None else tests
-    setting = setting_of(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
-    chosen.check(setting)
-    named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    about = targets_of(table, known(), setting.targets, named, show)
-    few = len(rows) <= MANY
-    players, on_worlds = parted(attacks or (suite_for_few() if few else suite_for_many()))
-    making = Making(chosen, setting, made_by)
+    arrangement = arranged(
+        made_by, table, asked, owner=owner, ids=ids, show=show, seed=seed, level=level
+    )
+    making = arrangement.making
     if n_jobs not in (None, 1):
         require_sendable(made_by, made_by.name)
     cost = {} if before is None or not (said := before(making)) else {COST: said}
-    if invocation is not None:
-        invocation = {**invocation, **cost}
-    with kept_or_scratch(run) as folder:
-        open_releases(chosen, setting, made_by, folder, invocation=invocation)
-        use = utility_of(making, label, f"{folder}/utility")
-        made_of = (chosen, setting, made_by, folder)
-        releases = make_releases(*made_of, invocation=invocation, n_jobs=n_jobs, progress=progress)
-        place = scores_in(folder, players)
-        scores = score_releases(making, releases, players, place, n_jobs=n_jobs, progress=scoring)
-        beyond = clipped_numbers(releases)
-        played, skipped = evaluated(scores, level, on_worlds)
-    headline = headline_of(played)
-    origin = running.origin(
-        "pandas",
-        skipped=(*skipped, *([use] if isinstance(use, Skipped) else [])),
-        warnings=(*advice(table), *warnings_of(making, schema, level), *beyond, *_inverted(played)),
-        about=cost,
+    found, skipped, clipped = arrangement.played(
+        run,
+        label,
+        invocation=None if invocation is None else {**invocation, **cost},
+        n_jobs=n_jobs,
+        progress=progress,
+        scoring=scoring,
     )
-    return SyntheticAudit(
-        origin,
-        description(chosen, setting),
-        generator=made_by.name,
-        settings=made_by.describe(),
-        sizes=setting.sizes,
-        n_records=len(table),
-        n_tables=chosen.n_tables(setting),
-        targets=about,
-        groups=tuple(group_of(selection, setting, played, level) for selection in selections),
-        attacks=played,
-        headline=headline,
-        foreseen=foreseen(about, played[headline.attack], level),
-        seen_from=setting.sizes.smallest_auc(level),
-        utility=use,
+    told = (*advice(table), *_warnings(making, schema, level), *clipped_numbers(*clipped))
+    warnings = (*told, *direction.warnings(found.inverted))
+    origin = running.origin("pandas", skipped=skipped, warnings=warnings, about=cost)
+    return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
+
+
+def _description(making: Making) -> GameDescription:
+    """Return what was played, in words."""
+    game, sizes = making.game, making.setting.sizes
+    data = {
+        "average": "a fresh data set for every table, with the record or another in its place",
+        "specific": "one data set for each record, with it or with another in its place",
+        "shared": "data sets that each record is in or out of by a coin of its own",
+    }
+    knows = {
+        "auxiliary": "other records of the same source",
+        "exact": "all other records of the data set",
+        "synthetic": "nothing but the released table",
+    }
+    n_in = sizes.tests // 2
+    return GameDescription(
+        f"{game.name} game",
+        "Was this record among those that the synthetic table was made from?",
+        f"Sees the synthetic table and the record, knows how the generator works, has "
+        f"{knows[game.knowledge]}, and makes {sizes.shadows:,} synthetic tables itself",
+        f"Drawn: {data[game.name]}",
+        "On the adversary's own synthetic tables",
+        n_in,
+        sizes.tests - n_in,
     )
 
 
-def _inverted(played: Sequence[AttackEvaluation]) -> tuple[str, ...]:
-    return tuple(text for attack in played for text in direction.warnings(attack.inverted))
+def seen_from(smallest: float | None) -> str:
+    """Return in words the smallest AUC of a record that an audit would mostly show."""
+    if smallest is None:
+        return "no AUC, however high, would be seen with so few test tables (--tests)"
+    least = math.ceil(100 * smallest) / 100
+    return f"a record's AUC of {least:.2f} or more would be seen in {rate(POWER)} of such audits"
+
+
+def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
+    """Return what may mislead the reader; `schema` is the one that was given."""
+    setting, generator = making.setting, making.generator
+    sizes, told = setting.sizes, []
+    if sizes.tests < enough_tests(0.1, level):
+        told.append(
+            f"{sizes.tests} test tables a record give an AUC an interval wider than 0.1 on either "
+            "side: ask for more (--tests)"
+        )
+    pool = min(len(pool) for pool in setting.pools)
+    if making.game.knowledge != "exact" and pool < 2 * sizes.records:
+        told.append(
+            f"data sets of {sizes.records:,} records are drawn from pools of {pool:,}: they are "
+            "much alike, so the numbers hold for data sets like these; give a larger table or "
+            "learn from fewer records (--size)"
+        )
+    if isinstance(generator, PrivBayes) and schema is None:
+        told.append(
+            "the schema (ranges and categories) was read from the data: PrivBayes's epsilon holds "
+            "for a schema that is public; give one (--schema)"
+        )
+    return told
+
+
+def clipped_numbers(n: int, total: int) -> tuple[str, ...]:
+    """Return a sentence where the generator drew numbers beyond the schema's ranges."""
+    if not n:
+        return ()
+    return (
+        f"the generator drew {n:,} of {total:,} numbers ({n / total:.2g}) beyond the range of "
+        "their columns: each was replaced by the nearer end of the range; if such numbers may "
+        "occur, widen the range in the schema (--schema)",
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.generator.found import SyntheticAudit
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.by_target import ranked
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, short
 from privacygauge.report.numbers import count, decimal_estimate, fixed, several
 from privacygauge.report.values import Plot
@@ -27,34 +26,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 """So that no group is told by its colour alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """Targets by falling AUC under the headline's attack; many of them thinned."""
-
-    position: Ints
-    """(p,) Their places among the targets."""
-    rank: Ints
-    """(p,) Their ranks by AUC, from 1."""
-    auc: Floats
-    """(p,) The AUC."""
-    low: Floats
-    """(p,) Lower ends of the intervals."""
-    high: Floats
-    """(p,) Upper ends."""
-
-
-def ranked(f: SyntheticAudit, points: int = POINTS) -> Ranked:
-    """Return the targets by falling AUC, at most `points` of them: both ends and even steps."""
-    n = len(f.targets)
-    kept = np.arange(n)
-    if n > points:
-        kept = np.unique(np.round(np.linspace(0, n - 1, points)).astype(np.int64))
-    position = f.order[kept]
-    found = [f.best.targets[int(i)].auc for i in position]
-    low, high = np.array([x.low for x in found]), np.array([x.high for x in found])
-    return Ranked(position, kept + 1, f.best.aucs[position], low, high)
-
-
 def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     """Draw the AUC of every target with its interval, the largest first; numbers: `ranked`.
 
@@ -62,7 +33,7 @@ def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     targets as many are drawn.
     """
     ax = axes(ax)
-    found = ranked(f)
+    found = ranked(f.best, POINTS)
     few = len(found.rank) <= FEW
     if few:
         ax.vlines(found.rank, found.low, found.high, color=SERIES[0], lw=2.2, alpha=0.55,
@@ -92,7 +63,7 @@ def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax)
     drawn = np.zeros(len(f.targets), dtype=np.bool_)
-    drawn[ranked(f).position] = True
+    drawn[ranked(f.best, POINTS).position] = True
     many = len(f.targets) > FEW
     for place, group in enumerate(f.groups[: len(MARKERS)]):
         shown = group.positions[drawn[group.positions]]

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.data import data, records_frame
-from privacygauge.audits.generator.facts import seen_from
-from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import SyntheticAudit, seen_from
 from privacygauge.audits.generator.verdict import called, kept, name_of, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr

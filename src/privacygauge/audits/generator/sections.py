@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.generator.plots import auc_plot, vulnerability_plot
 from privacygauge.audits.generator.verdict import name_of
 from privacygauge.audits.usefulness import use_rows

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
 
-from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.report import direction
-from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, gauge
+from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, gauge, grade_of
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -69,23 +68,8 @@ def _gauge(f: SyntheticAudit) -> Gauge:
     return gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE)
 
 
-def grade_of(lowest: float) -> Grade:
-    """Return the grade for the lower end of an AUC.
-
-    Examples
-    --------
-    >>> [grade_of(x).word for x in (0.4, 0.5, 0.55, 0.6, 0.7)]
-    ['no leak found', 'no leak found', 'small', 'moderate', 'large']
-    """
-    if lowest <= 0.5:
-        return NONE
-    if lowest < CUTS[0]:
-        return SMALL
-    return MODERATE if lowest < CUTS[1] else LARGE
-
-
 def _by_auc(f: SyntheticAudit) -> Grade:
-    return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low))
+    return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low), CUTS)
 
 
 def _only_bounded(f: SyntheticAudit) -> bool:
@@ -174,8 +158,8 @@ def _told(f: SyntheticAudit) -> str:
 
 
 def _on_epsilon(f: SyntheticAudit) -> Iterator[str]:
-    promise, shown = promised(f), f.headline.worst.epsilon
-    if promise is not None and broken_promise(f):
+    promise, shown = f.promised, f.headline.worst.epsilon
+    if promise is not None and f.broken_promise:
         # Replacing a record is taking one out and putting another one in.
         may = " If that promise is for adding or taking out a record, twice as much is allowed."
         yield (
@@ -219,20 +203,6 @@ def kept(text: object) -> str:
     return shortened(plain(text))
 
 
-def promised(f: SyntheticAudit) -> float | None:
-    """Return the epsilon that the generator was set to; None without one, or with a delta."""
-    found = f.settings.get("epsilon")
-    if not isinstance(found, Real) or isinstance(found, bool) or f.settings.get("delta"):
-        return None
-    return float(found)
-
-
-def broken_promise(f: SyntheticAudit) -> bool:
-    """Return whether more was shown than the epsilon that the generator was set to."""
-    epsilon = promised(f)
-    return epsilon is not None and f.headline.worst.epsilon.low > epsilon
-
-
 def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
     if grade is LARGE:
         yield (
@@ -262,7 +232,7 @@ def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
 
 
 def _mend(f: SyntheticAudit) -> Iterator[str]:
-    if broken_promise(f):
+    if f.broken_promise:
         yield (
             "Have the generator repaired: it leaks more than its epsilon allows. Look first at "
             "ranges and categories that are read from the data."
@@ -275,7 +245,7 @@ def _mend(f: SyntheticAudit) -> Iterator[str]:
         "Coarsen the data: round numbers or put them in ranges, merge rare categories, drop "
         "columns that nobody needs."
     )
-    if promised(f) is not None:
+    if f.promised is not None:
         yield "Set a smaller epsilon, with ranges and categories that are public."
     else:
         yield (

@@ -3,36 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from privacygauge.audits.released_table import facts
-from privacygauge.audits.released_table.facts import release_risk
-from privacygauge.audits.released_table.found import ReleasedAudit
-from privacygauge.audits.released_table.membership import Membership, audit_membership
-from privacygauge.audits.released_table.units import with_people
 from privacygauge.audits.running import Running
-from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report import direction
+from privacygauge.report.numbers import percent, plain
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.released.attempts import HALF_WIDTH
-from privacygauge.synthetic.released.copies import (
-    closest_facts,
-    closest_records,
-    copies,
-    copy_facts,
+from privacygauge.synthetic.released.control import FEW, Overlap
+from privacygauge.synthetic.released.copies import copied_beyond
+from privacygauge.synthetic.released.judged import names_of
+from privacygauge.synthetic.released.looks import AskedOfTable
+from privacygauge.synthetic.released.people import with_people
+from privacygauge.synthetic.released.played import Membership
+from privacygauge.synthetic.released.release import (
+    Measured,
+    Release,
+    checked_names,
+    measured,
+    told_apart,
 )
-from privacygauge.synthetic.released.looks import AskedOfTable, corrected
-from privacygauge.synthetic.released.overlap import lone_copies, shared
-from privacygauge.synthetic.released.spelling import require_common
-from privacygauge.synthetic.released.suite import Exposed, tries
+from privacygauge.synthetic.released.risks import ReleaseRisk
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import require_columns, require_moderate
-from privacygauge.synthetic.utility import utility
+from privacygauge.synthetic.table import advice
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+SMALLER = 0.2
+"""A holdout of fewer records than this share of the real ones is much smaller."""
+
+
+def called(risk: ReleaseRisk) -> str:
+    """Return what a risk is called, such as ``inference (income)``."""
+    return plain(f"{risk.name} ({risk.variant})" if risk.variant else risk.name)
+
+
+def said_of(overlap: Overlap) -> str:
+    """Return what an overlap means, in a sentence."""
+    found = (
+        f"{overlap.shared:,} of the {overlap.n_holdout:,} holdout records stand in the real table "
+        f"({percent(overlap.shared / overlap.n_holdout)}; by chance it would be about "
+        f"{percent(overlap.by_chance)})"
+    )
+    if overlap.usable:
+        return (
+            f"{found}: they are no control and were left out, on both sides with all records that "
+            "occur more than once"
+        )
+    return f"{found}: too few are left for a control"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ReleasedAudit(Reported, Release):
+    """What an audit of a released synthetic table found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+    game: GameDescription | Skipped
+    """The membership game; Skipped without a holdout."""
+    records: Records | None
+    """The scores of every judged record; None without a holdout."""
+
+    @property
+    def membership(self) -> Attacks | None:
+        """The membership attacks; None where none was played."""
+        if isinstance(self.game, Skipped) or self.headline is None:
+            return None
+        return Attacks(self.game, self.evaluations, self.headline, self.level)
+
+    def __repr__(self) -> str:
+        headline = self.report().verdict.headline
+        return f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: {headline}>"
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.released_table.says import report
+
+        return report(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for every judged record, with its id and its numbers.
+
+        Raises
+        ------
+        InputError
+            Without a holdout: no record was judged.
+        """
+        if self.records is None:
+            raise InputError(f"a holdout is needed to judge records, got none: {NO_CONTROL}")
+        return super().to_frame()
+
+    def plot_roc(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the ROC curves of the membership attacks."""
+        from privacygauge.audits.released_table.plots import plot_roc
+
+        return plot_roc(self, ax)
+
+    def plot_risks(self, ax: Axes | None = None) -> Axes:
+        """Return axes with attack, control and baseline of each risk."""
+        from privacygauge.audits.released_table.plots import plot_risks
+
+        return plot_risks(self, ax)
 
 
 def audit_released(
@@ -111,7 +192,7 @@ def audit_released(
     Notes
     -----
     The three risks are those of the Article 29 Working Party, opinion 05/2014, section 2.2.2.
-    Beyond the control: (attack - control) / (1 - control), see `released_risk.excess`.
+    Beyond the control: (attack - control) / (1 - control), see `evaluate.excess`.
 
     Examples
     --------
@@ -124,97 +205,90 @@ def audit_released(
     """
     running = Running(command, seed, level, provenance)
     tables = tables_of(real, synthetic, holdout, schema, (continuous, categorical, drop))
-    named = _checked(tables, label, secrets, parts, show, ids)
+    named = checked_names(tables, label, secrets, parts, show, ids)
     asked = AskedOfTable(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    everyone, twice = tables.real, shared(tables)
-    given, (tables, rows, overlap) = tables, facts.without_overlap(tables, twice)
-    lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
-    known = tables.notes()
-    named = None if named is None else named[rows]
-    compared = (everyone, tables.synthetic, tables.holdout)
-    use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
-    played = _membership(tables, named, show, seed, level)
-    often = asked.tried(tables)
-    attacked = tries(tables, secrets, often.attempts, seed, parts)
-    tried, skipped = attacked.hits, attacked.skipped
-    copied = copies(tables, seeds.stream(seed, "copies"))
-    closest = closest_records(tables, seeds.stream(seed, "closest"))
-    # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
-    together = 1 - (1 - level) / (len(tried) + 2)
-    together_found = corrected(tried, copied, lone, together, tables.units)
-    reason = f"no holdout: {NO_CONTROL}" if overlap is None else overlap.said
-    game = Skipped("membership attacks", reason)
-    unplayed = (game,) if played is None else played.skipped
-    left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
-    blind = None if played is None else played.blind
+    found = measured(tables, asked, named, label, parts, seed)
+    overlap, played = found.release.overlap, found.played
+    reason = f"no holdout: {NO_CONTROL}" if overlap is None else said_of(overlap)
+    unplayed = Skipped("membership attacks", reason)
+    of_overlap = () if overlap is None else (said_of(overlap),)
     origin = running.origin(
         "pandas",
-        skipped=(*unplayed, *skipped, *left_out),
-        warnings=(
-            *(() if overlap is None else (overlap.said,)),
-            *of_units,
-            *facts.caveats(tables, blind, copied, together),
-            *_inverted(played),
-        ),
+        skipped=(*((unplayed,) if played is None else played.skipped), *found.skipped),
+        warnings=(*of_overlap, *of_units, *_caveats(found)),
     )
     return ReleasedAudit(
-        origin,
-        len(everyone),
-        n_synthetic=len(tables.synthetic),
-        n_holdout=0 if tables.holdout is None else len(tables.holdout),
-        game=game if played is None else played.game,
-        evaluations=() if played is None else played.evaluations,
-        headline=None if played is None else played.headline,
-        blind=blind,
-        risks=tuple(release_risk(found, level, known) for found in tried),
-        copies=copy_facts(copied, closest.n, level, tables.units),
-        closest=closest_facts(closest, level),
-        records=None if played is None else played.records,
-        utility=use,
-        corrected=together_found,
-        overlap=overlap,
-        tried=often,
-        exposed=_named(attacked.exposed, rows if named is None else named),
+        **vars(found.release),
+        origin=origin,
+        game=unplayed if played is None else _game(played),
+        records=None if played is None else _records(found, played, show),
     )
 
 
-def _checked(
-    tables: Released,
-    label: str | None,
-    secrets: Sequence[str] | None,
-    parts: Mapping[str, Sequence[str]] | None,
-    show: Sequence[str],
-    ids: ArrayLike | None,
-) -> NDArray[Any] | None:
-    """Return the names of the real records, after what would fail only after hours of work."""
-    names = tables.schema.names
-    require_moderate(tables.schema)
-    require_common(tables.real, tables.synthetic)
-    asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
-    asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
-    for what, columns in asked.items():
-        if isinstance(columns, str):
-            raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
-        require_columns(columns, names, what)
-    return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
+def _records(found: Measured, played: Membership, show: Sequence[str]) -> Records:
+    return Records(
+        names_of(found.names, *played.rows),
+        played.secret,
+        {e.title: play.transcript.score for play, e in played.played},
+        {e.title: play.decisions.guess for play, e in played.played},
+        contents=played.contents(found.tables, show),
+        unit=played.unit,
+    )
 
 
-def _named(found: Sequence[Exposed], ids: NDArray[Any]) -> tuple[tuple[str, Exposed], ...]:
-    return tuple((str(ids[one.row]), one) for one in found)
+def _game(played: Membership) -> GameDescription:
+    n_in = int(played.secret.sum())
+    return GameDescription(
+        "membership from the released table alone",
+        "Was this record among those that the synthetic table was made from?",
+        f"Sees the synthetic table and the record, and has {played.n_reference:,} other records of "
+        "the same source (half of the holdout); knows nothing of the generator and makes no tables "
+        "of its own",
+        "came with the data: members are the real records, non-members the other half of the "
+        "holdout; no coins were drawn, so they may also differ in other ways than membership "
+        "(the attack without the synthetic table looks for that)",
+        "on the other half of the judged records, both ways (cross-fitting)",
+        n_in,
+        len(played.secret) - n_in,
+    )
 
 
-def _inverted(played: Membership | None) -> tuple[str, ...]:
-    return () if played is None else direction.warnings(played.headline.inverted)
+def _caveats(found: Measured) -> tuple[str, ...]:
+    """Return what may mislead, the most important first."""
+    tables, copied, blind = found.tables, found.copied, found.release.blind
+    told: list[str] = []
+    if blind is not None and told_apart(blind):
+        told.append(
+            "real records and holdout are told apart without the synthetic table (AUC "
+            f"{blind.auc.value:.3f}), so they are not from the same source: membership attacks "
+            "and controls are void; give a holdout that was drawn from the same records"
+        )
+    elif blind is not None and blind.auc.low > 0.5:
+        told.append(
+            "real records and holdout differ a little without the synthetic table (AUC "
+            f"{blind.auc.value:.3f}): a membership attack counts only where it does better"
+        )
+    beyond = copied_beyond(copied, found.together, tables.units)
+    if copied.holdout is not None and beyond is not None and beyond.low > 0:
+        told.append(
+            f"{percent(float(copied.real.mean()))} of the real records stand in the synthetic "
+            f"table as they are, and {percent(float(copied.holdout.mean()))} of the holdout: more "
+            "than chance explains"
+        )
+    told += [*tables.notes(), *tables.read, *_size(tables), *advice(tables.real)]
+    inverted = () if found.played is None else found.played.headline.inverted
+    return (*dict.fromkeys(told), *direction.warnings(inverted))
 
 
-def _membership(
-    tables: Released, ids: NDArray[Any] | None, show: Sequence[str], seed: int, level: float
-) -> Membership | None:
-    if tables.holdout is None:
-        return None
-    frames = (tables.real.to_frame(), tables.holdout.to_frame()) if show else ()
-    columns = {name: tuple(np.asarray(frame[name], object) for frame in frames) for name in show}
-    shown = {name: (sides[0], sides[1]) for name, sides in columns.items()}
-    return audit_membership(tables, ids, shown, seed, level)
+def _size(released: Released) -> list[str]:
+    if released.holdout is None:
+        return []
+    n, real = len(released.holdout), len(released.real)
+    if n >= SMALLER * real and n - n // 2 >= FEW:
+        return []
+    return [
+        f"the holdout has {n:,} records beside {real:,} real ones, and half of it is the "
+        "reference of the attacks: the intervals are wide, and a leak may go unnoticed"
+    ]

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
+from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.errors import InputError
 from privacygauge.report.attacks import plots
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, short
 from privacygauge.report.document import ends
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Plot
+from privacygauge.synthetic.released.risks import ReleaseRisk
 from privacygauge.synthetic.released.tables import NO_CONTROL
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
                     label=title)  # fmt: skip
     for between in place[1:] - 0.5:
         ax.axhline(between, color=FAINT, lw=0.6)
-    ax.set_yticks(place, [short(risk.title) for risk in f.risks])
+    ax.set_yticks(place, [short(called(risk)) for risk in f.risks])
     ax.grid(visible=False, axis="y")
     ax.set(xlim=(-2, 102), ylim=(len(frame) - 0.5, -0.5), xlabel="Attempts that succeed, %")
     legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
@@ -88,7 +89,7 @@ def risks_plot(f: ReleasedAudit) -> Plot:
 
 def _in_words(risk: ReleaseRisk) -> str:
     control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
-    return f"{risk.title}: real {percent(risk.attack.value)}{control}"
+    return f"{called(risk)}: real {percent(risk.attack.value)}{control}"
 
 
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:

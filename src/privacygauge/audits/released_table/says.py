@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.found import ReleasedAudit
+from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.data import of_attacks
@@ -128,7 +128,7 @@ def _beyond(f: ReleasedAudit) -> Measure:
         by = ", at least, by its ranking" if reached.by_ranking else ""
         found[f"Advantage of the strongest membership attack{by}"] = advantage_of(reached.accuracy)
     if f.worst is not None:
-        found[f"Success at {f.worst.risk.title}, beyond the holdout's"] = f.worst.beyond
+        found[f"Success at {called(f.worst.risk)}, beyond the holdout's"] = f.worst.beyond
     if not found:
         return _none("beyond", "Beyond the holdout's", "there was no holdout")
     label, beyond = max(found.items(), key=lambda pair: (pair[1].low, pair[1].value))
@@ -213,7 +213,7 @@ def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
             "Furthest beyond its control",
             found.beyond,
             percent_estimate(found.beyond),
-            found.risk.title,
+            called(found.risk),
             "Share of what the control left open. 0% is no leak. The interval allows for "
             f"{f.corrected.looks} looks.{_void(f)}",
             "0%",
@@ -225,7 +225,7 @@ def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
             f"{sections.KINDS[risk.name]}, on real records",
             risk.attack,
             percent_estimate(risk.attack),
-            risk.title,
+            called(risk),
             f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a leak "
             "cannot be told.",
             _UNKNOWN,
@@ -297,7 +297,7 @@ def _data(f: ReleasedAudit) -> dict[str, Json]:
         },
         "furthest": None
         if f.worst is None
-        else {"risk": f.worst.risk.title, **picked(f.worst, "beyond")},
+        else {"risk": called(f.worst.risk), **picked(f.worst, "beyond")},
         "copies": {"facts": values_of(f.copies), **picked(f.corrected, "alone", beyond="copies")},
         "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
         "utility": values_of(used),

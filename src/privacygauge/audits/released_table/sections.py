@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
+from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.audits.released_table.plots import risks_plot
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
@@ -28,6 +28,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Block, Content, Folded, Pairs, Table
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 from privacygauge.synthetic.released.outlying import VARIANT
+from privacygauge.synthetic.released.risks import ReleaseRisk
 
 KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inference": "Inference"}
 """The three risks, as headings."""
@@ -90,7 +91,7 @@ def risks(f: ReleasedAudit) -> Iterator[Block]:
             "goes far by luck alone: the verdict allows for that (Bonferroni), these rows do not."
         )
     yield from _exposed(f)
-    meanings = tuple((r.title, f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
+    meanings = tuple((called(r), f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
     yield Folded("What an attempt is, form by form", (Pairs(meanings),))
     yield risks_plot(f)
 
@@ -152,7 +153,7 @@ def overview(f: ReleasedAudit) -> Table:
         "The three risks",
         [
             {
-                "Risk": r.title,
+                "Risk": called(r),
                 "Real": percent(r.attack.value),
                 "Holdout": DASH if r.control is None else percent(r.control.value),
                 "Baseline": percent(r.baseline.value),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
+from privacygauge.audits.released_table.play import ReleasedAudit, called, said_of
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
@@ -24,6 +24,7 @@ from privacygauge.report.grades import (
 from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
 from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.synthetic.released.outlying import VARIANT
+from privacygauge.synthetic.released.risks import ReleaseRisk
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -99,7 +100,7 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
 def _why(f: ReleasedAudit) -> str:
     """Return why there is nothing to compare the attacks with."""
     if f.overlap is not None:
-        return f"{f.overlap.said}."
+        return f"{said_of(f.overlap)}."
     return next(_void(f)) if f.n_holdout else "There was no holdout to compare the attacks with."
 
 
@@ -125,7 +126,7 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
         by = ", at least, by its ranking" if reached.by_ranking else ""
         told.append((f"Advantage of the strongest attack{by}", advantage_of(reached.accuracy)))
     if f.control and f.worst is not None:
-        told.append((f"{f.worst.risk.title}, beyond its control", f.worst.beyond))
+        told.append((f"{called(f.worst.risk)}, beyond its control", f.worst.beyond))
     if not told:
         return None
     label, found = max(told, key=lambda pair: pair[1].low)
@@ -176,7 +177,7 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
         found = f.worst
         assert found is not None
         told = (
-            f"{found.risk.title} succeeds for {percent(found.risk.attack.value)} of the attempts "
+            f"{called(found.risk)} succeeds for {percent(found.risk.attack.value)} of the attempts "
             f"on real records, {_control(found.risk)} on others"
         )
     return f"{grade.word.capitalize()} leak: {told}"
@@ -224,7 +225,7 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
     if found is None:
         return
     forms = f"{count(n)} forms" if n > 1 else "the one form"
-    title = found.risk.title
+    title = called(found.risk)
     rates = (
         f"succeeds for {percent(found.risk.attack.value)} of the attempts on real records and for "
         f"{_control(found.risk)} on the holdout"
@@ -296,7 +297,7 @@ def _seen(f: ReleasedAudit) -> str:
     if risk is None:
         return f"What was seen: {told}."
     return (
-        f"What was seen: {told}; and {risk.title} succeeds for {percent(risk.attack.value)} of "
+        f"What was seen: {told}; and {called(risk)} succeeds for {percent(risk.attack.value)} of "
         f"the attempts on real records, against {percent(risk.baseline.value)} of its baseline "
         f"({rate(f.level)} intervals below)."
     )
@@ -304,7 +305,7 @@ def _seen(f: ReleasedAudit) -> str:
 
 def _without(f: ReleasedAudit) -> Iterator[str]:
     if f.overlap is not None:
-        yield f"{f.overlap.said}."
+        yield f"{said_of(f.overlap)}."
     yield _seen(f)
     yield (
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from privacygauge.audits.vulnerable.play import VulnerableRecords
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.distance import Distance
-    from privacygauge.synthetic.schema import Schema
 
 METRICS = ("vulnerability",)
 """What a table can be held to."""
@@ -70,23 +69,15 @@ class VulnerableRequest(TableRequest):
     @property
     def measure(self) -> Distance:
         """The distance between records."""
-        from privacygauge.synthetic.distance import Cosine, Minkowski
+        from privacygauge.synthetic.distance import written_distance
 
-        if self.distance == "minkowski":
-            return Minkowski(2 if self.p is None else self.p)
-        if self.distance != "cosine":
-            raise InputError(f"--distance must be cosine or minkowski, got {self.distance!r}")
-        if self.p is not None:
-            raise InputError(
-                f"--p {self.p} goes with --distance minkowski only: the cosine has no p"
-            )
-        return Cosine()
+        return written_distance(self.distance, self.p)
 
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Return the ranking that was asked for."""
     from privacygauge.audits.vulnerable.play import vulnerable_records
-    from privacygauge.runs.atomic import check_writable
+    from privacygauge.runs.atomic import check_writable, write_all
     from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import column_named, read_beside, read_frame, read_table
 
@@ -103,7 +94,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         drop=asked.drop,
     )
     if schema_file is not None:
-        _write(table.schema, schema_file)
+        write_all(schema_file.parent, {schema_file.name: table.schema.to_json().encode()})
     reference = None
     if asked.reference is not None:
         further = read_frame(asked.reference, asked.separator).drop(columns=apart, errors="ignore")
@@ -118,12 +109,6 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         provenance=file_hashes(asked.files()),
     )
     return replace(found, listed=asked.top)
-
-
-def _write(schema: Schema, file: Path) -> None:
-    from privacygauge.runs.atomic import write_all
-
-    write_all(file.parent, {file.name: schema.to_json().encode()})
 
 
 COMMAND = Command(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,16 +17,25 @@ import numpy as np
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.release import coin_flips
+from privacygauge.core.transcript import tied
 from privacygauge.errors import InputError
+from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import Tables
 from privacygauge.synthetic.games.game import Block, Make
-from privacygauge.synthetic.games.releases import Storage
+from privacygauge.synthetic.games.releases import Making, Storage, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
+from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.released.judged import Judged, Signals
 from privacygauge.synthetic.released.membership import DensityRatio, DistanceRatio, ValueRatio
 from privacygauge.synthetic.released.neighbours import usual_distance
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.selection import TargetsAsked, select_targets
 from privacygauge.synthetic.table import Table
+
+CANARIES = 200
+"""Where their number is not given; a quarter of a small table."""
 
 FEWEST = 20
 """Canaries: of fewer, chance puts all in or none too often."""
@@ -164,3 +174,88 @@ def canary_scores(
     return {
         attack.name: np.stack([attack.signals(one).members for one in seen]) for attack in attacks
     }
+
+
+def fits_arranged(
+    generator: Generator,
+    table: Table,
+    canaries: TargetsAsked | None,
+    select: str | Sequence[str],
+    sizes: tuple[int, int | None, int | None],
+    seed: int,
+    owner: Ints | None,
+) -> Making:
+    """Return what makes the tables of fits that are checked and not begun.
+
+    Parameters
+    ----------
+    generator : Generator
+    table : Table
+    canaries, select
+        As in `audit_few_fits`.
+    sizes : tuple of int
+        Fits; records that are learnt from, None for as many as are no canaries; records of a
+        synthetic table.
+    seed : int
+    owner : ndarray of int, shape (N,), optional
+        The person behind each record.
+
+    Raises
+    ------
+    InputError
+        If the game cannot be played.
+    """
+    (fits, size, made), game = sizes, FewFits()
+    asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
+    selections = select_targets(table, asked, select, seed)
+    rows = np.unique(np.concatenate([s.rows for s in selections]))
+    every = Setting.of(table, rows, Fits(tests=fits), seed, owner)
+    rows = rows[every.first == np.arange(len(rows))]
+    records = max(2, len(game.others(every))) if size is None else size
+    setting = Setting.of(table, rows, Fits(tests=fits, records=records, made=made), seed, owner)
+    game.check(setting)
+    return Making(game, setting, generator)
+
+
+def canaries_guessed(
+    making: Making,
+    run: str | Path | None,
+    attacks: Sequence[Untaught] | None,
+    level: float,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[GuessedInFits, tuple[int, int]]:
+    """Return how well canaries are guessed, and `Releases.clipped_numbers`.
+
+    Parameters
+    ----------
+    making : Making
+        From `fits_arranged`.
+    run : str or Path, optional
+        Folder of the run; None for one that is removed.
+    attacks, level
+        As in `audit_few_fits`.
+    invocation, n_jobs, progress
+        As in `make_releases`.
+
+    Raises
+    ------
+    InputError
+        If no attack tells anything.
+    """
+    setting, game = making.setting, FewFits()
+    with kept_or_scratch(run) as folder:
+        releases = make_releases(
+            *(game, setting, making.generator, folder),
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        scores = canary_scores(setting, releases.tables(slice(0, setting.sizes.tests)), attacks)
+        clipped = releases.clipped_numbers
+    telling = {name: score for name, score in scores.items() if not tied(score)}
+    if not telling:
+        raise InputError("every attack gives all canaries the same score: give other attacks")
+    return guessed_in_fits(telling, game.coins(setting), setting.seed, level), clipped

@@ -6,14 +6,34 @@ from pathlib import Path
 
 import numpy as np
 
+from privacygauge.core import seeds
+from privacygauge.core.estimate import Skipped
 from privacygauge.runs.plan import ArraySpec, Plan
 from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import open_run
 from privacygauge.synthetic.games.releases import Making, settings_of
 from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.utility import Utility, utility
 
 _WORDS = 6
 _MASK = 2**64 - 1
+
+
+def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
+    """Return what one synthetic table is good for, learnt from records that are no target.
+
+    The table is kept in the folder `run`.
+    """
+    setting = making.setting
+    rng = seeds.stream(setting.seed, "utility")
+    known, held = setting.pools
+    records = setting.sizes.records
+    if min(len(known), len(held)) < max(records, 100):
+        return Skipped("utility", "needs at least 100 records to learn from and 100 others")
+    learnt = setting.table[rng.choice(known, records, replace=False)]
+    others = setting.table[rng.choice(held, min(len(held), records), replace=False)]
+    table = learnt_once(making, learnt, rng, run)
+    return utility(learnt, table, others, rng=rng, label=label)
 
 
 def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: str | Path) -> Table:

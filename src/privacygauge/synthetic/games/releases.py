@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -155,6 +156,12 @@ class Releases:
     def clipped(self) -> int:
         """The number of values that the generator drew beyond the schema's ranges."""
         return int(self.run.array(CLIPPED)[:].sum())
+
+    @property
+    def clipped_numbers(self) -> tuple[int, int]:
+        """How many numbers these are, and of how many in all."""
+        n = self.clipped
+        return n, math.prod(self.run.array("numbers").shape) if n else 0
 
 
 def make_releases(

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.classifier.whose import equal_rows, said_of_units
 from privacygauge.core import checks, units
+from privacygauge.core.checks import Ints
+from privacygauge.core.equal_rows import equal_rows, said_of_units
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.tables import Released, stacked
 
@@ -44,9 +45,7 @@ def with_people(
     return replace(tables, unit=found[:n], holdout_unit=found[n:] if m else None), said
 
 
-def _named(
-    unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _named(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
     """Return one number for each person of both tables."""
     real = checks.present(checks.vector(unit, "unit", length=n), "unit")
     if holdout_unit is None:

@@ -1,0 +1,243 @@
+"""The privacy game against a generator, from what was asked to what attacks achieve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.by_target import AttackEvaluation
+from privacygauge.evaluate.direction import Inverted
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.synthetic.attacks.attack import TableAttack
+from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
+from privacygauge.synthetic.games.games import game_named, setting_of
+from privacygauge.synthetic.games.judging import (
+    Group,
+    Headline,
+    Targets,
+    evaluated,
+    foreseen,
+    group_of,
+    headline_of,
+    targets_of,
+)
+from privacygauge.synthetic.games.learnt_once import utility_of
+from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
+from privacygauge.synthetic.games.scores import score_releases, scores_in
+from privacygauge.synthetic.games.setting import Sizes, enough_tests
+from privacygauge.synthetic.games.worlds import OnWorlds, parted
+from privacygauge.synthetic.generators.generator import Generator
+from privacygauge.synthetic.selection import Selection, TargetsAsked, select_targets
+from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.utility import Utility
+from privacygauge.synthetic.vulnerability import vulnerability
+
+MANY = 50
+"""For more targets than these one pool of tables and cheaper attacks are the default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedOfGenerator:
+    """What was asked of a game; see `audit_synthetic`."""
+
+    targets: TargetsAsked
+    """The records to attack."""
+    select: str | Sequence[str]
+    """How so many are chosen."""
+    game: str | None
+    """Which game; None: by the number of targets."""
+    knowledge: str | None
+    """What the adversary knows; None: as the game has it."""
+    attacks: Sequence[TableAttack | OnWorlds] | None
+    """What is played; None: by the number of targets."""
+    shadows: int
+    """Tables of the adversary's own."""
+    tests: int | None
+    """Tables that it is asked about; None: as many as `half_width` needs."""
+    half_width: float
+    """Half of the width that the interval of an AUC near 1/2 shall have."""
+    size: int | None
+    """Records that a generator learns from; None: by the size of the table."""
+    made: int | None
+    """Records of a synthetic table; None: as many as it was learnt from."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlayedGame:
+    """What attacks on a generator achieve."""
+
+    generator: str
+    """What the generator is called."""
+    settings: Mapping[str, Any]
+    """The generator's settings."""
+    sizes: Sizes
+    """How many tables were made, and of how many records."""
+    n_records: int
+    """Records of the user's table."""
+    n_tables: int
+    """Synthetic tables that were made."""
+    targets: Targets
+    """The records that were attacked."""
+    groups: tuple[Group, ...]
+    """By the way in which they were chosen."""
+    attacks: tuple[AttackEvaluation, ...]
+    """In the order of the suite."""
+    headline: Headline
+    """What the verdict speaks of."""
+    foreseen: Estimate | Skipped
+    """Rank correlation of vulnerability score and AUC over the targets."""
+    utility: Utility | Skipped
+    """What one synthetic table is good for."""
+    seen_from: float | None
+    """The smallest AUC of a record that so many tables would mostly show; None for none."""
+
+    @property
+    def best(self) -> AttackEvaluation:
+        """The attack that the verdict speaks of."""
+        return self.attacks[self.headline.attack]
+
+    @property
+    def n_told(self) -> int:
+        """The number of records that this attack tells beyond luck."""
+        return int(np.count_nonzero(self.best.told))
+
+    @property
+    def inverted(self) -> tuple[Inverted, ...]:
+        """Attacks that take releases with a record for those without."""
+        return tuple(found for attack in self.attacks for found in attack.inverted)
+
+    @property
+    def promised(self) -> float | None:
+        """The epsilon that the generator was set to; None without one, or with a delta."""
+        found = self.settings.get("epsilon")
+        if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
+            return None
+        return float(found)
+
+    @property
+    def broken_promise(self) -> bool:
+        """Whether more was shown than the epsilon that the generator was set to."""
+        return self.promised is not None and self.headline.worst.epsilon.low > self.promised
+
+    @property
+    def order(self) -> Ints:
+        """(r,) Places of the targets, the one most given away first, by the headline's attack."""
+        return np.argsort(-self.best.aucs, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """A game that is checked and has not begun."""
+
+    making: Making
+    """What makes its tables."""
+    selections: tuple[Selection, ...]
+    """The targets by the way in which they were chosen."""
+    targets: Targets
+    """The records to attack."""
+    players: tuple[TableAttack, ...]
+    """What is played."""
+    on_worlds: tuple[OnWorlds, ...]
+    """What is played with their signals."""
+    level: float
+    """Of every interval."""
+
+    def played(
+        self,
+        run: str | Path | None,
+        label: str | None,
+        *,
+        invocation: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+        scoring: Progress | None = None,
+    ) -> tuple[PlayedGame, tuple[Skipped, ...], tuple[int, int]]:
+        """Return what attacks achieve, what was left out, and `Releases.clipped_numbers`.
+
+        Parameters
+        ----------
+        run : str or Path, optional
+            Folder of the run; None for one that is removed.
+        label : str, optional
+            The column to predict where the use of a table is measured.
+        invocation, n_jobs, progress
+            As in `make_releases`.
+        scoring : callable, optional
+            As in `score_releases`.
+        """
+        making, level = self.making, self.level
+        parts, setting = (making.game, making.setting, making.generator), making.setting
+        with kept_or_scratch(run) as folder:
+            open_releases(*parts, folder, invocation=invocation)
+            use = utility_of(making, label, f"{folder}/utility")
+            releases = make_releases(
+                *parts, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
+            )
+            place = scores_in(folder, self.players)
+            scores = score_releases(
+                making, releases, self.players, place, n_jobs=n_jobs, progress=scoring
+            )
+            clipped = releases.clipped_numbers
+            attacks, skipped = evaluated(scores, level, self.on_worlds)
+        headline = headline_of(attacks)
+        game = PlayedGame(
+            generator=making.generator.name,
+            settings=making.generator.describe(),
+            sizes=setting.sizes,
+            n_records=len(setting.table),
+            n_tables=making.game.n_tables(setting),
+            targets=self.targets,
+            groups=tuple(group_of(x, setting, attacks, level) for x in self.selections),
+            attacks=attacks,
+            headline=headline,
+            foreseen=foreseen(self.targets, attacks[headline.attack], level),
+            seen_from=setting.sizes.smallest_auc(level),
+            utility=use,
+        )
+        return game, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
+
+
+def arranged(
+    generator: Generator,
+    table: Table,
+    asked: AskedOfGenerator,
+    *,
+    owner: Ints | None,
+    ids: ArrayLike | None,
+    show: Sequence[str],
+    seed: int,
+    level: float,
+) -> Arranged:
+    """Return the game that was asked for; `owner` (N,) is the person behind each record.
+
+    Raises
+    ------
+    InputError
+        If it cannot be played.
+    """
+    # Needed at the end, and where the most vulnerable records are the targets: found once.
+    known = cache(partial(vulnerability, table, unit=owner))
+    selections = select_targets(table, asked.targets, asked.select, seed, known)
+    rows = np.unique(np.concatenate([s.rows for s in selections]))
+    few = len(rows) <= MANY
+    game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)
+    tests = enough_tests(asked.half_width, level) if asked.tests is None else asked.tests
+    sizes = (asked.shadows, tests, asked.size, asked.made)
+    setting = setting_of(table, rows, game, sizes, seed, owner)
+    game.check(setting)
+    named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+    targets = targets_of(table, known(), setting.targets, named, show)
+    attacks = asked.attacks or (suite_for_few() if few else suite_for_many())
+    making = Making(game, setting, generator)
+    return Arranged(making, selections, targets, *parted(attacks), level)

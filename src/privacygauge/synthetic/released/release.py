@@ -1,0 +1,205 @@
+"""Everything that is measured of a released table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.synthetic.released.control import Overlap, without_overlap
+from privacygauge.synthetic.released.copies import (
+    Copies,
+    closest_facts,
+    closest_records,
+    copies,
+    copy_facts,
+)
+from privacygauge.synthetic.released.looks import AskedOfTable, Corrected, Tried, corrected
+from privacygauge.synthetic.released.overlap import lone_copies, shared
+from privacygauge.synthetic.released.played import Membership, membership_played
+from privacygauge.synthetic.released.risks import ReleaseRisk, WorstRisk, release_risk
+from privacygauge.synthetic.released.spelling import require_common
+from privacygauge.synthetic.released.suite import Exposed, tries
+from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.table import require_columns, require_moderate
+from privacygauge.synthetic.utility import Utility, utility
+
+APART = 0.55
+"""An attack that never sees the synthetic table and has this AUC shows a difference of size."""
+
+
+def told_apart(blind: Evaluation) -> bool:
+    """Return whether real records and holdout differ: for certain, and by more than a trifle."""
+    return blind.auc.low > 0.5 and blind.auc.value >= APART
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release:
+    """What was measured of a released table."""
+
+    n_real: int
+    """Records that the generator learnt from."""
+    n_synthetic: int
+    """Records of the synthetic table."""
+    n_holdout: int
+    """Records of the same source that it did not learn from; 0 where there are none."""
+    evaluations: tuple[Evaluation, ...]
+    """One for each membership attack; empty without a holdout."""
+    headline: Headline | None
+    """What the verdict speaks of; None without a holdout."""
+    blind: Evaluation | None
+    """An attack that never sees the synthetic table: where it succeeds, real records and holdout
+    are different people, and the others' success is no evidence of a leak."""
+    risks: tuple[ReleaseRisk, ...]
+    """The regulator's three."""
+    copies: tuple[Fact, ...]
+    """Shares of records that occur on both sides, equal in every column."""
+    closest: tuple[Fact, ...]
+    """About distances to the closest record: no evidence of safety."""
+    utility: Utility | Skipped
+    """What the synthetic table is good for."""
+    corrected: Corrected
+    """What the verdict chooses from."""
+    tried: Tried
+    """How often each attack was tried."""
+    overlap: Overlap | None = None
+    """Holdout records that stand in the real table; None where chance explains them."""
+    exposed: tuple[tuple[str, Exposed], ...] = ()
+    """The ids of the most outlying real records, and what became of each."""
+
+    @property
+    def worst(self) -> WorstRisk | None:
+        """The risk with the highest corrected lower end; None where nothing was compared."""
+        pairs = zip(self.risks, self.corrected.risks, strict=True)
+        found = [WorstRisk(risk, beyond) for risk, beyond in pairs if beyond is not None]
+        return max(found, key=lambda w: (w.beyond.low, w.beyond.value), default=None)
+
+    @property
+    def furthest_from_baseline(self) -> ReleaseRisk | None:
+        """The risk whose attack does best beside its baseline; None where none was tried."""
+        return max(self.risks, key=lambda r: r.attack.value - r.baseline.value, default=None)
+
+    @property
+    def same_source(self) -> bool:
+        """Whether the attack that never sees the synthetic table stays near guessing."""
+        return self.blind is None or not told_apart(self.blind)
+
+    @property
+    def control(self) -> bool:
+        """Whether there is a holdout that attacks can be compared with."""
+        return self.n_holdout > 0 and self.same_source
+
+
+def checked_names(
+    tables: Released,
+    label: str | None,
+    secrets: Sequence[str] | None,
+    parts: Mapping[str, Sequence[str]] | None,
+    show: Sequence[str],
+    ids: ArrayLike | None,
+) -> NDArray[Any] | None:
+    """Return the names of the real records, after what would fail only after hours of work.
+
+    The options are those of `audit_released`; `show` names columns to print.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, the tables hardly have a value in common, or names are too few.
+    """
+    names = tables.schema.names
+    require_moderate(tables.schema)
+    require_common(tables.real, tables.synthetic)
+    asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
+    asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
+    for what, columns in asked.items():
+        if isinstance(columns, str):
+            raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
+        require_columns(columns, names, what)
+    return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A release, and what it was measured with."""
+
+    release: Release
+    """What was measured."""
+    tables: Released
+    """The tables, with a holdout that is a control or none."""
+    played: Membership | None
+    """The membership attacks; None without a holdout."""
+    copied: Copies
+    """Which rows occur on both sides."""
+    together: float
+    """The level at which all looks hold together."""
+    names: NDArray[Any] | None
+    """The names of the real records that are left."""
+    skipped: tuple[Skipped, ...]
+    """What could not be tried beside the membership attacks."""
+
+
+def measured(
+    tables: Released,
+    asked: AskedOfTable,
+    names: NDArray[Any] | None,
+    label: str | None,
+    parts: Mapping[str, Sequence[str]] | None,
+    seed: int,
+) -> Measured:
+    """Return everything that is measured of a released table.
+
+    Parameters
+    ----------
+    tables : Released
+        With the people behind its records.
+    asked : AskedOfTable
+    names : ndarray, shape (n,), optional
+        Of the real records; their rows otherwise.
+    label, parts, seed
+        As in `audit_released`.
+    """
+    everyone, twice, level = tables.real, shared(tables), asked.level
+    given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
+    lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
+    known, names = tables.notes(), None if names is None else names[rows]
+    compared = (everyone, tables.synthetic, tables.holdout)
+    use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
+    played = None if tables.holdout is None else membership_played(tables, seed, level)
+    often = asked.tried(tables)
+    attacked = tries(tables, asked.secrets, often.attempts, seed, parts)
+    copied = copies(tables, seeds.stream(seed, "copies"))
+    closest = closest_records(tables, seeds.stream(seed, "closest"))
+    # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
+    together = 1 - (1 - level) / (len(attacked.hits) + 2)
+    release = Release(
+        n_real=len(everyone),
+        n_synthetic=len(tables.synthetic),
+        n_holdout=0 if tables.holdout is None else len(tables.holdout),
+        evaluations=() if played is None else tuple(found for _, found in played.played),
+        headline=None if played is None else played.headline,
+        blind=None if played is None else played.blind,
+        risks=tuple(release_risk(found, level, known) for found in attacked.hits),
+        copies=copy_facts(copied, closest.n, level, tables.units),
+        closest=closest_facts(closest, level),
+        utility=use,
+        corrected=corrected(attacked.hits, copied, lone, together, tables.units),
+        overlap=overlap,
+        tried=often,
+        exposed=_named(attacked.exposed, rows if names is None else names),
+    )
+    left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
+    skipped = (*attacked.skipped, *left_out)
+    return Measured(release, tables, played, copied, together, names, skipped)
+
+
+def _named(found: Sequence[Exposed], ids: Ints | NDArray[Any]) -> tuple[tuple[str, Exposed], ...]:
+    return tuple((str(ids[one.row]), one) for one in found)
