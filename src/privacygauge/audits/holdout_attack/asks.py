@@ -96,23 +96,26 @@ class AttackRequest(Request):
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Return the audit that was asked for, playing what the run does not hold yet."""
-    from privacygauge.audits.holdout_attack.play import attacked
+    from privacygauge.audits.holdout_attack.play import audit_of
+    from privacygauge.holdout.attacked import contest_of
     from privacygauge.holdout.known import Having
 
     prior = cast("Prior", asked.prior)
     having = Having(asked.logits, asked.top, asked.least_confident, asked.temperature, prior)
     with work.resumable(asked), work.bar("Playing attacks") as progress:
-        return attacked(
+        running = work.running(_NAME, asked, progress)
+        contest = contest_of(
             asked.labels,
             asked.queries,
             asked.attacks,
             asked.guards,
             having,
-            work.running(_NAME, asked, progress),
             trials=asked.trials,
             classes=asked.classes,
             metric=asked.metric,
+            seed=asked.seed,
         )
+        return audit_of(contest, having, running)
 
 
 COMMAND = Command(

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.running import Running
-from privacygauge.errors import InputError
-from privacygauge.holdout.attacks import ATTACKS, attacks_named
-from privacygauge.holdout.contest import (
-    Contest,
-    Guarded,
-    Progress,
-    classes_of,
-    error_of,
-    guarantee_behind,
-    guards_of,
-    played,
-    result_of,
-)
-from privacygauge.holdout.known import FREQUENCIES, Having, Prior, in_words, known_before
-from privacygauge.holdout.label_files import read_labels, read_logits
+from privacygauge.holdout.attacked import attacked, contest_of
+from privacygauge.holdout.contest import Contest, Progress, played
+from privacygauge.holdout.known import Having, Prior
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.metrics import ACCURACY, metric_named
-from privacygauge.holdout.oracle import Holdout
-from privacygauge.holdout.selection import honest_best_of_k
-
-HONEST = 0.8
-"""True accuracy of honest submissions where no base model tells another."""
 
 
 def attack_holdout(
@@ -121,101 +101,28 @@ def attack_holdout(
     running = Running(
         command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
     )
-    return attacked(
+    contest = contest_of(
         labels,
         queries,
         attacks,
         guards,
         having,
-        running,
         trials=trials,
         classes=classes,
         metric=metric,
+        seed=seed,
     )
+    return audit_of(contest, having, running)
 
 
-def attacked(
-    labels: ArrayLike | str | Path,
-    queries: int,
-    attacks: Sequence[str],
-    guards: Sequence[Guard | str],
-    having: Having,
-    running: Running,
-    *,
-    trials: int,
-    classes: int | None,
-    metric: str,
-) -> HoldoutAudit:
-    """Return what `attack_holdout` does, from what the attacker has and how it is run."""
-    _at_least(trials, 1, "trials")
-    _at_least(queries, 0, "queries")
-    chosen, protected = attacks_named(attacks), guards_of(guards)
-    measure = metric_named(metric)
-    if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
-        raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
-    truth = read_labels(labels, measure)
-    scores = None if having.logits is None else read_logits(having.logits)
-    m = classes_of(truth, scores, classes, measure)
-    holdout = Holdout(truth, m, measure)
-    knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
-    guarded = tuple(
-        Guarded(
-            g.name, guarantee_behind(g, holdout, queries, 1 - running.level), error_of(g, holdout)
-        )
-        for g in protected
-    )
-    names = tuple(attack.name for attack in chosen)
-    contest = Contest(holdout, knowledge, names, protected, queries, trials, running.seed)
-    found = played(
+def audit_of(contest: Contest, having: Having, running: Running) -> HoldoutAudit:
+    """Return what `attack_holdout` does, playing what the run does not hold yet."""
+    plays = played(
         contest,
         running.run,
         invocation=running.invocation,
         n_jobs=running.n_jobs,
         progress=running.progress,
     )
-    base = None if scores is None or knowledge is None else holdout.score(knowledge.base)
-    honest = HONEST if base is None or not 0 < base < 1 else base
-    if not measure.like_share:  # At most, whatever they score.
-        honest = 0.5
-    level = running.level
-    together = 1 - (1 - level) / len(found)
-    return HoldoutAudit(
-        running.origin(warnings=_caveats(contest, trials)),
-        len(holdout),
-        measure.name,
-        1 - (1 / m if measure == ACCURACY else measure.chance(truth)),
-        classes=m,
-        queries=queries,
-        trials=trials,
-        knowledge=in_words(knowledge, having) if measure == ACCURACY else FREQUENCIES,
-        largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
-        model_accuracy=base,
-        results=tuple(
-            result_of(contest, attack, guard, found[attack, guard.name], level, together)
-            for attack, guard in contest.pairs
-        ),
-        guards=guarded,
-        honest=honest_best_of_k(
-            max(1, math.floor(measure.points(truth))), max(1, queries), accuracy=honest
-        ),
-        honest_accuracy=honest,
-    )
-
-
-def _at_least(value: int, least: int, name: str) -> None:
-    if value < least:
-        raise InputError(f"{name} must be at least {least}, got {value}")
-
-
-def _caveats(contest: Contest, trials: int) -> tuple[str, ...]:
-    told = []
-    if trials == 1:
-        told.append("After one trial there are no intervals: ask for more (--trials 10).")
-    if contest.knowledge is not None:
-        blind = [name for name in contest.attacks if not ATTACKS[name].informed]
-        if blind:
-            told.append(
-                f"{', '.join(blind)} cannot use what the attacker knows before: counted from a "
-                "guess."
-            )
-    return tuple(told)
+    found = attacked(contest, having, plays, running.level)
+    return HoldoutAudit(**vars(found), origin=running.origin(warnings=found.caveats()))

@@ -85,25 +85,23 @@ class BoundRequest(Request):
 
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Return the bounds that were asked for."""
-    from privacygauge.audits.holdout_bound.play import bounded, total_of
-    from privacygauge.audits.running import Running
-    from privacygauge.holdout.gained import Asked
-    from privacygauge.holdout.guards import guard_named
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
 
     queries, accounts = asked.submissions
-    about = Asked(
+    return holdout_bounds(
         asked.n,
         asked.classes,
-        k=total_of(queries, accounts),
-        guard=guard_named(asked.guard),
+        queries,
+        accounts=accounts,
+        guard=asked.guard,
         accuracy=asked.accuracy,
         correlation=asked.correlation,
-        probability=asked.probability,
         bias=asked.bias,
-        accounts=accounts if accounts > 1 else None,
+        probability=asked.probability,
+        simulate=asked.simulate,
+        seed=asked.seed,
+        command=_NAME,
     )
-    running = Running(_NAME, asked.seed, asked.probability)
-    return bounded(about, accounts, asked.simulate, running)
 
 
 COMMAND = Command(

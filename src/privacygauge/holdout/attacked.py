@@ -1,0 +1,173 @@
+"""A test set's own labels attacked, behind one guard or several: what came of it, as a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import Trials
+from privacygauge.holdout.attacks import ATTACKS, attacks_named
+from privacygauge.holdout.contest import (
+    Contest,
+    Guarded,
+    Result,
+    classes_of,
+    error_of,
+    guarantee_behind,
+    guards_of,
+    result_of,
+)
+from privacygauge.holdout.known import FREQUENCIES, Having, in_words, known_before
+from privacygauge.holdout.label_files import read_labels, read_logits
+from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.metrics import ACCURACY, metric_named
+from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.selection import honest_best_of_k
+
+HONEST = 0.8
+"""True accuracy of honest submissions where no base model tells another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """What attacks made of a test set's own labels."""
+
+    n: int
+    """Points of the test set."""
+    metric: str
+    """How submissions are scored, such as ``accuracy``."""
+    most: float
+    """All there is to gain, from chance to a score of 1."""
+    classes: int
+    """Classes, m; 0 where hidden values are numbers."""
+    queries: int
+    """Submissions that each attack may make, k."""
+    trials: int
+    """Independent plays of each attack against each guard."""
+    knowledge: str
+    """What the attacker knew before, in words."""
+    largest_class: float
+    """Share of the most frequent hidden value."""
+    model_accuracy: float | None
+    """Accuracy of the base model; None without one."""
+    results: tuple[Result, ...]
+    """One an attack and a guard, attacks in the order of the table."""
+    guards: tuple[Guarded, ...]
+    """One a guard."""
+    honest: float
+    """Expected bias of the best of k honest submissions, at most."""
+    honest_accuracy: float
+    """Their true accuracy, or score."""
+    blind: tuple[str, ...]
+    """Attacks that cannot use what the attacker knows before: they count from a guess."""
+
+    @property
+    def scored(self) -> str:
+        """What submissions are shown, as a word in a sentence: accuracy, or score."""
+        return "accuracy" if self.metric == "accuracy" else "score"
+
+    @property
+    def worst(self) -> Result:
+        """The strongest attack, and the guard that let it."""
+        return max(self.results, key=_reach)
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The attacks that were played, in their order."""
+        return tuple(dict.fromkeys(r.attack for r in self.results))
+
+    def of(self, attack: str, guard: str) -> Result:
+        """Return what an attack came to behind a guard."""
+        return next(r for r in self.results if (r.attack, r.guard) == (attack, guard))
+
+    def worst_behind(self, guard: str) -> Result:
+        """Return the result of the strongest attack behind a guard."""
+        return max((r for r in self.results if r.guard == guard), key=_reach)
+
+    def caveats(self) -> Iterator[str]:
+        """Yield what may mislead."""
+        if self.trials == 1:
+            yield "After one trial there are no intervals: ask for more (--trials 10)."
+        if self.blind:
+            names = ", ".join(self.blind)
+            yield f"{names} cannot use what the attacker knows before: counted from a guess."
+
+
+def contest_of(
+    labels: ArrayLike | str | Path,
+    queries: int,
+    attacks: Sequence[str],
+    guards: Sequence[Guard | str],
+    having: Having,
+    *,
+    trials: int,
+    classes: int | None,
+    metric: str,
+    seed: int,
+) -> Contest:
+    """Return the attacks on labels that are to be played, checked; see `attack_holdout`."""
+    for name, value, least in (("trials", trials, 1), ("queries", queries, 0)):
+        if value < least:
+            raise InputError(f"{name} must be at least {least}, got {value}")
+    chosen, protected = attacks_named(attacks), guards_of(guards)
+    measure = metric_named(metric)
+    if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
+        raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
+    truth = read_labels(labels, measure)
+    scores = None if having.logits is None else read_logits(having.logits)
+    holdout = Holdout(truth, classes_of(truth, scores, classes, measure), measure)
+    knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
+    for guard in protected:
+        error_of(guard, holdout)  # checks that it goes with the metric
+    names = tuple(attack.name for attack in chosen)
+    return Contest(holdout, knowledge, names, protected, queries, trials, seed)
+
+
+def attacked(
+    contest: Contest, having: Having, found: Mapping[tuple[str, str], Trials], level: float
+) -> Attacked:
+    """Return what the attacks of a contest came to, from what was played of it."""
+    holdout, knowledge, k = contest.holdout, contest.knowledge, contest.queries
+    truth, m, measure = holdout.labels, holdout.n_classes, holdout.metric
+    base = None if having.logits is None or knowledge is None else holdout.score(knowledge.base)
+    honest = HONEST if base is None or not 0 < base < 1 else base
+    if not measure.like_share:  # At most, whatever they score.
+        honest = 0.5
+    together = 1 - (1 - level) / len(found)
+    points = max(1, math.floor(measure.points(truth)))
+    return Attacked(
+        len(holdout),
+        measure.name,
+        1 - (1 / m if measure == ACCURACY else measure.chance(truth)),
+        classes=m,
+        queries=k,
+        trials=contest.trials,
+        knowledge=in_words(knowledge, having) if measure == ACCURACY else FREQUENCIES,
+        largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
+        model_accuracy=base,
+        results=tuple(
+            result_of(contest, attack, guard, found[attack, guard.name], level, together)
+            for attack, guard in contest.pairs
+        ),
+        guards=tuple(
+            Guarded(g.name, guarantee_behind(g, holdout, k, 1 - level), error_of(g, holdout))
+            for g in contest.guards
+        ),
+        honest=honest_best_of_k(points, max(1, k), accuracy=honest),
+        honest_accuracy=honest,
+        blind=()
+        if knowledge is None
+        else tuple(name for name in contest.attacks if not ATTACKS[name].informed),
+    )
+
+
+def _reach(r: Result) -> tuple[float, float]:
+    # By the accuracy at the end, not by the bias: an attack that throws a good model away and
+    # starts from a guess gains more and has less.
+    return r.baseline + r.corrected.low, r.accuracy.value
