@@ -45,7 +45,7 @@ SMALLER = 0.2
 
 def called(risk: ReleaseRisk) -> str:
     """Return what a risk is called, such as ``inference (income)``."""
-    return plain(f"{risk.name} ({risk.variant})" if risk.variant else risk.name)
+    return plain(risk.title)
 
 
 def said_of(overlap: Overlap) -> str:

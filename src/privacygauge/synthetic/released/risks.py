@@ -38,6 +38,11 @@ class ReleaseRisk:
         """Whether the attack does worse than its baseline, so that it says little."""
         return self.attack.value < self.baseline.value
 
+    @property
+    def title(self) -> str:
+        """What it is called, such as ``inference (income)``; escape it before you show it."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
 
 @dataclass(frozen=True)
 class WorstRisk:
