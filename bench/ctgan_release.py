@@ -31,6 +31,7 @@ def release(folder: Path) -> dict[str, str]:
     if not all(file.exists() for file in files.values()):
         from ctgan import CTGAN
 
+        folder.mkdir(parents=True, exist_ok=True)
         frame = adult()
         frame = frame[~(frame == "?").any(axis=1)].reset_index(drop=True)
         rows = np.random.default_rng(0).permutation(len(frame))
