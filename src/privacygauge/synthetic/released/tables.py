@@ -93,7 +93,7 @@ class Released:
         if not shared:
             return ()
         return (
-            f"{shared} of the {len(self.holdout)} holdout records equal a real one, which no "
+            f"{shared:,} of the {len(self.holdout):,} holdout records equal a real one, which no "
             "attack can tell apart: are they other people?",
         )
 
