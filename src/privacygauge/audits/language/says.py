@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privacygauge.audits.language import sections
-from privacygauge.audits.language.found import ControlFinding, LanguageAudit
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.verdict import leading, measured_on, verdict
 from privacygauge.core.estimate import Skipped
+from privacygauge.language.controls import ControlFinding
 from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
 from privacygauge.report.attacks import data, measures
 from privacygauge.report.attacks.records import RECORDS, roc_frame
