@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.language.asks import METRICS
-from privacygauge.audits.language.found import ControlFinding
 from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.language.sections import riskiest
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import OutputError
+from privacygauge.language.controls import ControlFinding
 from privacygauge.language.scores import text_scores
 from privacygauge.register.line import line_of
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD

@@ -126,11 +126,11 @@ def values(option: str) -> list[str]:
 
 def test_names_are_those_that_commands_take():
     from privacygauge.audits.generator.play import SELECTORS
-    from privacygauge.audits.language.facts import SHOWN
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
     from privacygauge.classifier.named import ESTIMATORS, NETWORKS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
     from privacygauge.holdout.attacks import ATTACKS
+    from privacygauge.language.audited import SHOWN
     from privacygauge.language.kinds import Kind
     from privacygauge.language.masks import Pattern
     from privacygauge.language.precision import PRECISIONS

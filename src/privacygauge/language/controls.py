@@ -8,13 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from privacygauge.core import checks
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import roc
 from privacygauge.language.matching import MatchedAttack, matched_attack
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import LIKELIHOOD_RATIO, REFERENCE, energy_transcript
+from privacygauge.language.units import best_signal
 
 N_CONTROLS = 4
 """Reference energy, blind classifier, matched attack, numbers of texts."""
@@ -51,6 +53,55 @@ class Control:
         return auc.low > 0.5 if self.sides == "above" else auc.excludes(0.5)
 
 
+@dataclass(frozen=True)
+class ControlFinding:
+    """How well something tells members from non-members that never saw the audited model."""
+
+    name: str
+    """``reference``, ``blind`` or ``sizes``."""
+    auc: Estimate
+    """Its area under the ROC curve; the intervals of all controls hold together."""
+    fires: bool
+    """Whether it tells them apart significantly."""
+    meaning: str
+    """What it says if it fires, in a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """Is the test honest? None of these sees what was memorised."""
+
+    reference: ControlFinding | Skipped
+    """The reference model's energy alone, which saw no member."""
+    blind: ControlFinding | Skipped
+    """A classifier that sees the words and no model."""
+    matched: MatchedAttack | Skipped
+    """The attack after members and non-members were made alike in reference energy."""
+    sizes: ControlFinding | Skipped
+    """The number of a patient's texts alone."""
+
+    @property
+    def fired(self) -> tuple[str, ...]:
+        """The names of all controls that tell members from non-members."""
+        unequal = not isinstance(self.sizes, Skipped) and self.sizes.fires
+        return (*self.void, *(("sizes",) if unequal else ()))
+
+    @property
+    def void(self) -> tuple[str, ...]:
+        """The names of those after which no number is evidence: all but ``sizes``.
+
+        The attack on patients compares equally many texts, and the intervals of samples count
+        patients, so that unequal numbers of texts are allowed for.
+        """
+        return tuple(name for name, found in self.played if found.fires)
+
+    @property
+    def played(self) -> tuple[tuple[str, ControlFinding | MatchedAttack], ...]:
+        """The controls of the texts themselves that could be played, by name."""
+        every = (("reference", self.reference), ("blind", self.blind), ("matched", self.matched))
+        return tuple((name, x) for name, x in every if not isinstance(x, Skipped))
+
+
 def control_level(level: float = 0.95) -> float:
     """Return the level of each control's interval, so that all four hold together at `level`.
 
@@ -58,6 +109,18 @@ def control_level(level: float = 0.95) -> float:
     ``1 - level``, however the controls depend on each other.
     """
     return 1 - (1 - checks.level(level)) / N_CONTROLS
+
+
+def controls_of(scores: TextScores, seed: int, level: float) -> Controls:
+    """Return the four controls; their intervals hold together at `level`."""
+    each = control_level(level)
+    blind = blind_control(scores, seeds.stream(seed, "language", "blind control"))
+    return Controls(
+        _control(reference_control(scores), each),
+        _control(blind, each),
+        matched_control(scores, best_signal(scores), each),
+        _control(sizes_control(scores), each),
+    )
 
 
 def reference_control(scores: TextScores) -> Control | Skipped:
@@ -207,6 +270,13 @@ def sizes_control(scores: TextScores) -> Control | Skipped:
         f"from non-members ({_typical(outside)}): they were not drawn alike. Patient by patient "
         "they are compared on equally many texts.",
     )
+
+
+def _control(found: Control | Skipped, level: float) -> ControlFinding | Skipped:
+    if isinstance(found, Skipped):
+        return found
+    area = roc.auc(found.transcript, level)
+    return ControlFinding(found.name, area, found.fires(area), found.meaning)
 
 
 def _typical(size: Ints) -> str:

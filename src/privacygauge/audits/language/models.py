@@ -8,24 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from privacygauge.audits.language.facts import SHOWN
 from privacygauge.audits.language.found import LanguageAudit
-from privacygauge.audits.language.play import audit_language
-from privacygauge.core import checks
-from privacygauge.core.versions import versions
-from privacygauge.errors import InputError
-from privacygauge.language.coins import Coins, read_coins
+from privacygauge.audits.language.play import audit_of
+from privacygauge.audits.running import Running
+from privacygauge.language.coins import Coins
 from privacygauge.language.compared import compared_models
 from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.energy_files import energies_place, write_energies
+from privacygauge.language.energy_files import write_energies
+from privacygauge.language.judged_models import check_asked, judged_texts, origin_of
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
 from privacygauge.language.precision import Asked as AskedPrecision
-from privacygauge.language.sides import SIDES, sides_of
+from privacygauge.language.scores import TextScores
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.thresholds import FPRS
-from privacygauge.language.units import Asked, asked_for
+from privacygauge.language.units import asked_for
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress
 
@@ -113,40 +111,17 @@ def audit_masked(
     -----
     Mireshghallah et al. (2022), section 2.
     """
-    keep = None if energies is None else energies_place(energies)
-    _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
-    sides = _sides(members, nonmembers, population, columns)
-    dealt = _dealt(coins, sides)
+    asked = asked_for(threshold, fpr, seed, level)
+    check_asked(asked, show, energies, population is not None)
+    texts, dealt = judged_texts(members, nonmembers, population, columns, coins)
     load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
     models = compared_models(target, reference, load, base)
+    running = Running(command, seed, level, provenance, run, invocation, n_jobs, progress)
     plan = plan or MaskPlan(seed=seed)
-    scores = text_energies(
-        models[0],
-        models[1] if len(models) > 1 else None,
-        sides,
-        plan=plan,
-        form=form,
-        run=run,
-        n_jobs=n_jobs,
-        progress=progress,
-        invocation=invocation,
-        before=None if before is None else lambda: before(models),
-    )
-    if keep is not None:
-        write_energies(scores, keep)
+    scores = _scores(models, texts, plan, form, None, energies, before, running)
     masks = {"masks": json.dumps(plan.describe()), "energy": f"{form} form"}
-    return audit_language(
-        scores,
-        threshold=threshold,
-        fpr=fpr,
-        show=show,
-        coins=dealt,
-        warnings=warnings,
-        seed=seed,
-        level=level,
-        command=command,
-        provenance={**_origin(models), **masks, **(provenance or {})},
-    )
+    about = {**origin_of(models), **masks}
+    return audit_of(scores, asked, show, dealt, warnings, running, about)
 
 
 def audit_causal(
@@ -206,96 +181,42 @@ def audit_causal(
     InputError
         One line: what is wrong, and the way out.
     """
-    keep = None if energies is None else energies_place(energies)
-    _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
-    sides = _sides(members, nonmembers, population, columns)
-    dealt = _dealt(coins, sides)
+    asked = asked_for(threshold, fpr, seed, level)
+    check_asked(asked, show, energies, population is not None)
+    texts, dealt = judged_texts(members, nonmembers, population, columns, coins)
     load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
     models = compared_models(target, reference, load, base)
+    running = Running(command, seed, level, provenance, run, invocation, n_jobs, progress)
+    plan = MaskPlan(seed=seed)
+    scores = _scores(models, texts, plan, form, recall, energies, before, running)
+    about = {**origin_of(models), "energy": f"{form} form"}
+    return audit_of(scores, asked, show, dealt, warnings, running, about)
+
+
+def _scores(
+    models: Sequence[AnyModel],
+    texts: Sequence[TextRecords],
+    plan: MaskPlan,
+    form: Form,
+    recall: int | None,
+    energies: str | Path | None,
+    before: Callable[[Sequence[AnyModel]], None] | None,
+    running: Running,
+) -> TextScores:
+    """Return the energies of the texts, and keep them where that was asked for."""
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
-        sides,
-        plan=MaskPlan(seed=seed),
+        texts,
+        plan=plan,
         form=form,
         recall=recall,
-        run=run,
-        n_jobs=n_jobs,
-        progress=progress,
-        invocation=invocation,
+        run=running.run,
+        n_jobs=running.n_jobs,
+        progress=running.progress,
+        invocation=running.invocation,
         before=None if before is None else lambda: before(models),
     )
-    if keep is not None:
-        write_energies(scores, keep)
-    return audit_language(
-        scores,
-        threshold=threshold,
-        fpr=fpr,
-        show=show,
-        coins=dealt,
-        warnings=warnings,
-        seed=seed,
-        level=level,
-        command=command,
-        provenance={**_origin(models), "energy": f"{form} form", **(provenance or {})},
-    )
-
-
-def _check_asked(asked: Asked, show: Sequence[str], population: bool) -> None:
-    """Raise where what was asked for cannot be done, whatever the models say."""
-    if asked.kinds and "population" in asked.kinds and not population:
-        raise InputError(
-            "the population threshold needs texts of the population, got none: give them, or take "
-            "the threshold oracle or mean-train"
-        )
-    for name in show:
-        if name not in SHOWN:
-            raise InputError(f"show must be some of {checks.listed(SHOWN)}, got {name!r}")
-
-
-def _sides(
-    members: TextRecordsLike,
-    nonmembers: TextRecordsLike,
-    population: TextRecordsLike | None,
-    columns: Columns | None,
-) -> list[TextRecords]:
-    """Return the texts of each side, read before a model is: bad ones are told at once."""
-    sides = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
-    n_in, n_out = (len(set(texts.group or range(len(texts)))) for texts in sides[:2])
-    if min(n_in, n_out) < 2:
-        unit = "text" if sides[0].group is None else "patient"
-        raise InputError(
-            f"an audit needs at least two {unit}s among the members and two among the non-members, "
-            f"got {n_in} and {n_out}: give more of them"
-        )
-    return sides
-
-
-def _dealt(coins: Coins | str | Path | None, sides: Sequence[TextRecords]) -> Coins | None:
-    """Return the coins, if they dealt these texts."""
-    found = read_coins(coins) if isinstance(coins, str | Path) else coins
-    if found is not None:
-        found.require(dict(zip(SIDES, sides, strict=False)))
-    return found
-
-
-def _origin(models: Sequence[AnyModel]) -> dict[str, str]:
-    first = models[0].source
-    packages = versions("torch", "transformers")
-    return {
-        **dict(zip(("target", "reference"), map(_named, models), strict=False)),
-        **({} if first.base is None else {"base of the target": Path(first.base).name}),
-        **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
-        "computed in": "a server"
-        if isinstance(models[0], EndpointModel)
-        else f"{first.precision} on {first.device}"
-        + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
-        **{name: packages[name] for name in ("torch", "transformers")},
-    }
-
-
-def _named(model: AnyModel) -> str:
-    """Return what a model is known by: its weights, or where its server is."""
-    if isinstance(model, EndpointModel):
-        return f"{model.name} at {model.url}, whose weights cannot be hashed"
-    return f"{Path(model.source.path).name} sha256:{model.source.weights}"
+    if energies is not None:
+        write_energies(scores, energies)
+    return scores

@@ -5,31 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from privacygauge.audits.language.facts import (
-    contents_of,
-    controls_of,
-    description,
-    energies_of,
-    records_of,
-    warnings_of,
-)
+import numpy as np
+
 from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.running import Running
+from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, today, versions
+from privacygauge.evaluate.played import GameDescription
+from privacygauge.language.audited import Audited, audited
 from privacygauge.language.coins import Coins, read_coins
-from privacygauge.language.drawn import bound_by_person
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
+from privacygauge.language.scores import TextScores
 from privacygauge.language.thresholds import FPRS
-from privacygauge.language.units import (
-    UnitFindings,
-    asked_for,
-    lengths_of,
-    patients_of,
-    suite_of,
-    unit_findings,
-)
+from privacygauge.language.units import Asked, ThresholdFinding, UnitFindings, asked_for
+from privacygauge.language.unlearnt import unlearnt
 from privacygauge.report import direction
-from privacygauge.report.values import Origin
+from privacygauge.report.numbers import count, percent_estimate, rate, several
+
+_ORIGINS = {
+    "population": "on samples of a population, none of which is judged",
+    "oracle": "on the judged non-members themselves, which no attacker has (oracle)",
+    "mean-train": "at the mean of the judged members, which the model's makers may publish",
+}
+_DRAWN = (
+    "drawn by a fair coin for every person before the model was trained: members and non-members "
+    "differ in nothing else"
+)
+_GIVEN = (
+    "came with the data: no coins were drawn, so members and non-members may also differ in other "
+    "ways than membership; the controls look for that"
+)
+_ORACLE = (
+    "no population was given: thresholds are taken from the judged non-members themselves (an "
+    "oracle), so their false-positive rate is right by construction and an attacker's would not be"
+)
+_UNCHECKED = (
+    "no control of the texts could be played, so nothing says whether members and non-members "
+    "differ in more than membership: give a column energy_reference, or text"
+)
 
 
 def audit_language(
@@ -109,48 +122,97 @@ def audit_language(
     asked = asked_for(threshold, fpr, seed, level)
     given = as_text_scores(scores)
     dealt = read_coins(coins) if isinstance(coins, str | Path) else coins
-    one_run = None if dealt is None else bound_by_person(given, dealt, seed, level)
-    contents = contents_of(given, show)
-    suite = suite_of(given, asked)
-    played, samples = unit_findings(given, suite, "sample", asked)
-    patients = patients_of(given, asked)
-    lengths, no_lengths = lengths_of(given, asked)
-    controls = controls_of(given, seed, level)
-    of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
-    not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
-    unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
-        skipped=(*suite.skipped, *not_played, *no_lengths),
-        warnings=(
-            *warnings,
-            *warnings_of(given, samples, controls, level),
-            *_inverted(samples, unit),
-        ),
-        provenance={**versions(), **(provenance or {})},
-    )
-    return LanguageAudit(
-        origin,
-        description(given, samples, dealt is not None),
-        samples=samples,
-        patients=unit,
-        lengths=lengths,
-        controls=controls,
-        records=records_of(given, played, contents),
-        energies=energies_of(given),
-        rows=rows,
-        one_run=one_run,
+    running = Running(command, seed, level, provenance)
+    return audit_of(given, asked, show, dealt, warnings, running)
+
+
+def audit_of(
+    scores: TextScores,
+    asked: Asked,
+    show: Sequence[str],
+    coins: Coins | None,
+    warnings: Sequence[str],
+    running: Running,
+    about: Mapping[str, str] | None = None,
+) -> LanguageAudit:
+    """Return what `audit_language` does; `about` are lines before those of `running`."""
+    found, skipped = audited(scores, asked, show, coins)
+    told = (*warnings, *_warnings(scores, found, asked.level))
+    origin = running.origin(skipped=skipped, warnings=told, about=about)
+    game = _description(scores, found.samples, coins is not None)
+    return LanguageAudit(**vars(found), origin=origin, game=game)
+
+
+def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> GameDescription:
+    """Return the game in words; `drawn` where fair coins dealt the sides."""
+    kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
+    sees = "Sees how likely a text is under the audited model (its energy)"
+    if scores.energy_reference is not None:
+        sees += ", and under a reference model that did not learn from it"
+    if scores.further:
+        sees += f"; further signals of the audited model: {checks.listed(scores.further)}"
+    return GameDescription(
+        "membership inference from energies",
+        "Was this text in the language model's training data?",
+        sees,
+        _DRAWN if drawn else _GIVEN,
+        "; ".join(_ORIGINS[kind] for kind in kinds),
+        samples.n_in,
+        samples.n_out,
     )
 
 
-def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> Iterator[str]:
+def _warnings(scores: TextScores, found: Audited, level: float) -> Iterator[str]:
+    """Yield what may mislead the reader, the gravest first."""
+    samples, controls = found.samples, found.controls
+    if not controls.played:
+        yield _UNCHECKED
+    yield from scores.notes
+    if "sizes" in controls.fired:
+        assert not isinstance(controls.sizes, Skipped)
+        yield f"control sizes: {controls.sizes.meaning}"
+    kinds = {threshold.kind for threshold in samples.thresholds}
+    if "oracle" in kinds and not scores.population.any():
+        yield _ORACLE
+    if scores.energy_reference is not None:
+        inside = scores.member
+        told = unlearnt(-scores.energy_target[inside], -scores.energy_reference[inside], level)
+        yield from () if told is None else (told,)
+    yield from _missed([x for x in samples.thresholds if not x.kept])
+    yield from _unresolved(scores, samples)
+    yield from _inverted(found)
+
+
+def _inverted(found: Audited) -> Iterator[str]:
     """Yield a sentence on samples, and one on patients, where attacks confuse the sides."""
-    units = [samples] if isinstance(patients, Skipped) else [samples, patients]
-    for unit, where in zip(units, ("", "Patient by patient: "), strict=False):
+    for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
         if unit.headline.inverted:
             first, _ = direction.sentences(unit.headline.inverted)
             yield f"{where}{first}"
+
+
+def _missed(thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
+    """Yield a sentence for each false-positive rate that was missed, about all its thresholds."""
+    for asked in dict.fromkeys(x.asked for x in thresholds):
+        first, *further = (x for x in thresholds if x.asked == asked)
+        more = len(further)
+        others = f"; so do those of {several(more, 'further attack')}" if more else ""
+        yield (
+            f"{first.attack}: the threshold for {rate(asked or 0.0)} false positives, taken "
+            f"from {count(first.n)} population samples, gives "
+            f"{percent_estimate(first.realised)} on the judged non-members{others}: the population "
+            "is unlike them, and precision and recall hold for the realised rate"
+        )
+
+
+def _unresolved(scores: TextScores, samples: UnitFindings) -> Iterator[str]:
+    asked = {x.asked for x in samples.thresholds if x.asked is not None}
+    independent = len(np.unique(scores.unit[scores.nonmember]))
+    rates = sorted((x for x in asked if x * samples.n_out < 10), reverse=True)
+    if rates:
+        of = "" if scores.group is None else f" of {count(independent)} patients"
+        yield (
+            f"{count(samples.n_out)} non-members{of} cannot resolve a false-positive rate of "
+            f"{', '.join(rate(x) for x in rates)}: fewer than 10 false positives are expected "
+            "there, and the intervals are wide"
+        )

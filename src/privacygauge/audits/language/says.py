@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privacygauge.audits.language import sections
-from privacygauge.audits.language.found import ControlFinding, LanguageAudit
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.verdict import leading, measured_on, verdict
 from privacygauge.core.estimate import Skipped
+from privacygauge.language.controls import ControlFinding
 from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
 from privacygauge.report.attacks import data, measures
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
-from privacygauge.report.document import estimate_dict, names_of, picked
+from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, picked
 from privacygauge.report.numbers import (
     Shown,
     decimal_estimate,
@@ -26,10 +26,6 @@ from privacygauge.report.numbers import (
     rounded_down,
 )
 from privacygauge.report.values import About, Json, Measure, Report, Worst
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 
 def report(f: LanguageAudit) -> Report:
@@ -166,7 +162,7 @@ def _worst(f: LanguageAudit) -> Worst:
     return Worst("patients", tuple(f.rows.names[i] for i in f.rows.order[:RECORDS].tolist()))
 
 
-def records_frame(f: LanguageAudit) -> pd.DataFrame:
+def records_frame(f: LanguageAudit) -> DataFrame:
     """Return one row for every judged sample.
 
     Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
@@ -178,18 +174,17 @@ def records_frame(f: LanguageAudit) -> pd.DataFrame:
     energies, n = f.energies, len(f.records.member)
     group = pd.array([None] * n if energies.group is None else list(energies.group), "string")
     reference = np.full(n, np.nan) if energies.reference is None else energies.reference
-    columns: dict[str, Any] = {
-        "sample": names_of(f.records.ids),
-        "group": group,
-        "energy_target": energies.target,
-        "energy_reference": reference,
-        "score": energies.score,
-        "member": f.records.member,
-    }
-    guesses: dict[str, NDArray[np.bool_]] = {
-        f"guess:{title}": guess for title, guess in f.records.guesses.items()
-    }
-    return pd.DataFrame(columns | guesses)
+    return frame(
+        {
+            "sample": names_of(f.records.ids),
+            "group": group,
+            "energy_target": energies.target,
+            "energy_reference": reference,
+            "score": energies.score,
+            "member": f.records.member,
+            **{f"guess:{title}": guess for title, guess in f.records.guesses.items()},
+        }
+    )
 
 
 def _data(f: LanguageAudit) -> dict[str, Json]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from privacygauge.audits.language.found import ControlFinding, LanguageAudit
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.verdict import measured_on
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.language.controls import ControlFinding
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report.attacks import plots, records, tables

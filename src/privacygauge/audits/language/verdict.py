@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.direction import Inverted
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
@@ -52,21 +51,13 @@ def verdict(f: LanguageAudit) -> Verdict:
     grade, headline, one_by_one = found.grade, found.headline, f"{unit.unit} by {unit.unit}"
     if grade == UNTOLD:
         return direction.verdict(found.sentences)
-    turned = _turned(f)
-    if grade != LARGE and turned:
-        return direction.verdict(direction.sentences(turned))
+    if grade != LARGE and f.turned:
+        return direction.verdict(direction.sentences(f.turned))
     if len(f.units) > 1 and grade != NONE:
         headline += f", {one_by_one}"
     said, unsaid = tuple(_sentences(f, unit, found)), _unsaid(grade)
     gauge = accuracy_gauge(f"the strongest attack, {one_by_one}", f.attacks(unit).headline.reached)
     return Verdict(grade, scale_of(grade), headline, said, unsaid, advice(f, grade), gauge)
-
-
-def _turned(f: LanguageAudit) -> list[Inverted]:
-    """Return the attacks that take members for non-members, and go further than all others."""
-    best = max(unit.headline.auc.low for unit in f.units)
-    inverted = (x for unit in f.units for x in unit.headline.inverted)
-    return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]
 
 
 def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
