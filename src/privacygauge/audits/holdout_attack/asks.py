@@ -11,7 +11,7 @@ from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.play import HoldoutAudit
     from privacygauge.audits.work import Work
     from privacygauge.holdout.known import Prior
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.holdout_attack.verdict import (
     FIXED,
     about_scores,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.holdout_words import (
     LAST,
     LIMIT,

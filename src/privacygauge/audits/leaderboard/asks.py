@@ -9,7 +9,7 @@ from privacygauge.audits.asking import Command, Group, Request, Role, argument, 
 from privacygauge.holdout import names
 
 if TYPE_CHECKING:
-    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.leaderboard.play import LeaderboardAudit
     from privacygauge.audits.work import Work
 
 METRICS = ("findings", "suspects", "explained")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.leaderboard.found import LeaderboardAudit
+from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.holdout.history.detectors import ALL
@@ -46,7 +46,6 @@ from privacygauge.report.values import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _ROWS = 25
@@ -90,7 +89,7 @@ def report(f: LeaderboardAudit) -> Report:
         terms=_terms(f),
         worst=Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
         data=_data(f),
-        frames={"records.parquet": lambda: records_frame(f)},
+        frames={"records.parquet": f.submissions.to_frame},
         nothing_left_out="Nothing: every detector ran.",
         overview=(
             *([_found_table(f)] if f.findings else []),
@@ -309,7 +308,7 @@ def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
-    """Draw scores, best so far, noise and Ladder over submissions; numbers: `records_frame`."""
+    """Draw scores, best so far, noise and Ladder over submissions; numbers: `Submissions`."""
     s, new = f.submissions, ax is None
     ax = axes(ax)
     place = np.arange(1, len(s.scores) + 1)
@@ -350,35 +349,6 @@ def _terms(f: LeaderboardAudit) -> dict[str, str]:
         "Nats": "The logarithm of the number of transcripts that a guard could have shown: no "
         "attack can learn more.",
     }
-
-
-def records_frame(f: LeaderboardAudit) -> pd.DataFrame:
-    """Return one row for every submission, in the order of time.
-
-    Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
-    ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
-    a Ladder would have shown), ``copy_of`` (first submission with the same answers),
-    ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
-    (names of findings, with commas). Missing throughout what was not available.
-    """
-    import pandas as pd
-
-    s = f.submissions
-    return pd.DataFrame(
-        {
-            "submission": range(len(s.accounts)),
-            "time": s.times,
-            "account": list(s.accounts),
-            "score": s.scores,
-            "best_so_far": s.best,
-            "record": s.record,
-            "noise": s.noise,
-            "ladder": s.ladder,
-            "copy_of": s.copy_of,
-            "distance": s.distance,
-            "flags": [",".join(names) for names in s.flags],
-        }
-    )
 
 
 def _data(f: LeaderboardAudit) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from privacygauge.audits.leaderboard.found import LeaderboardAudit
+from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import Shown, count, p_value, percent, plain, rate, several
