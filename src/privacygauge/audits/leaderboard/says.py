@@ -15,13 +15,14 @@ from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import columns, note, table, text
+from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
     fixed,
+    listed,
     p_value,
     percent,
     plain,
@@ -32,7 +33,6 @@ from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Column,
     Content,
     Folded,
     Json,
@@ -193,7 +193,7 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
     rows: list[dict[str, Content]] = [
         {
             "What": test.detector.title,
-            "Accounts": _accounts(test),
+            "Accounts": listed(test.accounts, _NAMED),
             "Seen": test.says,
             "p": p_value(test.p_value),
             "p, corrected": Shown(p_value(test.adjusted)),
@@ -203,28 +203,18 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
     return table(name, title, rows, prose=("Accounts", "Seen"))
 
 
-def _accounts(test: CorrectedTest) -> str:
-    more = len(test.accounts) - _NAMED
-    shown = ", ".join(test.accounts[:_NAMED])
-    return f"{shown} and {count(more)} more" if more > 0 else shown
-
-
 def _found_table(f: LeaderboardAudit) -> Table:
     """Return the findings for a terminal."""
-    return Table(
-        "found",
-        "Findings",
-        columns(
-            "Finding",
-            Column("Accounts", prose=True),
-            Column("p", needed=False),
-            Column("p, corrected", needed=False),
-        ),
-        tuple(
-            (test.detector.title, _accounts(test), p_value(test.p_value), p_value(test.adjusted))
-            for test in f.findings
-        ),
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Finding": test.detector.title,
+            "Accounts": listed(test.accounts, _NAMED),
+            "p": p_value(test.p_value),
+            "p, corrected": p_value(test.adjusted),
+        }
+        for test in f.findings
+    ]
+    return table("found", "Findings", rows, prose=("Accounts",), spare=("p", "p, corrected"))
 
 
 def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
