@@ -59,8 +59,7 @@ class AttackRequest(Request):
         default=("exact",),
         offers=GUARDS,
     )
-    metric: str = option(
-        "--metric",
+    metric: str = asks(
         "METRIC",
         "How submissions are scored, such as auc, top:5 or rmse:0:100. All but accuracy are "
         "attacked by nb alone, which knows how frequent each hidden value is.",
