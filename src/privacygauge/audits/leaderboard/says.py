@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
@@ -267,7 +267,9 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
             "Public": percent(team.public, 2),
             "Private": percent(team.private, 2),
             "Public less private": _points(team.difference),
-            "Interval": DASH if team.gap is None else _interval(team.gap),
+            "Interval": DASH
+            if team.gap is None
+            else f"{_points(team.gap.low)} to {_points(team.gap.high)}",
             "p, corrected": DASH if team.p_value is None else Shown(p_value(team.p_value)),
         }
         for team in e.teams[:_ROWS]
@@ -275,10 +277,6 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
     why = "Whether both parts are equally easy for a team; corrected for all teams (Holm)."
     found = table("ended", "Team by team, by private score", rows, why, prose=("Team",))
     return (Section("ended", "How the contest ended", (text(said), found), "The end"),)
-
-
-def _interval(found: Estimate) -> str:
-    return f"{_points(found.low)} to {_points(found.high)}"
 
 
 def _points(difference: float) -> str:
