@@ -24,14 +24,14 @@ from .audits.extraction.play import audit_extraction as audit_extraction
 from .audits.few_fits import audit_few_fits as audit_few_fits
 from .audits.generator.play import SyntheticAudit as SyntheticAudit
 from .audits.generator.play import audit_synthetic as audit_synthetic
-from .audits.holdout_attack.found import HoldoutAudit as HoldoutAudit
+from .audits.holdout_attack.play import HoldoutAudit as HoldoutAudit
 from .audits.holdout_attack.play import attack_holdout as attack_holdout
 from .audits.holdout_bound.play import holdout_bounds as holdout_bounds
 from .audits.language.found import LanguageAudit as LanguageAudit
 from .audits.language.models import audit_causal as audit_causal
 from .audits.language.models import audit_masked as audit_masked
 from .audits.language.play import audit_language as audit_language
-from .audits.leaderboard.found import LeaderboardAudit as LeaderboardAudit
+from .audits.leaderboard.play import LeaderboardAudit as LeaderboardAudit
 from .audits.leaderboard.play import audit_leaderboard as audit_leaderboard
 from .audits.privacy_claim.found import ClaimAudit as ClaimAudit
 from .audits.privacy_claim.play import audit_dp_sgd as audit_dp_sgd

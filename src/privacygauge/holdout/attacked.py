@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,11 +31,14 @@ from privacygauge.holdout.metrics import ACCURACY, metric_named
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HONEST = 0.8
 """True accuracy of honest submissions where no base model tells another."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attacked:
     """What attacks made of a test set's own labels."""
 
@@ -89,6 +93,31 @@ class Attacked:
     def worst_behind(self, guard: str) -> Result:
         """Return the result of the strongest attack behind a guard."""
         return max((r for r in self.results if r.guard == guard), key=_reach)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for every attack and guard.
+
+        Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
+        ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
+        """
+        import pandas as pd
+
+        columns: dict[str, list[object]] = {
+            "attack": [r.attack for r in self.results],
+            "guard": [r.guard for r in self.results],
+            "baseline": [r.baseline for r in self.results],
+        }
+        for name, found in (
+            ("accuracy", [r.accuracy for r in self.results]),
+            ("bias", [r.bias for r in self.results]),
+            ("bias_corrected", [r.corrected for r in self.results]),
+        ):
+            columns[name] = [e.value for e in found]
+            columns[f"{name}_low"] = [e.low for e in found]
+            columns[f"{name}_high"] = [e.high for e in found]
+        columns["bias_expected"] = [r.expected for r in self.results]
+        columns["queries_used"] = [r.queries_used for r in self.results]
+        return pd.DataFrame(columns)
 
     def caveats(self) -> Iterator[str]:
         """Yield what may mislead."""

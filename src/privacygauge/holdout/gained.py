@@ -16,6 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (
     answer_variance,
+    count_per_label,
     majority_bias,
     nb_bias,
     queries_for_bias,
@@ -29,7 +30,7 @@ from privacygauge.holdout.selection import honest_best_of_k, honest_points, hone
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
-"""What a number of `HoldoutBounds` can be."""
+"""What a number of `Bounded` can be."""
 
 
 @dataclass(frozen=True)
@@ -222,30 +223,39 @@ def _curve(key: str, title: str, bias: Callable[[int], float], queries: checks.I
     return BiasCurve(key, title, here, np.array([bias(int(k)) for k in here]))
 
 
-def caveats(a: Asked, whole: theory.Bounds, per_label: float) -> tuple[str, ...]:
-    """Return where the formulas are off, or silent."""
-    told = []
-    if not whole.trusted:
+def total_of(queries: int, accounts: int) -> int:
+    """Return the submissions of all accounts together, from those of each."""
+    for name, value in (("queries", queries), ("accounts", accounts)):
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}")
+    if queries * accounts > MOST:
+        raise InputError(f"queries times accounts must be at most 10^9, got {queries * accounts:,}")
+    return queries * accounts
+
+
+def caveats(a: Asked) -> Iterator[str]:
+    """Yield where the formulas are off, or silent."""
+    if not trusted(a.n, a.m, a.k):
         instead = (
             "take the row with Poisson counts"
             if a.exact and a.m >= FEWEST_CLASSES
             else "simulate it (--simulate 10)"
         )
-        told.append(
-            f"A label is drawn {per_label:.3g} times at an example or in a query, and the closed "
-            f"form of naive Bayes and the majority needs 20: {instead}."
+        yield (
+            f"A label is drawn {count_per_label(a.n, a.m, a.k):.3g} times at an example or in a "
+            "query, and the closed form of naive Bayes and the majority needs 20: "
+            f"{instead}."
         )
     if a.error is None:
-        told.append(
+        yield (
             f"No formula covers attacks behind {a.guard.name}: their rows are for exact answers, "
             "which give away more."
         )
     elif isinstance(a.guard, Rounded) and _coarse(a.error, a.n, a.m):
-        told.append(
+        yield (
             "The rounding step is wider than two standard deviations of a random query's accuracy: "
             "the closed form of naive Bayes is off there; simulate it (--simulate 10)."
         )
-    return tuple(told)
 
 
 def _coarse(error: float, n: int, m: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
@@ -162,6 +163,12 @@ def several(n: int, what: str) -> str:
     ('1 record', '2,000 synthetic tables')
     """
     return f"{count(n)} {what}{'' if n == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first of the names, and how many more there are."""
+    shown, more = ", ".join(names[:most]), len(names) - most
+    return f"{shown} and {count(more)} more" if more > 0 else shown
 
 
 def plain(text: object) -> str:

@@ -11,7 +11,7 @@ from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.play import HoldoutAudit
     from privacygauge.audits.work import Work
     from privacygauge.holdout.known import Prior
 
@@ -59,8 +59,7 @@ class AttackRequest(Request):
         default=("exact",),
         offers=GUARDS,
     )
-    metric: str = option(
-        "--metric",
+    metric: str = asks(
         "METRIC",
         "How submissions are scored, such as auc, top:5 or rmse:0:100. All but accuracy are "
         "attacked by nb alone, which knows how frequent each hidden value is.",

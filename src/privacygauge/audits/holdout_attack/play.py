@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.running import Running
-from privacygauge.holdout.attacked import attacked, contest_of
+from privacygauge.holdout.attacked import Attacked, attacked, contest_of
 from privacygauge.holdout.contest import Contest, Progress, played
 from privacygauge.holdout.known import Having, Prior
 from privacygauge.holdout.mechanism import Guard
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HoldoutAudit(Attacked, Reported):
+    """What attacks made of a test set's own labels, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.holdout_attack.says import report
+
+        return report(self)
+
+    def plot_biases(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bias of every attack behind every guard."""
+        from privacygauge.audits.holdout_attack.says import plot_biases
+
+        return plot_biases(self, ax)
 
 
 def attack_holdout(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.holdout_attack.verdict import (
     FIXED,
     about_scores,
@@ -24,7 +24,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.holdout.contest import Result
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
 from privacygauge.report.blocks import caution, note, pairs, table, text
-from privacygauge.report.document import ends, picked
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -51,7 +51,6 @@ from privacygauge.report.values import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _MARKERS = ("o", "s", "^", "D", "v", "x")
@@ -283,7 +282,7 @@ def _asked_table(f: HoldoutAudit) -> Table:
 
 
 def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
-    """Draw the bias of every attack behind every guard with intervals; numbers: `results_frame`.
+    """Draw the bias of every attack behind every guard with intervals; numbers: `Attacked`.
 
     A new figure is as high as there are results.
     """
@@ -311,30 +310,6 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     if new and figure is not None:
         figure.set_size_inches(4.6, _ROOM + _EACH * max(4, len(f.results)))
     return ax
-
-
-def results_frame(f: HoldoutAudit) -> pd.DataFrame:
-    """Return one row for every attack and guard.
-
-    Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
-    ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
-    """
-    import pandas as pd
-
-    rows = [
-        {
-            "attack": r.attack,
-            "guard": r.guard,
-            "baseline": r.baseline,
-            **ends("accuracy", r.accuracy),
-            **ends("bias", r.bias),
-            **ends("bias_corrected", r.corrected),
-            "bias_expected": r.expected,
-            "queries_used": r.queries_used,
-        }
-        for r in f.results
-    ]
-    return pd.DataFrame(rows)
 
 
 def _data(f: HoldoutAudit) -> dict[str, Json]:

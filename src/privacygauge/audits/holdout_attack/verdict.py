@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.holdout_words import (
     LAST,
     LIMIT,
@@ -110,12 +110,8 @@ def having(f: HoldoutAudit, share: float) -> str:
 
 def each_with(f: HoldoutAudit) -> str:
     """Return how good honest submissions are."""
-    right = f.scored == "accuracy"
-    return (
-        f"that are all {percent(f.honest_accuracy)} right"
-        if right
-        else (f"that all score {percent(f.honest_accuracy)}")
-    )
+    share = percent(f.honest_accuracy)
+    return f"that are all {share} right" if f.scored == "accuracy" else f"that all score {share}"
 
 
 def _headline(f: HoldoutAudit, grade: Grade) -> str:

@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.holdout_bound.found import HoldoutBounds
+    from privacygauge.audits.holdout_bound.play import HoldoutBounds
     from privacygauge.audits.work import Work
 
 METRICS = ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1")

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.running import Running
-from privacygauge.core import seeds
-from privacygauge.core.estimate import Estimate
-from privacygauge.errors import InputError
-from privacygauge.holdout import bounds as theory
-from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import count_per_label
-from privacygauge.holdout.gained import (
-    MOST,
-    Asked,
-    attack_rows,
-    caveats,
-    curves,
-    guarantee_rows,
-    turned,
-)
+from privacygauge.holdout.bounded import Bounded, bounded
+from privacygauge.holdout.gained import Asked, caveats, total_of
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HoldoutBounds(Bounded, Reported):
+    """What submissions to a test set can buy, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from; a guarantee holds at least as often as its level says."""
+
+    def report(self) -> Report:
+        """Return everything that the bounds say, as plain values."""
+        from privacygauge.audits.holdout_bound.says import report
+
+        return report(self)
+
+    def plot_curves(self, ax: Axes | None = None) -> Axes:
+        """Return axes with bias against submissions, both logarithmic."""
+        from privacygauge.audits.holdout_bound.says import plot_curves
+
+        return plot_curves(self, ax)
 
 
 def holdout_bounds(
@@ -105,61 +117,5 @@ def holdout_bounds(
         accounts=accounts if accounts > 1 else None,
     )
     running = Running(command, seed, probability, provenance)
-    return bounded(asked, accounts, simulate, running)
-
-
-def bounded(asked: Asked, accounts: int, simulate: int, running: Running) -> HoldoutBounds:
-    """Return what `holdout_bounds` does, for the submissions of all accounts together."""
-    n, classes, total, found = asked.n, asked.m, asked.k, asked.guard
-    if simulate and simulate < 2:
-        raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
-    per_label = count_per_label(n, classes, total)
-    whole = theory.bounds(
-        n,
-        classes,
-        total,
-        guard=found,
-        accuracy=asked.accuracy,
-        correlation=asked.correlation,
-        delta=asked.delta,
-        accounts=asked.accounts,
-    )
-    return HoldoutBounds(
-        running.origin(warnings=caveats(asked, whole, per_label)),
-        n,
-        classes=classes,
-        accounts=accounts,
-        per_account=total // accounts,
-        guard=found.name,
-        accuracy=asked.accuracy,
-        correlation=asked.correlation,
-        allowed_bias=asked.bias,
-        nats=theory.transcript_nats(found, total, n, classes, accounts=asked.accounts),
-        biases=(*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
-        simulated=_simulated(asked, simulate, running.seed) if simulate else None,
-        allowed=turned(asked),
-        per_label=per_label,
-        trusted=whole.trusted,
-        reconstruction=theory.reconstruction_queries(n, classes)
-        if classes >= 3 and n > 4 * classes
-        else None,
-        curves=curves(asked),
-    )
-
-
-def total_of(queries: int, accounts: int) -> int:
-    """Return the submissions of all accounts together."""
-    for name, value in (("queries", queries), ("accounts", accounts)):
-        if value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}")
-    if queries * accounts > MOST:
-        raise InputError(f"queries times accounts must be at most 10^9, got {queries * accounts:,}")
-    return queries * accounts
-
-
-def _simulated(a: Asked, number: int, seed: int) -> Estimate:
-    rngs = [seeds.stream(seed, "bound", a.guard.name, i) for i in range(number)]
-    played = trials(
-        NaiveBayes(), lambda rng: uniform_holdout(a.n, a.m, rng), a.k, rngs, guard=a.guard
-    )
-    return played.bias(a.probability)
+    found = bounded(asked, simulate, seed)
+    return HoldoutBounds(**vars(found), origin=running.origin(warnings=caveats(asked)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.found import HoldoutBounds
+from privacygauge.audits.holdout_bound.play import HoldoutBounds
 from privacygauge.audits.holdout_bound.verdict import submissions, verdict
 from privacygauge.audits.holdout_words import (
     SCORES,
@@ -43,7 +43,6 @@ from privacygauge.report.values import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _HEADS = {ATTACK: "Known attacks", HONEST: "Honest selection", GUARANTEE: "Guarantees"}
@@ -299,24 +298,6 @@ def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="Submissions", ylabel="Bias, points of accuracy")
     legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax
-
-
-def numbers_frame(f: HoldoutBounds) -> pd.DataFrame:
-    """Return one row for every number: ``name``, ``kind``, ``value``, ``applies``, ``assumption``.
-
-    Values are biases above 1/m (``honest_best_of_k``: above the true accuracy), except for rates.
-    """
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            "name": [b.key for b in f.biases],
-            "kind": [b.kind for b in f.biases],
-            "value": [b.value for b in f.biases],
-            "applies": [b.applies for b in f.biases],
-            "assumption": [b.assumption for b in f.biases],
-        }
-    )
 
 
 def _data(f: HoldoutBounds) -> dict[str, Json]:

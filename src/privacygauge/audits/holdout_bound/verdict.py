@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.holdout_bound.found import HoldoutBounds
+from privacygauge.audits.holdout_bound.play import HoldoutBounds
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks, option
 from privacygauge.holdout import names
 
 if TYPE_CHECKING:
-    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.leaderboard.play import LeaderboardAudit
     from privacygauge.audits.work import Work
 
 METRICS = ("findings", "suspects", "explained")
@@ -37,34 +37,27 @@ class LogRequest(Request):
         "right answers); in .jsonl and .parquet also predictions, lists of labels. Or the rows of "
         "one contest in Meta Kaggle's Submissions.",
     )
-    n: int | None = option(
-        "--n",
+    n: int | None = asks(
         "N",
         "Number of examples in the test set. Default: that of --labels or --predictions.",
     )
-    classes: int | None = option(
-        "--classes", "M", "Number of classes. Default: counted in --labels."
-    )
-    metric: str | None = option(
-        "--metric",
+    classes: int | None = asks("M", "Number of classes. Default: counted in --labels.")
+    metric: str | None = asks(
         "METRIC",
         "What the scores are, such as auc or rmse:0:100. Default: what HISTORY says, or accuracy.",
         offers=names.METRICS,
     )
-    n_private: int | None = option(
-        "--n-private",
+    n_private: int | None = asks(
         "N",
         "Number of examples behind the private scores of a contest that has ended.",
     )
-    predictions: str | None = option(
-        "--predictions",
+    predictions: str | None = asks(
         "FILE",
         "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
         "an array under each name in its column submission.",
         role=Role.FILE,
     )
-    labels: str | None = option(
-        "--labels",
+    labels: str | None = asks(
         "FILE",
         "Hidden labels: .npy or .npz, to replay the history under every guard. No output contains "
         "them.",
@@ -77,8 +70,7 @@ class LogRequest(Request):
         "ladder:0.01; several as a,b. Default: five of them.",
         offers=names.GUARDS,
     )
-    level: float = option(
-        "--level",
+    level: float = asks(
         "P",
         "Level of every interval. An honest history has no finding with at least this probability.",
         default=0.95,

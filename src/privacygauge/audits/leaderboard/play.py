@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from privacygauge.audits.leaderboard.found import LeaderboardAudit
 from privacygauge.audits.running import Running
-from privacygauge.core import seeds
-from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
-from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.history import replay as replays
-from privacygauge.holdout.history.inspection import inspect
-from privacygauge.holdout.history.overfitting import overfitting
+from privacygauge.holdout.history.examined import Examined, examined
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.history.standing_out import (
-    corrected,
-    evidence_in,
-    ladder_of,
-    near_copies,
-    shared_copies,
-    submissions,
-    warnings_about,
-)
+from privacygauge.holdout.history.standing_out import warnings_about
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 """Under which a history is replayed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeaderboardAudit(Reported, Examined):
+    """What an audit of a leaderboard's history found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from; an honest history has no finding with the probability of its level, all
+    tests together."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.leaderboard.says import report
+
+        return report(self)
+
+    def plot_history(self, ax: Axes | None = None) -> Axes:
+        """Return axes with scores, best so far, noise and Ladder over the submissions."""
+        from privacygauge.audits.leaderboard.says import plot_history
+
+        return plot_history(self, ax)
 
 
 def audit_leaderboard(
@@ -79,28 +90,6 @@ def audit_leaderboard(
     <LeaderboardAudit: 1 account stands out: attacker-0>
     """
     running = Running(command, seed, level, provenance)
-    if isinstance(guards, str):
-        raise InputError(f"guards must be a list of names, got the text {guards!r}")
-    chosen = [guard_named(name) for name in guards]
-    found = inspect(history, seeds.stream(seed, "points"))
-    tests = corrected(found, 1 - level)
-    played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
-    ladder, name = ladder_of(history, seed)
-    copied = None if found.near is None else ~found.near.fresh
-    skipped = (*found.skipped, *(x for x in played if isinstance(x, Skipped)))
-    return LeaderboardAudit(
-        running.origin("pandas", skipped=skipped, warnings=warnings_about(history)),
-        history.n,
-        n_classes=history.n_classes,
-        n_accounts=len(history.names),
-        evidence=evidence_in(history),
-        tests=tests,
-        submissions=submissions(history, found, tests, ladder),
-        winner=replays.winner(history),
-        copies=None if copied is None else int(np.count_nonzero(copied)),
-        shared_copies=shared_copies(history, found),
-        near_copies=near_copies(history, found),
-        ladder=name,
-        replays=tuple(x for x in played if not isinstance(x, Skipped)),
-        ended=overfitting(history, level),
-    )
+    found = examined(history, guards, seed, level)
+    origin = running.origin("pandas", skipped=found.missing, warnings=warnings_about(history))
+    return LeaderboardAudit(**vars(found), origin=origin)

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.leaderboard.found import LeaderboardAudit
+from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import columns, note, table, text
+from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
     fixed,
+    listed,
     p_value,
     percent,
     plain,
@@ -32,7 +33,6 @@ from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Column,
     Content,
     Folded,
     Json,
@@ -46,7 +46,6 @@ from privacygauge.report.values import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _ROWS = 25
@@ -90,7 +89,7 @@ def report(f: LeaderboardAudit) -> Report:
         terms=_terms(f),
         worst=Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
         data=_data(f),
-        frames={"records.parquet": lambda: records_frame(f)},
+        frames={"records.parquet": f.submissions.to_frame},
         nothing_left_out="Nothing: every detector ran.",
         overview=(
             *([_found_table(f)] if f.findings else []),
@@ -194,7 +193,7 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
     rows: list[dict[str, Content]] = [
         {
             "What": test.detector.title,
-            "Accounts": _accounts(test),
+            "Accounts": listed(test.accounts, _NAMED),
             "Seen": test.says,
             "p": p_value(test.p_value),
             "p, corrected": Shown(p_value(test.adjusted)),
@@ -204,28 +203,18 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
     return table(name, title, rows, prose=("Accounts", "Seen"))
 
 
-def _accounts(test: CorrectedTest) -> str:
-    more = len(test.accounts) - _NAMED
-    shown = ", ".join(test.accounts[:_NAMED])
-    return f"{shown} and {count(more)} more" if more > 0 else shown
-
-
 def _found_table(f: LeaderboardAudit) -> Table:
     """Return the findings for a terminal."""
-    return Table(
-        "found",
-        "Findings",
-        columns(
-            "Finding",
-            Column("Accounts", prose=True),
-            Column("p", needed=False),
-            Column("p, corrected", needed=False),
-        ),
-        tuple(
-            (test.detector.title, _accounts(test), p_value(test.p_value), p_value(test.adjusted))
-            for test in f.findings
-        ),
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Finding": test.detector.title,
+            "Accounts": listed(test.accounts, _NAMED),
+            "p": p_value(test.p_value),
+            "p, corrected": p_value(test.adjusted),
+        }
+        for test in f.findings
+    ]
+    return table("found", "Findings", rows, prose=("Accounts",), spare=("p", "p, corrected"))
 
 
 def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
@@ -278,7 +267,9 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
             "Public": percent(team.public, 2),
             "Private": percent(team.private, 2),
             "Public less private": _points(team.difference),
-            "Interval": DASH if team.gap is None else _interval(team.gap),
+            "Interval": DASH
+            if team.gap is None
+            else f"{_points(team.gap.low)} to {_points(team.gap.high)}",
             "p, corrected": DASH if team.p_value is None else Shown(p_value(team.p_value)),
         }
         for team in e.teams[:_ROWS]
@@ -286,10 +277,6 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
     why = "Whether both parts are equally easy for a team; corrected for all teams (Holm)."
     found = table("ended", "Team by team, by private score", rows, why, prose=("Team",))
     return (Section("ended", "How the contest ended", (text(said), found), "The end"),)
-
-
-def _interval(found: Estimate) -> str:
-    return f"{_points(found.low)} to {_points(found.high)}"
 
 
 def _points(difference: float) -> str:
@@ -309,7 +296,7 @@ def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
-    """Draw scores, best so far, noise and Ladder over submissions; numbers: `records_frame`."""
+    """Draw scores, best so far, noise and Ladder over submissions; numbers: `Submissions`."""
     s, new = f.submissions, ax is None
     ax = axes(ax)
     place = np.arange(1, len(s.scores) + 1)
@@ -350,35 +337,6 @@ def _terms(f: LeaderboardAudit) -> dict[str, str]:
         "Nats": "The logarithm of the number of transcripts that a guard could have shown: no "
         "attack can learn more.",
     }
-
-
-def records_frame(f: LeaderboardAudit) -> pd.DataFrame:
-    """Return one row for every submission, in the order of time.
-
-    Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
-    ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
-    a Ladder would have shown), ``copy_of`` (first submission with the same answers),
-    ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
-    (names of findings, with commas). Missing throughout what was not available.
-    """
-    import pandas as pd
-
-    s = f.submissions
-    return pd.DataFrame(
-        {
-            "submission": range(len(s.accounts)),
-            "time": s.times,
-            "account": list(s.accounts),
-            "score": s.scores,
-            "best_so_far": s.best,
-            "record": s.record,
-            "noise": s.noise,
-            "ladder": s.ladder,
-            "copy_of": s.copy_of,
-            "distance": s.distance,
-            "flags": [",".join(names) for names in s.flags],
-        }
-    )
 
 
 def _data(f: LeaderboardAudit) -> dict[str, Json]:

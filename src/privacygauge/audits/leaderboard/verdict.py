@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from privacygauge.audits.leaderboard.found import LeaderboardAudit
+from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.grades import UNTOLD
-from privacygauge.report.numbers import Shown, count, p_value, percent, plain, rate, several
+from privacygauge.report.numbers import Shown, count, listed, p_value, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
@@ -65,7 +65,7 @@ def headline(f: LeaderboardAudit) -> str:
         return "Nothing stands out: no submissions that honest work would hardly make"
     n = len(f.suspects)
     told = "1 account stands out" if n == 1 else f"{count(n)} accounts stand out"
-    return f"{told}: {_names(f.suspects)}"
+    return f"{told}: {plain(listed(f.suspects, _NAMED))}"
 
 
 def advice(f: LeaderboardAudit) -> Iterator[str]:
@@ -109,9 +109,9 @@ def sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
     """Return the clearest finding of a detector in a sentence, with all accounts it found."""
     says = plain(test.says)
     if len(accounts) > len(test.accounts):
-        says = f"of {_names(test.accounts)}, {says}"
+        says = f"of {plain(listed(test.accounts, _NAMED))}, {says}"
     return (
-        f"{plain(test.detector.title)} ({_names(accounts)}): {says} "
+        f"{plain(test.detector.title)} ({plain(listed(accounts, _NAMED))}): {says} "
         f"(p {_p(test.p_value)}; corrected for all tests {_p(test.adjusted)})."
     )
 
@@ -149,9 +149,3 @@ def _missed(f: LeaderboardAudit) -> str:
             "does not follow that there was no attack."
         )
     return "An attack that looks like honest work, or is short, is not found by these tests."
-
-
-def _names(accounts: tuple[str, ...]) -> str:
-    shown = ", ".join(plain(name) for name in accounts[:_NAMED])
-    rest = len(accounts) - _NAMED
-    return shown if rest <= 0 else f"{shown} and {count(rest)} more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from privacygauge.holdout.history.inspection import Inspection
 from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.ladder import ParameterFreeLadder
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,33 @@ class Submissions:
     """(k,) On how many points it differs from the nearest earlier one; -1 where there is none."""
     flags: tuple[tuple[str, ...], ...]
     """(k,) The names of the findings that it is part of."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for every submission, in the order of time.
+
+        Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
+        ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
+        a Ladder would have shown), ``copy_of`` (first submission with the same answers),
+        ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
+        (names of findings, with commas). Missing throughout what was not available.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "submission": range(len(self.accounts)),
+                "time": self.times,
+                "account": list(self.accounts),
+                "score": self.scores,
+                "best_so_far": self.best,
+                "record": self.record,
+                "noise": self.noise,
+                "ladder": self.ladder,
+                "copy_of": self.copy_of,
+                "distance": self.distance,
+                "flags": [",".join(names) for names in self.flags],
+            }
+        )
 
 
 _BELOW = 3.3

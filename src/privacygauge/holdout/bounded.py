@@ -1,0 +1,147 @@
+"""What submissions to a test set can buy: attacks, honest selection and guarantees, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.core import seeds
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.holdout import bounds as theory
+from privacygauge.holdout.analysts import trials, uniform_holdout
+from privacygauge.holdout.closed_form import count_per_label
+from privacygauge.holdout.gained import (
+    ATTACK,
+    Allowed,
+    Asked,
+    Bias,
+    BiasCurve,
+    attack_rows,
+    curves,
+    guarantee_rows,
+    turned,
+)
+from privacygauge.holdout.naive_bayes import NaiveBayes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bounded:
+    """What submissions to a test set can buy."""
+
+    n: int
+    """Points of the test set."""
+    classes: int
+    """Classes, m."""
+    accounts: int
+    """Accounts that submit."""
+    per_account: int
+    """Submissions of each."""
+    guard: str
+    """What stands between the accuracy and the analyst, as on the command line."""
+    accuracy: float
+    """True accuracy of honest submissions."""
+    correlation: float
+    """Between the errors of two honest submissions."""
+    allowed_bias: float
+    """What the owner of the test set can live with."""
+    nats: float
+    """Logarithm of the number of transcripts that the guard can produce."""
+    biases: tuple[Bias, ...]
+    """Every number, one a row."""
+    simulated: Estimate | None
+    """Bias of naive Bayes, played against the guard on uniform labels; None where not asked for."""
+    allowed: tuple[Allowed, ...]
+    """The question turned round."""
+    per_label: float
+    """How often a label is drawn, at a point and in a query: the smaller of k/m and n/m."""
+    trusted: bool
+    """Whether that is enough for the closed forms."""
+    reconstruction: int | None
+    """Random queries that determine every label in theory; None where the theorem is silent."""
+    curves: tuple[BiasCurve, ...]
+    """Bias against submissions."""
+
+    @property
+    def queries(self) -> int:
+        """Submissions of all accounts together, k."""
+        return self.accounts * self.per_account
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of a guess, 1/m."""
+        return 1 / self.classes
+
+    def bias(self, key: str) -> Bias:
+        """Return the number of this name."""
+        return next(found for found in self.biases if found.key == key)
+
+    @property
+    def strongest(self) -> Bias | None:
+        """The attack that gains most of those known to apply; None where none is."""
+        known = [found for found in self.biases if found.kind == ATTACK and found.applies]
+        if self.simulated is not None:
+            name, told = "naive Bayes, simulated", "played on uniform labels"
+            known.append(Bias("nb_simulated", name, ATTACK, self.simulated.value, told))
+        return max(known, key=lambda found: found.value, default=None)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for every number.
+
+        Columns: ``name``, ``kind``, ``value``, ``applies``, ``assumption``. Values are biases above
+        1/m (``honest_best_of_k``: above the true accuracy), except for rates.
+        """
+        import pandas as pd
+
+        columns = ["key", "kind", "value", "applies", "assumption"]
+        return pd.DataFrame(self.biases)[columns].rename(columns={"key": "name"})
+
+
+def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
+    """Return what the submissions that are asked about can buy.
+
+    Naive Bayes is played `simulate` times, at least 2, or not at all: 0.
+    """
+    if simulate and simulate < 2:
+        raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
+    accounts = a.accounts or 1
+    whole = theory.bounds(
+        a.n,
+        a.m,
+        a.k,
+        guard=a.guard,
+        accuracy=a.accuracy,
+        correlation=a.correlation,
+        delta=a.delta,
+        accounts=a.accounts,
+    )
+    told = a.m >= 3 and a.n > 4 * a.m
+    return Bounded(
+        a.n,
+        classes=a.m,
+        accounts=accounts,
+        per_account=a.k // accounts,
+        guard=a.guard.name,
+        accuracy=a.accuracy,
+        correlation=a.correlation,
+        allowed_bias=a.bias,
+        nats=theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts),
+        biases=(*attack_rows(a, whole), *guarantee_rows(a, whole)),
+        simulated=_simulated(a, simulate, seed) if simulate else None,
+        allowed=turned(a),
+        per_label=count_per_label(a.n, a.m, a.k),
+        trusted=whole.trusted,
+        reconstruction=theory.reconstruction_queries(a.n, a.m) if told else None,
+        curves=curves(a),
+    )
+
+
+def _simulated(a: Asked, number: int, seed: int) -> Estimate:
+    rngs = [seeds.stream(seed, "bound", a.guard.name, i) for i in range(number)]
+    played = trials(
+        NaiveBayes(), lambda rng: uniform_holdout(a.n, a.m, rng), a.k, rngs, guard=a.guard
+    )
+    return played.bias(a.probability)

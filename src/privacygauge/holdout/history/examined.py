@@ -1,0 +1,113 @@
+"""What stands out in a leaderboard's history, and what guards would have shown, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import seeds
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.history import replay as replays
+from privacygauge.holdout.history.inspection import inspect
+from privacygauge.holdout.history.overfitting import Overfitting, overfitting
+from privacygauge.holdout.history.record import History
+from privacygauge.holdout.history.replay import Replay, Winner
+from privacygauge.holdout.history.standing_out import (
+    CorrectedTest,
+    Submissions,
+    corrected,
+    evidence_in,
+    ladder_of,
+    near_copies,
+    shared_copies,
+    submissions,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """What stands out in a leaderboard's history."""
+
+    n: int
+    """Points of the test set."""
+    n_classes: int | None
+    """Classes; None where not known."""
+    n_accounts: int
+    """Accounts."""
+    evidence: str
+    """What the history holds: scores, answers, labels."""
+    tests: tuple[CorrectedTest, ...]
+    """All that were made, by rising p-value."""
+    submissions: Submissions
+    """Row by row."""
+    winner: Winner
+    """Who leads, and what of the lead selection explains."""
+    copies: int | None
+    """Submissions that repeat an earlier one exactly; None without answers."""
+    shared_copies: int | None
+    """Those of them that repeat another account's."""
+    near_copies: int | None
+    """Submissions, not equal to any, whose nearest earlier one is another account's and differs on
+    at most one point in a hundred; None without answers."""
+    ladder: str
+    """The name of the Ladder that `submissions` shows."""
+    replays: tuple[Replay, ...]
+    """The history under guards."""
+    ended: Overfitting | None
+    """Public and private scores in the end; None without private ones."""
+
+    missing: tuple[Skipped, ...]
+    """Tests and replays that the history holds too little for, and why."""
+
+    @property
+    def findings(self) -> tuple[CorrectedTest, ...]:
+        """The tests that stand out, by rising p-value."""
+        return tuple(test for test in self.tests if test.stands_out)
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """The accounts of all findings, each once, those of the clearest finding first."""
+        return tuple(dict.fromkeys(name for test in self.findings for name in test.accounts))
+
+    @property
+    def rises(self) -> int:
+        """How often the best score rose after the first submission."""
+        return int(self.submissions.record.sum())
+
+    @property
+    def ladder_rises(self) -> int | None:
+        """How many of the rises a Ladder would have shown; None without one."""
+        shown = self.submissions.ladder
+        return None if shown is None else int((shown[1:] > shown[:-1]).sum())
+
+
+def examined(history: History, guards: Sequence[str], seed: int, level: float) -> Examined:
+    """Return what stands out in a history at a level, and what guards would have shown."""
+    if isinstance(guards, str):
+        raise InputError(f"guards must be a list of names, got the text {guards!r}")
+    chosen = [guard_named(name) for name in guards]
+    found = inspect(history, seeds.stream(seed, "points"))
+    tests = corrected(found, 1 - level)
+    played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
+    ladder, name = ladder_of(history, seed)
+    copied = None if found.near is None else ~found.near.fresh
+    return Examined(
+        history.n,
+        n_classes=history.n_classes,
+        n_accounts=len(history.names),
+        evidence=evidence_in(history),
+        tests=tests,
+        submissions=submissions(history, found, tests, ladder),
+        winner=replays.winner(history),
+        copies=None if copied is None else int(np.count_nonzero(copied)),
+        shared_copies=shared_copies(history, found),
+        near_copies=near_copies(history, found),
+        ladder=name,
+        replays=tuple(x for x in played if not isinstance(x, Skipped)),
+        ended=overfitting(history, level),
+        missing=(*found.skipped, *(x for x in played if isinstance(x, Skipped))),
+    )
