@@ -63,7 +63,7 @@ class _Sorted:
         columns = np.ascontiguousarray(table.values.T)
         self.order = np.argsort(columns, axis=1, kind="stable")
         self.sorted = np.take_along_axis(columns, self.order, axis=1)
-        self.place = np.argsort(self.order, axis=1)
+        self.place = np.argsort(self.order, axis=1).astype(np.uint32)
         self.some = np.ascontiguousarray(columns[:, :: max(1, len(table) // _SOME)])
 
     def several(self, columns: Ints, low: Floats, high: Floats) -> Bools:
@@ -101,13 +101,14 @@ class _Sorted:
         self, columns: Sequence[int], first: Sequence[int], last: Sequence[int]
     ) -> Ints:
         """Return the rows within ranges of `order`, one a column: the shortest is looked up."""
-        widths = [end - begin for begin, end in zip(first, last, strict=True)]
-        shortest = widths.index(min(widths))
-        found = self.order[columns[shortest], first[shortest] : last[shortest]]
-        for i, j in enumerate(columns):
-            if i != shortest and len(found):
-                place = self.place[j, found]
-                found = found[(place >= first[i]) & (place < last[i])]
+        ends = zip(columns, first, last, strict=True)
+        (width, begin, j), *wider = sorted((stop - start, start, j) for j, start, stop in ends)
+        found = self.order[j, begin : begin + width]
+        for width, begin, j in wider:
+            if not len(found):
+                break
+            # Those before the range wrap around: one comparison tells both ends.
+            found = found[self.place[j].take(found) - np.uint32(begin) < width]
         return np.asarray(found)
 
 
