@@ -19,7 +19,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.verdict import judged
 from privacygauge.report.grades import NONE, UNTOLD
 from tests.classifier.made import made_up
-from tests.thorough import times
+from tests.thorough import only_thorough, times
 
 
 def intervals(audit):
@@ -86,6 +86,7 @@ def test_on_noise_no_interval_leaves_chance_out_too_often(shadow):
     check_noise(times(60), shadow)
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("shadow", [True, False])
 def test_on_noise_no_interval_leaves_chance_out_too_often_in_1000_games(shadow):

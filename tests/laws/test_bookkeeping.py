@@ -19,7 +19,7 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, LEARNT, label
 from tests.laws.numbers import of_play
-from tests.thorough import times
+from tests.thorough import quarter
 
 SHARES = np.array([0.9, 0.1, 0.7, 0.3])
 
@@ -60,7 +60,7 @@ def test_with_a_constant_signal_nothing_tells_members_apart(attack: Attack) -> N
 def test_with_noise_for_a_signal_chance_is_the_mean(attack: Attack) -> None:
     rng = np.random.default_rng(0)
     found = []
-    for _ in range(times(160)):
+    for _ in range(quarter(160)):
         played = of_play(play(attack, [unbalanced(200, rng, noise=1.0)], [rng]))
         found.append((auc(played.transcript).value, balanced_accuracy(played.decisions).value))
     error = np.std(found, axis=0) / np.sqrt(len(found))

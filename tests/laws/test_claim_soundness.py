@@ -28,9 +28,9 @@ from privacygauge.evaluate.claim_bounds import (
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon
 from privacygauge.evaluate.sampled_steps import SampledSteps
-from tests.thorough import quarter, times
+from tests.thorough import THOROUGH, quarter, times
 
-QUICK, FULL = 50, quarter(1000)
+QUICK, FULL = 50, 1000 if THOROUGH else 150
 
 few_or_full = [pytest.param(15), pytest.param(FULL, marks=pytest.mark.slow)]
 in_full = [pytest.param(QUICK), pytest.param(FULL, marks=pytest.mark.slow)]
@@ -260,7 +260,7 @@ def lows(game: str, n: int, how: str, games: int) -> np.ndarray:
 
 WAYS = ("split", "all", "many", "sequential")
 BOTH = [
-    (game, n, how, times(6 if n == 1000 and game != "response" else 40))
+    (game, n, how, times(6) if n == 1000 and game != "response" else quarter(40))
     for game in ("response", "gaussian", "sampled")
     for n in CANARIES[:2]
     for how in WAYS

@@ -19,9 +19,9 @@ from privacygauge.evaluate.evaluation import evaluate
 from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, ON_WORLDS, deal, label
 from tests.laws.numbers import of_play, of_scores
-from tests.thorough import times
+from tests.thorough import quarter
 
-GAMES = times(100)
+GAMES = quarter(100)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=label)

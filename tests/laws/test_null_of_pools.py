@@ -25,7 +25,7 @@ from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game
 from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
-from tests.thorough import crossed, quarter
+from tests.thorough import crossed, only_thorough, quarter
 
 SHADOWS = (4, 8, 16, 64)
 SLOW = (Learned, NeuralShokri, NeuralNasr, Untargeted)
@@ -91,11 +91,12 @@ def test_models_of_each_targets_own_give_one_half_without_leakage(k: int) -> Non
     check(attacks, areas(attacks, k, 200, 20, own=True), 200)
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("k", SHADOWS)
 def test_a_pool_without_leakage_gives_every_attack_one_half_in_many_games(k: int) -> None:
     attacks = pool_attacks(logits=True)
-    check(attacks, areas(attacks, k, 200, quarter(100)), 200)
+    check(attacks, areas(attacks, k, 200, 100), 200)
 
 
 def area_over_all_targets(attack: Attack, m: int, n: int, seed: int) -> Estimate:

@@ -17,7 +17,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
-from tests.thorough import crossed, times
+from tests.thorough import crossed, quarter
 
 QUERIES = 8
 ATTACKS: tuple[Attack, ...] = (
@@ -57,7 +57,7 @@ def test_strongly_correlated_queries_keep_the_level(
 ) -> None:
     # Areas need no threshold.
     monkeypatch.setattr(groups, "MOST_PLAYED", 0)
-    games, n, areas, outside = times(400), 120, [], 0
+    games, n, areas, outside = quarter(400), 120, [], 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
         seen, secret = null_game(k, n, rng)

@@ -48,6 +48,7 @@ from tests.classifier.trainers import records
 from tests.language.made_scores import made_scores
 from tests.laws import turned
 from tests.report.test_html import Page
+from tests.thorough import THOROUGH
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
 
@@ -213,6 +214,29 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "single candidates": lambda: of_candidates(0),
     "single candidates, measured": lambda: of_candidates(1),
 }
+
+
+DRAWN_AGAIN = frozenset(
+    {
+        "a claim refuted",
+        "a classifier that leaks",
+        "a generator",
+        "a history that is attacked",
+        "a language model, a leak",
+        "a released table",
+        "a test set that is attacked",
+        "a test set, simulated",
+        "an attribute that leaks",
+        "canaries in a fit",
+        "canaries that a model knows",
+        "defences",
+        "dtp, above the limit",
+        "extraction",
+        "vulnerable records",
+        "worst cases compared",
+    }
+)
+assert REPORTS.keys() >= DRAWN_AGAIN
 
 
 # Of a module: all laws of one report run in a row, and share what was rendered.
@@ -412,9 +436,14 @@ def test_of_one_thing_there_is_no_plural(name):
 
 @pytest.mark.slow
 def test_equal_audits_give_equal_reports(name, monkeypatch):
+    """With their plots, whose drawing takes longest: here those of one report of a kind."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert of(name).origin.made == "1970-01-02"
-    assert render.files(REPORTS[name]()) == drawn(name)
+    again = REPORTS[name]()
+    if THOROUGH or name in DRAWN_AGAIN:
+        assert render.files(again) == drawn(name)
+    else:
+        assert render.files(without_plots(again)) == files_of(name)
 
 
 @pytest.mark.parametrize("name", ["a classifier, few records", "dtp, above the limit"])

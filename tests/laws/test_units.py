@@ -24,9 +24,9 @@ from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.risk import assess_risk
 from privacygauge.evaluate.slices import find_slices
 from tests.laws.persons import DOMAINS, SIZES, alike, answers, blind, people
-from tests.thorough import crossed, quarter, times
+from tests.thorough import crossed, quarter
 
-GAMES = times(200)
+GAMES = quarter(200)
 EFFECT = 1.0
 """Of members' scores in planted games, in standard deviations."""
 
@@ -100,7 +100,7 @@ def test_planted_leaks_are_covered(sizes: str, share: float) -> None:
 @pytest.mark.parametrize("sizes", [list(SIZES)[1], list(SIZES)[3]])
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_no_kind_of_audit_finds_a_leak_where_there_is_none(domain: str, sizes: str) -> None:
-    games = quarter(200)
+    games = quarter(100)
     leaks = sum(DOMAINS[domain](sizes, np.random.default_rng(1000 + i), i) for i in range(games))
     assert leaks <= most(games)
 
