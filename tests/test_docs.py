@@ -101,7 +101,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=name)
     "page",
     [pytest.param(p, id=name(p), marks=[pytest.mark.slow] * (name(p) in LONG)) for p in PAGES],
 )
-def test_code_runs(page, tmp_path, monkeypatch):
+def test_code_runs(page, tmp_path, monkeypatch, undrawn):
     """Python blocks run in order, in one namespace; audits run on the files that they made."""
     monkeypatch.chdir(tmp_path)
     for block, printed in outputs(page):
