@@ -69,8 +69,15 @@ def test_without_the_authors_predictions_it_says_what_is_missing(monkeypatch):
 
 
 @pytest.mark.slow
-def test_memguard_fools_the_network_it_knows_and_not_who_knows_it(data_folder):
-    """Table 4's pattern, for the authors' MemGuard and for ours."""
+def test_memguard_fools_the_network_it_knows_and_not_who_knows_it(data_folder, monkeypatch):
+    """Table 4's pattern, for the authors' MemGuard and for ours; of the networks the cheap one."""
+    audit = song2021_defences.audit_defences
+    monkeypatch.setattr(
+        song2021_defences,
+        "audit_defences",
+        lambda target, shadow, chosen, **how: audit(target, shadow, chosen[:1], **how),
+    )
+    monkeypatch.setattr(song2021_defences, "ATTACKS", song2021_defences.ATTACKS[:-1])
     rows = {row.label: row.cells for row in song_table4_defences(Effort(quick=True)).rows}
     for name in METRICS:
         # The paper rounds to a tenth of a percent.

@@ -54,9 +54,9 @@ def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers, got {array.dtype}")
     array = array.astype(np.float64, copy=False)
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        raise InputError(f"{name} must be finite, got {array[bad[0]]} in row {bad[0]}")
+    if not np.isfinite(array).all():
+        row = np.flatnonzero(~np.isfinite(array))[0]
+        raise InputError(f"{name} must be finite, got {array[row]} in row {row}")
     return frozen(array)
 
 
@@ -65,8 +65,8 @@ def bools(values: ArrayLike, name: str, *, length: int | None = None) -> Bools:
     array = vector(values, name, length=length)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be true or false (or 1 and 0), got {array.dtype}")
-    bad = np.flatnonzero((array != 0) & (array != 1))
-    if bad.size:
+    bad = () if array.dtype.kind == "b" else np.flatnonzero((array != 0) & (array != 1))
+    if len(bad):
         raise InputError(
             f"{name} must be true or false (or 1 and 0), got {array[bad[0]]} in row {bad[0]}"
         )

@@ -9,10 +9,9 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.few_fits import accuracy_of_fits
-from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.roc import Roc, area_of_rows
 
 POWER = 0.8
 """The share of audits in which a leak is to be seen."""
@@ -58,12 +57,11 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     """
     _check(power, n_in=n_in, n_out=n_out)
     rng = np.random.default_rng(0)
-    inside, outside = (rng.normal(size=(GAMES, n)) for n in (n_in, n_out))
-    secret = np.arange(n_in + n_out) < n_in
+    inside, outside = (np.sort(rng.normal(size=(GAMES, n)), axis=1) for n in (n_in, n_out))
 
     def seen(shift: float) -> float:
-        pairs = zip(inside + shift, outside, strict=True)
-        lows = [auc(Transcript(np.concatenate(pair), secret), level).low for pair in pairs]
+        curves = map(Roc, inside + shift, outside)
+        lows = [area_of_rows(curve, level).low for curve in curves]
         return float(np.mean(np.array(lows) > 0.5))
 
     wide = min(_FARTHEST, _WIDE * np.sqrt(1 / n_in + 1 / n_out))

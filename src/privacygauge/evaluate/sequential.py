@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -97,7 +96,9 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
 
     def refuted(epsilon: Floats) -> Bools:
         gain = _STAKES * (1 - delta) / (np.exp(epsilon)[:, None] + delta)
-        capital = logsumexp(fixed + right * np.log1p(gain), axis=1) - np.log(len(_STAKES))
+        logs = fixed + right * np.log1p(gain)
+        most = logs.max(axis=1)
+        capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
         return np.asarray(capital >= needed, np.bool_)
 
     low, high = np.zeros(len(seen)), np.full(len(seen), _LARGEST)
