@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.white_box import (
@@ -33,7 +34,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.reproduce.song2021 import ALIKE, EPOCHS, LEVEL, TARGET
-from privacygauge.reproduce.song2021_defences import over_fits
+from privacygauge.reproduce.song2021_defences import authors_predictions, over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_5, printed_rows
 from privacygauge.reproduce.song2021_settings import Side
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
@@ -104,6 +105,16 @@ def trained_sides(effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSi
     """
     kept = effort.shared(f"song-models-{n}-seed-{effort.seed}")
     return seen_inside(NETWORKS, (TARGET, ALIKE), *location30(), n, effort, kept)
+
+
+def views(effort: Effort) -> dict[str, list[tuple[Predictions, Predictions]]]:
+    """Return pairs of a target's and a shadow model's predictions: the authors', and ours."""
+    trained = trained_sides(effort, 1 if effort.quick else 5)
+    return {
+        "authors": [authors_predictions("tc_output")],
+        "MemGuard": [authors_predictions("defense_output")],
+        "alike": [(target.predictions, shadow.predictions) for target, shadow in trained],
+    }
 
 
 def seen_inside(
