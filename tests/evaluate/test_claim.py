@@ -85,8 +85,9 @@ def paths(n):
     return (np.arange(2**n)[:, None] >> np.arange(n)) & 1
 
 
-@pytest.mark.parametrize("level", [0.6, 0.8, 0.95])
-@pytest.mark.parametrize("numbers", [[1, 4, 12], [3, 5, 9, 12], [2, 12]])
+@pytest.mark.parametrize(
+    ("numbers", "level"), crossed([[1, 4, 12], [3, 5, 9, 12], [2, 12]], [0.6, 0.8, 0.95])
+)
 def test_a_stepped_bound_fails_no_more_often_than_its_level_by_enumeration(numbers, level):
     """Each guess is right with the largest probability that the true epsilon allows."""
     numbers, every = np.array(numbers), paths(12)

@@ -90,9 +90,9 @@ def test_a_tail_that_is_above_a_level_stays_above_it(sizes, delta):
 
 
 def naive_tail_at(m, r, v, epsilon, delta):
-    law = binom(r, 1 / (1 + np.exp(-epsilon)))
-    below = np.cumsum(law.pmf(np.arange(v)[::-1]))
-    return law.sf(v - 1) + 2 * m * delta * np.max(below / np.arange(1, v + 1), initial=0.0)
+    law = r, 1 / (1 + np.exp(-epsilon))
+    below = np.cumsum(binom.pmf(np.arange(v)[::-1], *law))
+    return binom.sf(v - 1, *law) + 2 * m * delta * np.max(below / np.arange(1, v + 1), initial=0.0)
 
 
 def test_more_right_guesses_show_more_and_a_larger_delta_less():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privacygauge.classifier.defences.accountant import SubsampledGaussian, pld_accountant
 from privacygauge.core.transcript import Transcript
@@ -15,10 +16,11 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.sampled_steps import SampledSteps, _area
 from tests.thorough import crossed, times
 
-SETTINGS = [(0.2, 20, 1.5), (0.001, 10_000, 1.0), (0.2, 20, 40.0), (0.01, 1000, 0.8), (0.9, 1, 0.5)]
+SETTINGS = [(0.2, 20, 1.5), (0.2, 20, 40.0), (0.01, 1000, 0.8), (0.9, 1, 0.5)]
+MANY_STEPS = pytest.param((0.001, 10_000, 1.0), 1e-5, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("setting", "delta"), crossed(SETTINGS, [1e-3, 1e-5, 1e-8]))
+@pytest.mark.parametrize(("setting", "delta"), [*crossed(SETTINGS, [1e-3, 1e-5, 1e-8]), MANY_STEPS])
 def test_epsilon_is_that_of_privacy_loss_distributions(setting, delta) -> None:
     rate, steps, noise = setting
     if not pld_accountant():
@@ -57,8 +59,9 @@ def test_the_area_is_that_of_the_likelihood_ratio(rate, steps, noise) -> None:
 
 def test_noise_that_is_ruled_out_is_above_the_truth_and_near_it() -> None:
     steps = SampledSteps(0.2, 20)
-    found = [steps.noise_ruled_out(drawn(0.2, 20, 1.5, 2000, seed)) for seed in range(40)]
-    assert sum(noise < 1.5 for noise in found) <= 6
+    draws = times(40)
+    found = [steps.noise_ruled_out(drawn(0.2, 20, 1.5, 2000, seed)) for seed in range(draws)]
+    assert sum(noise < 1.5 for noise in found) <= binom.ppf(0.995, draws, 0.05)
     assert 1.5 < np.median(found) < 2.0
 
 

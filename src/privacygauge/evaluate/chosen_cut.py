@@ -199,8 +199,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     seen = checks.integers(outcome, "outcome")
     if np.any(np.abs(seen) > 1):
         raise InputError(f"outcome must be -1, 0 or 1, got {checks.listed(np.unique(seen))}")
-    if not 0.0 <= delta < 1.0:
-        raise InputError(f"delta must be in [0, 1), got {delta}")
+    checks.below_one(delta, "delta")
     needed = -np.log1p(-checks.level(level))
     right, wrong, none = (np.cumsum(seen == x)[:, None] for x in (1, -1, 0))
     fixed = wrong * np.log1p(-_STAKES) + none * np.log1p(-_STAKES * delta / (1 + delta))
