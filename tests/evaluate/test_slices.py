@@ -43,14 +43,14 @@ def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
     rng = np.random.default_rng(3)
     secret, groups = np.arange(480) < 240, np.tile(np.arange(20), 12)
     announced = 0
-    for _ in range(quarter(600)):
+    for _ in range(quarter(400)):
         columns = {
             name: np.concatenate([rng.permutation(groups), rng.permutation(groups)])
             for name in "abc"
         }
         guesses = Decisions(rng.random(480) < 0.5, secret)
         announced += bool(find_slices(guesses, columns, "a").announced)
-    assert announced <= stats.binom.isf(1e-3, quarter(600), 0.05)
+    assert announced <= stats.binom.isf(1e-3, quarter(400), 0.05)
 
 
 @pytest.mark.slow
