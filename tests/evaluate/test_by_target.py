@@ -70,6 +70,7 @@ def test_thresholds_come_from_the_adversarys_own_releases():
     assert other.epsilon_cuts(0.95) == found.epsilon_cuts(0.95)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True], ids=["own releases", "shared releases"])
 def test_the_interval_of_a_mean_covers_it(shared):
     # Two scores of one release about two records agree; of five records each has a shift.

@@ -23,6 +23,7 @@ from privacygauge.evaluate.claim import (
     stepped,
 )
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
+from tests.thorough import crossed
 
 
 def test_the_coins_p_value_counts_the_outcomes_that_are_as_uneven():
@@ -67,8 +68,10 @@ def naive_stepped(m, numbers, right, delta, level):
     raise AssertionError
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.002])
-@pytest.mark.parametrize("right", [[10, 38, 78], [5, 20, 40], [6, 38, 40], [10, 40, 80]])
+RIGHT = [[10, 38, 78], [5, 20, 40], [10, 40, 80], [6, 38, 40]]
+
+
+@pytest.mark.parametrize(("right", "delta"), crossed(RIGHT, [0.002, 0.0]))
 def test_a_stepped_bound_is_the_first_epsilon_that_is_not_refuted(right, delta):
     numbers, m, level = np.array([10, 40, 80]), 90, 0.9
     found = stepped(bounds_of(m, numbers, delta), Guessed(m, numbers, right), level)
@@ -82,8 +85,9 @@ def paths(n):
     return (np.arange(2**n)[:, None] >> np.arange(n)) & 1
 
 
-@pytest.mark.parametrize("level", [0.6, 0.8, 0.95])
-@pytest.mark.parametrize("numbers", [[1, 4, 12], [3, 5, 9, 12], [2, 12]])
+@pytest.mark.parametrize(
+    ("numbers", "level"), crossed([[1, 4, 12], [3, 5, 9, 12], [2, 12]], [0.6, 0.8, 0.95])
+)
 def test_a_stepped_bound_fails_no_more_often_than_its_level_by_enumeration(numbers, level):
     """Each guess is right with the largest probability that the true epsilon allows."""
     numbers, every = np.array(numbers), paths(12)

@@ -14,6 +14,7 @@ from privacygauge.evaluate.roc import auc
 from tests.thorough import times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_in", "n_out", "level"), [(8, 8, 0.95), (32, 32, 0.9), (100, 30, 0.95)])
 def test_the_smallest_auc_is_seen_as_often_as_said(n_in, n_out, level):
     shift = np.sqrt(2) * ndtri(smallest_auc(n_in, n_out, level))
@@ -30,12 +31,11 @@ def test_the_smallest_auc_is_seen_as_often_as_said(n_in, n_out, level):
 
 
 def test_more_tables_see_less_and_few_see_nothing():
-    found = [smallest_auc(n, n) for n in (8, 16, 32)]
+    found = [smallest_auc(n, n) for n in (6, 8, 16)]
     assert found == sorted(found, reverse=True)
     assert smallest_auc(5, 5) is None  # five pairs that are told apart: 2.5% ** (1 / 5) < 1 / 2
-    assert smallest_auc(6, 6) > found[0]
-    assert smallest_auc(16, 16, 0.99) > smallest_auc(16, 16)
-    assert smallest_auc(16, 16) > smallest_auc(16, 16, power=0.5)
+    assert smallest_auc(8, 8, 0.99) > smallest_auc(8, 8)
+    assert smallest_auc(8, 8) > smallest_auc(8, 8, power=0.5)
 
 
 @pytest.mark.parametrize("n", [20, 57, 200])
@@ -45,6 +45,7 @@ def test_the_smallest_accuracy_is_that_of_exact_tails(n):
     assert binom.sf(least - 1, n, share) == pytest.approx(POWER, abs=4 * np.sqrt(0.16 / GAMES))
 
 
+@pytest.mark.slow
 def test_the_smallest_accuracy_of_several_fits_is_seen_as_often_as_said():
     share, rng, games = smallest_accuracy(40, 3), np.random.default_rng(2), times(2000)
     right = rng.binomial(40, share, (games, 3))

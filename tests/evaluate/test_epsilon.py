@@ -16,6 +16,7 @@ from privacygauge.evaluate.epsilon import (
 )
 from privacygauge.evaluate.rates import lower_limit, upper_limit
 from tests.laws.draws import SEEDS, decisions, few_values
+from tests.thorough import crossed
 
 LEVELS = st.sampled_from([0.5, 0.95, 0.999])
 DELTAS = st.sampled_from([0.0, 1e-5, 0.1, 0.9])
@@ -149,8 +150,7 @@ def test_where_every_non_member_is_above_all_members_the_best_cut_shows_nothing(
     assert bound == pytest.approx(np.log(lower_limit(2, 2, 0.025)))
 
 
-@pytest.mark.parametrize("n_in", [511, 512, 513, 1500])
-@pytest.mark.parametrize("worst", [False, True], ids=["first", "last"])
+@pytest.mark.parametrize(("n_in", "worst"), crossed([512, 511, 513, 1500], [False, True]))
 def test_of_many_cuts_evenly_spread_ones_are_tried_the_ends_among_them(
     n_in: int, worst: bool
 ) -> None:
@@ -161,11 +161,11 @@ def test_of_many_cuts_evenly_spread_ones_are_tried_the_ends_among_them(
         outside = np.concatenate([outside, np.full(90, n_in - 1.5)])
     score = np.concatenate([inside, outside])
     secret = np.arange(len(score)) < n_in
-    bounds = {c: epsilon_lower_bound(Decisions(score >= c, secret)).low for c in map(float, inside)}
     bound, cut = best_cut(score, secret)
     grid = np.unique(np.linspace(0, n_in - 1, min(n_in, 512)).astype(int))
+    bounds = {c: epsilon_lower_bound(Decisions(score >= c, secret)).low for c in grid}
     assert cut in grid
-    assert bound == pytest.approx(max(bounds[float(i)] for i in grid))
+    assert bound == pytest.approx(max(bounds.values()))
     assert bounds[cut] == pytest.approx(bound)
     assert bound > 1
 

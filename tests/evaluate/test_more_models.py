@@ -20,9 +20,8 @@ from privacygauge.core.release import Worlds
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.more_models import Foretold, foretold, what_more_buy
 from privacygauge.evaluate.roc import auc
-from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
-from tests.thorough import quarter
+from tests.thorough import crossed, quarter
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +46,9 @@ def area(attack: Attack, dealt: Round) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("effect", [0.0, 1.0])
-@pytest.mark.parametrize("attack", [LiraOnline(), CalibratedOnline(), Bavaria()], ids=label)
+@pytest.mark.parametrize(
+    ("attack", "effect"), crossed([LiraOnline(), CalibratedOnline(), Bavaria()], [1.0, 0.0])
+)
 def test_the_interval_holds_what_twice_as_many_models_reach(attack: Attack, effect: float) -> None:
     games, k, missed, errors = quarter(240), 16, 0, []
     for seed in range(games):

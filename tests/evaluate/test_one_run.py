@@ -13,7 +13,7 @@ from scipy.stats import binom
 from privacygauge.errors import InputError
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
 from privacygauge.evaluate.trade_off import one_run_mu, refuted_by
-from tests.thorough import times
+from tests.thorough import crossed, quarter, times
 
 counts = st.integers(1, 40).flatmap(
     lambda m: st.integers(1, m).flatmap(
@@ -52,9 +52,10 @@ def test_with_every_guess_right_it_is_in_closed_form(r, level):
     assert largest_one_run_epsilon(20_000, r, level=level) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("level", [0.1, 0.8, 0.95])
-@pytest.mark.parametrize("delta", [1e-3, 0.1])
-@pytest.mark.parametrize("sizes", [(4, 4, 4), (6, 4, 4), (6, 6, 5), (9, 7, 6), (30, 8, 8)])
+SIZES = [(4, 4, 4), (6, 4, 4), (6, 6, 5), (9, 7, 6), (30, 8, 8)]
+
+
+@pytest.mark.parametrize(("sizes", "delta", "level"), crossed(SIZES, [1e-3, 0.1], [0.1, 0.8, 0.95]))
 def test_it_is_where_one_of_two_slow_programs_stops_to_refute(sizes, delta, level):
     require_the_last_refuted(*sizes, delta, level)
 
@@ -89,9 +90,9 @@ def test_a_tail_that_is_above_a_level_stays_above_it(sizes, delta):
 
 
 def naive_tail_at(m, r, v, epsilon, delta):
-    law = binom(r, 1 / (1 + np.exp(-epsilon)))
-    below = np.cumsum(law.pmf(np.arange(v)[::-1]))
-    return law.sf(v - 1) + 2 * m * delta * np.max(below / np.arange(1, v + 1), initial=0.0)
+    law = r, 1 / (1 + np.exp(-epsilon))
+    below = np.cumsum(binom.pmf(np.arange(v)[::-1], *law))
+    return binom.sf(v - 1, *law) + 2 * m * delta * np.max(below / np.arange(1, v + 1), initial=0.0)
 
 
 def test_more_right_guesses_show_more_and_a_larger_delta_less():
@@ -120,7 +121,7 @@ def test_large_counts_are_finite_and_quick():
 @pytest.mark.parametrize(
     ("mu", "m", "r", "lines"),
     [(1.0, 10, 8, 60)]
-    + [pytest.param(mu, 30, 20, 400, marks=pytest.mark.slow) for mu in (0.3, 1.0, 2.5)],
+    + [pytest.param(mu, 30, 20, quarter(400), marks=pytest.mark.slow) for mu in (0.3, 1.0, 2.5)],
 )
 def test_a_gaussian_curve_refutes_what_a_linear_program_calls_impossible(mu, m, r, lines):
     # Tangents from below: what they refute the curve refutes, and with many of them almost all.

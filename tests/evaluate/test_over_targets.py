@@ -73,7 +73,7 @@ def no_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
         (CalibratedOnline(), 1.0, 1.0, 0.045),
         (LiraOnline(), 1.0, 0.0, 0.03),
         (Bavaria(), 1.0, 1.0, 0.04),
-        (Bavaria(), 0.0, 0.0, 0.02),
+        (CalibratedOnline(), 0.0, 0.0, 0.02),
     ],
     ids=["calibrated", "lira", "bavaria", "nothing leaks"],
 )

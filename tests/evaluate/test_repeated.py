@@ -29,6 +29,7 @@ def truth(fpr, spread):
     return norm.sf(norm.isf(fpr) - MU / sd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 1.0])
 @pytest.mark.parametrize("fpr", [0.1, 0.01])
 def test_intervals_hold_the_rate_of_all_targets_that_there_could_be(fpr, spread):

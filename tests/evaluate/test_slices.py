@@ -15,7 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, holm
 from tests.laws.draws import SEEDS, few_values
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 
 def game(n: int, rng: np.random.Generator, *, leaks: float = 0.0, common: float = 0.0):
@@ -33,8 +33,8 @@ def game(n: int, rng: np.random.Generator, *, leaks: float = 0.0, common: float 
 @pytest.mark.slow
 def test_on_noise_no_slice_is_announced_in_95_of_100_games() -> None:
     rng = np.random.default_rng(2)
-    announced = [bool(find_slices(*game(1000, rng), "a").announced) for _ in range(times(400))]
-    assert sum(announced) <= stats.binom.isf(1e-3, times(400), 0.05)
+    announced = [bool(find_slices(*game(1000, rng), "a").announced) for _ in range(quarter(400))]
+    assert sum(announced) <= stats.binom.isf(1e-3, quarter(400), 0.05)
 
 
 @pytest.mark.slow
@@ -43,22 +43,23 @@ def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
     rng = np.random.default_rng(3)
     secret, groups = np.arange(480) < 240, np.tile(np.arange(20), 12)
     announced = 0
-    for _ in range(times(600)):
+    for _ in range(quarter(400)):
         columns = {
             name: np.concatenate([rng.permutation(groups), rng.permutation(groups)])
             for name in "abc"
         }
         guesses = Decisions(rng.random(480) < 0.5, secret)
         announced += bool(find_slices(guesses, columns, "a").announced)
-    assert announced <= stats.binom.isf(1e-3, times(600), 0.05)
+    assert announced <= stats.binom.isf(1e-3, quarter(400), 0.05)
 
 
 @pytest.mark.slow
 def test_where_all_records_leak_alike_no_slice_is_announced() -> None:
     rng = np.random.default_rng(4)
-    games = (game(1000, rng, common=0.3) for _ in range(200))
-    announced = [bool(find_slices(*g, "a").announced) for g in games]
-    assert sum(announced) <= stats.binom.isf(1e-4, 200, 0.05)
+    games = times(200)
+    dealt = (game(1000, rng, common=0.3) for _ in range(games))
+    announced = [bool(find_slices(*g, "a").announced) for g in dealt]
+    assert sum(announced) <= stats.binom.isf(1e-4, games, 0.05)
 
 
 def test_a_planted_slice_is_found_and_nothing_else() -> None:
@@ -100,11 +101,11 @@ def test_every_slice_holds_its_own_numbers() -> None:
 @pytest.mark.slow
 def test_all_intervals_hold_together() -> None:
     rng = np.random.default_rng(5)
-    held = 0
-    for _ in range(200):
+    held, games = 0, times(200)
+    for _ in range(games):
         table = find_slices(*game(1000, rng, common=0.2), "a")
         held += all(not s.accuracy.excludes(0.7) for s in table.slices)
-    assert held >= stats.binom.ppf(1e-4, 200, 0.95)
+    assert held >= stats.binom.ppf(1e-4, games, 0.95)
 
 
 def test_p_values_fall_as_the_excess_grows() -> None:

@@ -17,10 +17,8 @@ def test_the_interval_is_students():
     assert found.n == 3
 
 
-@pytest.mark.torch
 def test_a_tiny_form_puts_the_papers_numbers_beside_ours(monkeypatch, data_folder):
     """Models that know their members by heart, in place of networks."""
-    pytest.importorskip("torch")
     trained = []
 
     def remembered(trainer, models, **options):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.reproduce import Effort, song2021_risk
+from privacygauge.reproduce import Effort, song2021_risk, song2021_white_box
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.song2021_risk import (
     song_fig6,
@@ -32,8 +32,8 @@ def views():
     }
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(song2021_risk, "authors_predictions", given.get)
-        patch.setattr(song2021_risk, "trained_sides", lambda effort, n: pairs)
+        patch.setattr(song2021_white_box, "authors_predictions", given.get)
+        patch.setattr(song2021_white_box, "trained_sides", lambda effort, n: pairs)
         made = song2021_risk._views(Effort())
         patch.setattr(song2021_risk, "_views", lambda effort: made)
         yield {view.name: view for view in made}

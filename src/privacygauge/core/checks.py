@@ -34,6 +34,19 @@ def level(value: float, name: str = "level") -> float:
     return float(value)
 
 
+def below_one(value: float, name: str) -> None:
+    """Refuse a value that is not in [0, 1)."""
+    if not 0.0 <= value < 1.0:
+        raise InputError(f"{name} must be in [0, 1), got {value}")
+
+
+def at_least(least: int, /, **numbers: float) -> None:
+    """Refuse numbers, by their names, below the least that there may be."""
+    for name, number in numbers.items():
+        if number < least:
+            raise InputError(f"{name} must be at least {least}, got {number}")
+
+
 def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats:
     """Return `values` as a read-only vector of finite floats.
 
@@ -54,9 +67,9 @@ def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers, got {array.dtype}")
     array = array.astype(np.float64, copy=False)
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        raise InputError(f"{name} must be finite, got {array[bad[0]]} in row {bad[0]}")
+    if not np.isfinite(array).all():
+        row = np.flatnonzero(~np.isfinite(array))[0]
+        raise InputError(f"{name} must be finite, got {array[row]} in row {row}")
     return frozen(array)
 
 
@@ -65,8 +78,7 @@ def bools(values: ArrayLike, name: str, *, length: int | None = None) -> Bools:
     array = vector(values, name, length=length)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be true or false (or 1 and 0), got {array.dtype}")
-    bad = np.flatnonzero((array != 0) & (array != 1))
-    if bad.size:
+    if array.dtype.kind != "b" and (bad := np.flatnonzero((array != 0) & (array != 1))).size:
         raise InputError(
             f"{name} must be true or false (or 1 and 0), got {array[bad[0]]} in row {bad[0]}"
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.core.release import Worlds, coin_flips
@@ -33,12 +34,10 @@ class GaussianGame:
     """The adversary's worlds, from the same law."""
 
     def __post_init__(self) -> None:
-        if self.n_targets < 2:
-            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        checks.at_least(2, n_targets=self.n_targets)
         if self.n_shadow == 1 or self.n_shadow < 0:
             raise InputError(f"n_shadow must be 0 or at least 2, got {self.n_shadow}")
-        if self.n_classes < 1:
-            raise InputError(f"n_classes must be at least 1, got {self.n_classes}")
+        checks.at_least(1, n_classes=self.n_classes)
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return rounds with fresh coins and fresh noise."""
@@ -113,13 +112,9 @@ class OffsetGame:
     """Queries about each target, with noise of their own."""
 
     def __post_init__(self) -> None:
-        if self.n_targets < 2:
-            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
-        for name in ("n_worlds", "n_queries"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.spread < 0:
-            raise InputError(f"spread must be at least 0, got {self.spread}")
+        checks.at_least(2, n_targets=self.n_targets)
+        checks.at_least(1, n_worlds=self.n_worlds, n_queries=self.n_queries)
+        checks.at_least(0, spread=self.spread)
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return rounds with fresh offsets, coins and noise."""
@@ -165,12 +160,9 @@ class RandomisedResponse:
     """How likely a round is to release all bits themselves, in [0, 1)."""
 
     def __post_init__(self) -> None:
-        if self.n_targets < 2:
-            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
-        if self.epsilon < 0:
-            raise InputError(f"epsilon must be at least 0, got {self.epsilon}")
-        if not 0.0 <= self.failure < 1.0:
-            raise InputError(f"failure must be in [0, 1), got {self.failure}")
+        checks.at_least(2, n_targets=self.n_targets)
+        checks.at_least(0, epsilon=self.epsilon)
+        checks.below_one(self.failure, "failure")
 
     @property
     def truth(self) -> float:
@@ -211,12 +203,9 @@ class SharedNoiseGame:
     """In [0, 1)."""
 
     def __post_init__(self) -> None:
-        if self.n_targets < 2:
-            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
-        if self.effect < 0:
-            raise InputError(f"effect must be at least 0, got {self.effect}")
-        if not 0.0 <= self.correlation < 1.0:
-            raise InputError(f"correlation must be in [0, 1), got {self.correlation}")
+        checks.at_least(2, n_targets=self.n_targets)
+        checks.at_least(0, effect=self.effect)
+        checks.below_one(self.correlation, "correlation")
 
     @property
     def mu(self) -> float:

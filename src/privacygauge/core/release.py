@@ -106,7 +106,9 @@ class Worlds:
     """(k, n) True where the model was trained on the target."""
 
     def __post_init__(self) -> None:
-        held = None if isinstance(self.worlds, Stored) else _of_type(self.worlds, np.float64)
+        # An array is told at once: looking through a protocol's names takes longer than a block.
+        array = isinstance(self.worlds, np.ndarray) or not isinstance(self.worlds, Stored)
+        held = _of_type(np.asarray(self.worlds), np.float64) if array else None
         worlds = self.worlds if held is None else held
         inside = self.inside
         inside = inside if isinstance(inside, Coins) else _of_type(inside, np.bool_)
@@ -162,12 +164,12 @@ class Worlds:
     @property
     def step(self) -> int:
         """The number of targets that are best read at a time, or a multiple of it."""
-        return self.worlds.chunks[1] if isinstance(self.worlds, Stored) else 1
+        return 1 if isinstance(self.worlds, np.ndarray) else self.worlds.chunks[1]
 
     def some(self, numbers: Ints) -> Worlds:
         """Return some of the worlds, those of a run without reading them."""
         held = self.worlds
-        part = SomeOf(held, numbers) if isinstance(held, Stored) else held[numbers]
+        part = held[numbers] if isinstance(held, np.ndarray) else SomeOf(held, numbers)
         inside = self.inside
         drawn = inside.some(numbers) if isinstance(inside, Coins) else inside[numbers]
         return Worlds(self.signal, part, drawn)
@@ -182,9 +184,9 @@ class Worlds:
 
     def _read(self, some: Any) -> Floats:
         found: Floats = self.worlds[some]
-        if isinstance(self.worlds, Stored):
-            return _finite(np.asarray(found, np.float64))
-        return found
+        if isinstance(self.worlds, np.ndarray):
+            return found
+        return _finite(np.asarray(found, np.float64))
 
 
 class _Others(Worlds):

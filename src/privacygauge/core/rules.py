@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.thresholds import best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
@@ -51,8 +51,7 @@ class Split:
     """Fixes which units fall in which part."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.share < 1.0:
-            raise InputError(f"share must be in (0, 1), got {self.share}")
+        checks.level(self.share, "share")
         seeds.non_negative(self.seed)
 
     def decide(self, transcript: Transcript) -> Decisions:

@@ -80,8 +80,7 @@ def reliability(
     Song & Mittal (2021), section 4.2.1 and Figure 3. Where members and non-members differ in
     number, shares are re-weighted to even odds, for which the score is meant.
     """
-    if n_bins < 1:
-        raise InputError(f"n_bins must be at least 1, got {n_bins}")
+    checks.at_least(1, n_bins=n_bins)
     if secret.all() or not secret.any():
         raise InputError("calibration needs members and non-members")
     odds = np.count_nonzero(~secret) / np.count_nonzero(secret)

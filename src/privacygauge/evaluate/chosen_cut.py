@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, logsumexp, ndtr, ndtri
+from scipy.special import betaincinv, ndtr, ndtri
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -199,15 +199,16 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     seen = checks.integers(outcome, "outcome")
     if np.any(np.abs(seen) > 1):
         raise InputError(f"outcome must be -1, 0 or 1, got {checks.listed(np.unique(seen))}")
-    if not 0.0 <= delta < 1.0:
-        raise InputError(f"delta must be in [0, 1), got {delta}")
+    checks.below_one(delta, "delta")
     needed = -np.log1p(-checks.level(level))
     right, wrong, none = (np.cumsum(seen == x)[:, None] for x in (1, -1, 0))
     fixed = wrong * np.log1p(-_STAKES) + none * np.log1p(-_STAKES * delta / (1 + delta))
 
     def refuted(epsilon: Floats) -> Bools:
         gain = _STAKES * (1 - delta) / (np.exp(epsilon)[:, None] + delta)
-        capital = logsumexp(fixed + right * np.log1p(gain), axis=1) - np.log(len(_STAKES))
+        logs = fixed + right * np.log1p(gain)
+        most = logs.max(axis=1)
+        capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
         return np.asarray(capital >= needed, np.bool_)
 
     low, high = np.zeros(len(seen)), np.full(len(seen), _LARGEST)

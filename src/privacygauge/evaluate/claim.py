@@ -47,8 +47,7 @@ class PrivacyClaim:
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < np.inf:
             raise InputError(f"epsilon must be at least 0 and finite, got {self.epsilon}")
-        if not 0.0 <= self.delta < 1.0:
-            raise InputError(f"delta must be in [0, 1), got {self.delta}")
+        checks.below_one(self.delta, "delta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +217,7 @@ def stepped(
 
 def divided(level: float, looks: int) -> float:
     """Return the level of each of several looks that hold together at `level` (Bonferroni)."""
-    if looks < 1:
-        raise InputError(f"looks must be at least 1, got {looks}")
+    checks.at_least(1, looks=looks)
     return 1.0 - (1.0 - checks.level(level)) / looks
 
 

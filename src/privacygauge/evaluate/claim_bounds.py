@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import halves
@@ -309,8 +309,7 @@ def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
 
 def steps(largest: int) -> Ints:
     """Return numbers from 1 to `largest`, at nearly equal ratios, for a curve."""
-    if largest < 1:
-        raise InputError(f"largest must be at least 1, got {largest}")
+    checks.at_least(1, largest=largest)
     return np.unique(np.geomspace(1, largest, _POINTS).round()).astype(np.int64)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
@@ -57,8 +57,7 @@ class OneRun:
         if self.choosing and self.n_guesses:
             raise InputError("choosing must not be given where n_guesses are fixed")
         for number in self.n_guesses:
-            if number < 1:
-                raise InputError(f"n_guesses must be at least 1, got {number}")
+            checks.at_least(1, n_guesses=number)
 
 
 @dataclass(frozen=True)

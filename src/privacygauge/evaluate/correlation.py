@@ -23,9 +23,14 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
         return Skipped(name, "one of the two does not vary over the classes")
     value = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
     half = float(ndtri(0.5 + checks.level(level) / 2)) / np.sqrt(len(x) - 3)
+    return _around(value, half, level, len(x), "Fisher's z")
+
+
+def _around(value: float, half: float, level: float, n: int, method: str) -> Estimate:
+    """Return a correlation with the interval of half-width `half`, made for its arctanh."""
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
     low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
-    return Estimate(value, min(low, value), max(high, value), level, len(x), "Fisher's z")
+    return Estimate(value, min(low, value), max(high, value), level, n, method)
 
 
 def correlation_p_value(estimate: Estimate) -> float:
@@ -47,7 +52,4 @@ def rank_correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Sk
         return Skipped("rank correlation", "fewer than 4 records, or one side does not vary")
     error = np.sqrt((1 + found.value**2 / 2) / (found.n - 3))
     half = float(ndtri(0.5 + level / 2)) * error
-    centre = np.arctanh(np.clip(found.value, -1 + 1e-15, 1 - 1e-15))
-    low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
-    value = found.value
-    return Estimate(value, min(low, value), max(high, value), level, found.n, "Bonett-Wright")
+    return _around(found.value, half, level, found.n, "Bonett-Wright")

@@ -11,7 +11,6 @@ from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
-from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 
 PRIORS = (0.01, 0.1, 0.5)
@@ -131,8 +130,7 @@ def positive_predictive_value(
         ``prior * TPR / (prior * TPR + (1 - prior) * FPR)``, in [0, 1]. Each rate has its exact
         limit at half of the error, so the interval holds at least at `level`.
     """
-    if not 0.0 < prior < 1.0:
-        raise InputError(f"prior must be in (0, 1), got {prior}")
+    checks.level(prior, "prior")
     if not decisions.true_positives + decisions.false_positives:
         return Skipped(f"PPV at prior {prior}", "no record was guessed to be a member")
     each = (1.0 + checks.level(level)) / 2.0

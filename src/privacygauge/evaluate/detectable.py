@@ -9,10 +9,9 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from privacygauge.core.transcript import Transcript
-from privacygauge.errors import InputError
+from privacygauge.core import checks
 from privacygauge.evaluate.few_fits import accuracy_of_fits
-from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.roc import Roc, area_of_rows
 
 POWER = 0.8
 """The share of audits in which a leak is to be seen."""
@@ -56,14 +55,14 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     >>> round(smallest_auc(257, 257), 2), round(smallest_auc(16, 16), 2), smallest_auc(3, 3)
     (0.57, 0.79, None)
     """
-    _check(power, n_in=n_in, n_out=n_out)
+    checks.level(power, "power")
+    checks.at_least(1, n_in=n_in, n_out=n_out)
     rng = np.random.default_rng(0)
-    inside, outside = (rng.normal(size=(GAMES, n)) for n in (n_in, n_out))
-    secret = np.arange(n_in + n_out) < n_in
+    inside, outside = (np.sort(rng.normal(size=(GAMES, n)), axis=1) for n in (n_in, n_out))
 
     def seen(shift: float) -> float:
-        pairs = zip(inside + shift, outside, strict=True)
-        lows = [auc(Transcript(np.concatenate(pair), secret), level).low for pair in pairs]
+        curves = map(Roc, inside + shift, outside)
+        lows = [area_of_rows(curve, level).low for curve in curves]
         return float(np.mean(np.array(lows) > 0.5))
 
     wide = min(_FARTHEST, _WIDE * np.sqrt(1 / n_in + 1 / n_out))
@@ -98,7 +97,8 @@ def smallest_accuracy(
     >>> round(smallest_accuracy(200), 2), smallest_accuracy(3)
     (0.6, None)
     """
-    _check(power, n_canaries=n_canaries, fits=fits)
+    checks.level(power, "power")
+    checks.at_least(1, n_canaries=n_canaries, fits=fits)
     drawn = np.random.default_rng(0).random((GAMES, fits))
 
     def seen(share: float) -> float:
@@ -107,14 +107,6 @@ def smallest_accuracy(
         return float(np.mean(np.array(lows) > 0.5))
 
     return _smallest(seen, 0.5, 1.0, power)
-
-
-def _check(power: float, **numbers: int) -> None:
-    if not 0.0 < power < 1.0:
-        raise InputError(f"power must be in (0, 1), got {power}")
-    for name, number in numbers.items():
-        if number < 1:
-            raise InputError(f"{name} must be at least 1, got {number}")
 
 
 def _smallest(

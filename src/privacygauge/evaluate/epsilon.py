@@ -40,8 +40,7 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
     TNR <= e^eps FNR + delta (Kairouz et al. 2015). Both need a lower limit of the TPR and an
     upper limit of the FPR only; each is Clopper-Pearson's at half of the error.
     """
-    if not 0.0 <= delta < 1.0:
-        raise InputError(f"delta must be in [0, 1), got {delta}")
+    checks.below_one(delta, "delta")
     tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
     bound = max(
         0.0,

@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.one_run import right_guesses
 from privacygauge.evaluate.over_targets import mean_auc
-from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.roc import auc, placements, roc
 
 CHOOSING = 0.2
 """The share of the canaries that chooses among several attacks, and is not judged."""
@@ -91,7 +91,7 @@ def guessed_in_fits(
         accuracy_of_fits(np.array(right), len(canary), level),
         _by_fit(
             auc(rows[0], level) if len(rows) == 1 else mean_auc(rows, level),
-            np.array([auc(fit, level).value for fit in rows]),
+            np.array([placements(roc(fit))[0].mean() for fit in rows]),
         ),
     )
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri
 
+from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
@@ -63,7 +64,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     4.377
     """
     _require_mu(mu)
-    _require_delta(delta)
+    checks.below_one(delta, "delta")
     if mu == 0.0:
         return 0.0
     if delta == 0.0:
@@ -96,7 +97,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     >>> round(gaussian_mu(4.377178, 1e-5), 4)
     1.0
     """
-    _require_delta(delta)
+    checks.below_one(delta, "delta")
     if not 0.0 <= epsilon < np.inf:
         raise InputError(f"epsilon must be at least 0 and finite, got {epsilon}")
     if delta == 0.0:
@@ -156,8 +157,3 @@ def _log_delta(mu: float, epsilon: float) -> float:
 def _require_mu(mu: float) -> None:
     if not 0.0 <= mu < np.inf:
         raise InputError(f"mu must be at least 0 and finite, got {mu}")
-
-
-def _require_delta(delta: float) -> None:
-    if not 0.0 <= delta < 1.0:
-        raise InputError(f"delta must be in [0, 1), got {delta}")

@@ -205,6 +205,5 @@ def _counts(
         raise InputError(f"n_guesses must be in 0..{m} (the canaries), got {r.tolist()}")
     if np.any(v < 0) or np.any(v > r):
         raise InputError(f"n_right must be in 0..n_guesses, got {v.tolist()} of {r.tolist()}")
-    if not 0.0 <= delta < 1.0:
-        raise InputError(f"delta must be in [0, 1), got {delta}")
+    checks.below_one(delta, "delta")
     return r.astype(np.int64), v.astype(np.int64)

@@ -13,7 +13,6 @@ from scipy.special import bdtrik, betainc, betaincinv, gammaln, xlog1py, xlogy
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate
-from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.roc import Roc
 
@@ -80,8 +79,7 @@ def tpr_at_fpr(
     An interval for the members alone ignores that the threshold was chosen on the non-members
     available, and on pure noise leaves out chance two to three times too often.
     """
-    if not 0.0 < fpr < 1.0:
-        raise InputError(f"fpr must be in (0, 1), got {fpr}")
+    checks.level(fpr, "fpr")
     n_in, n_out = independent or (curve.n_in, curve.n_out)
     hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     low, high = _mixed_limits(curve, fpr, level, n_in, n_out)

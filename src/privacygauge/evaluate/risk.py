@@ -83,8 +83,7 @@ def at_prior(score: Floats, prior: float) -> Floats:
 
     Song & Mittal (2021), equation 12: multiplies the odds by ``prior / (1 - prior)``.
     """
-    if not 0.0 < prior < 1.0:
-        raise InputError(f"prior must be in (0, 1), got {prior}")
+    checks.level(prior, "prior")
     return prior * score / (prior * score + (1 - prior) * (1 - score))
 
 

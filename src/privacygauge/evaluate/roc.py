@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import (
-    stdtrit,
-)
+from scipy.special import stdtrit
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -121,10 +119,19 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     min(n_in, n_out) independent pairs.
     """
     curve = curve or roc(transcript)
+    return _area(curve, level, transcript if transcript.repeated else None)
+
+
+def area_of_rows(curve: Roc, level: float = 0.95) -> Estimate:
+    """Return `auc` of a curve whose rows are all independent."""
+    return _area(curve, level, None)
+
+
+def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
     inside, outside = placements(curve)
     value = float(inside.mean())
-    if transcript.repeated:
-        variance, n, df = _clustered_variance(transcript, curve)
+    if repeated is not None:
+        variance, n, df = _clustered_variance(repeated, curve)
     else:
         variance, n, df = _delong_variance(inside, outside)
     pairs = min(curve.n_in, curve.n_out, n)
@@ -183,12 +190,18 @@ def placements(curve: Roc) -> tuple[Floats, Floats]:
 
 
 def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float]:
-    parts = [float(np.var(x, ddof=1)) / len(x) if len(x) > 1 else 0.0 for x in (inside, outside)]
+    parts = [_variance(x) / len(x) if len(x) > 1 else 0.0 for x in (inside, outside)]
     variance = sum(parts)
     # Welch's degrees of freedom: the smaller side carries most of the doubt.
     spread = sum(p**2 / max(len(x) - 1, 1) for p, x in zip(parts, (inside, outside), strict=True))
     df = variance**2 / spread if spread > 0 else 1.0
     return variance, len(inside) + len(outside), max(df, 1.0)
+
+
+def _variance(values: Floats) -> float:
+    # As np.var with ddof=1, to the last bit, in half of its time for a few values.
+    apart = values - values.mean()
+    return float((apart * apart).sum()) / (len(values) - 1)
 
 
 def influences(transcript: Transcript, curve: Roc) -> Floats:

@@ -54,8 +54,7 @@ class SampledSteps:
     def __post_init__(self) -> None:
         if not 0 < self.sampling_rate <= 1:
             raise InputError(f"sampling_rate must be in (0, 1], got {self.sampling_rate}")
-        if self.steps < 1:
-            raise InputError(f"steps must be at least 1, got {self.steps}")
+        checks.at_least(1, steps=self.steps)
 
     @property
     def assumption(self) -> str:

@@ -116,20 +116,13 @@ def find_slices(
         return SliceTable(attack, level, (), tuple(skipped))
     each = 1 - (1 - level) / len(found)
     excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
-    adjusted = holm(np.array(raw))
-    table = [
-        _slice(
-            decisions,
-            column,
-            group=group,
-            rows=rows,
-            each=each,
-            excess=excess[i],
-            p_value=float(adjusted[i]),
-            level=level,
-        )
-        for i, (column, group, rows) in enumerate(found)
-    ]
+    adjusted = holm(np.array(raw)).tolist()
+    table = []
+    for (column, group, rows), above, p in zip(found, excess, adjusted, strict=True):
+        inside = decisions[rows]
+        accuracy = decision.balanced_accuracy(inside, each)
+        sizes = inside.n_in, inside.n_out
+        table.append(Slice(column, group, *sizes, accuracy, above, p, p <= 1 - level))
     table.sort(key=lambda s: -s.accuracy.low)
     return SliceTable(attack, level, tuple(table), tuple(skipped))
 
@@ -155,31 +148,6 @@ def holm(p_values: Floats) -> Floats:
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
-
-
-def _slice(
-    decisions: Decisions,
-    column: str,
-    group: str,
-    rows: Bools,
-    each: float,
-    excess: float,
-    p_value: float,
-    level: float,
-) -> Slice:
-    inside = decisions[rows]
-    accuracy = decision.balanced_accuracy(inside, each)
-    announced = p_value <= 1 - level
-    return Slice(
-        column,
-        group,
-        n_in=inside.n_in,
-        n_out=inside.n_out,
-        accuracy=accuracy,
-        excess=excess,
-        p_value=p_value,
-        announced=announced,
-    )
 
 
 def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:

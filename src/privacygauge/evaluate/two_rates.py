@@ -121,8 +121,7 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     >>> round(exact_epsilon(Counts(90, 100, 10, 100), Line(4.0, 0.0)), 2)
     1.74
     """
-    if not 0.0 <= delta < 1.0:
-        raise InputError(f"delta must be in [0, 1), got {delta}")
+    checks.below_one(delta, "delta")
 
     def most(epsilon: float, fpr: Floats) -> Floats:
         first = math.exp(epsilon) * fpr + delta

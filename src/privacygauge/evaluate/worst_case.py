@@ -53,8 +53,7 @@ def tprs_of_repeated(
 
 
 def _one(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAtFpr:
-    if not 0.0 < fpr < 1.0:
-        raise InputError(f"fpr must be in (0, 1), got {fpr}")
+    checks.level(fpr, "fpr")
     count = int(np.floor(fpr * curve.n_out + 1e-9))
     guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
     n_in, n_out = (

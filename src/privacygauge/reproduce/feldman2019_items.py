@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from privacygauge.reproduce.feldman2019 import CLASSES, PAPER, QUERIES, SIZES
 from privacygauge.reproduce.feldman2019_logits import DATA_SETS, RELATIVE
 from privacygauge.reproduce.feldman2019_queries import SLOPES
-from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.item import Status, items
 from privacygauge.reproduce.verdict import Judgement, above, falls, grows
 
 _IMAGENET = (
@@ -15,12 +15,14 @@ _IMAGENET = (
     "CIFAR-10 stand in"
 )
 
-ITEMS = (
-    Item("feldman-fig1", PAPER, "Figure 1", "attackers with a model", Status.STAND_IN, _IMAGENET),
-    Item("feldman-fig2", PAPER, "Figure 2", "beside a linear scan", Status.STAND_IN, _IMAGENET),
-    Item("feldman-fig3", PAPER, "Figure 3", "bias by queries", Status.DONE, ""),
-    Item("feldman-fig4", PAPER, "Figure 4", "queries for a bias", Status.DONE, ""),
-    Item("feldman-fig5", PAPER, "Figure 5", "beside the majority", Status.DONE, ""),
+ITEMS = items(
+    PAPER,
+    "feldman",
+    ("fig1", "attackers with a model", Status.STAND_IN, _IMAGENET),
+    ("fig2", "beside a linear scan", Status.STAND_IN, _IMAGENET),
+    ("fig3", "bias by queries", Status.DONE),
+    ("fig4", "queries for a bias", Status.DONE),
+    ("fig5", "beside the majority", Status.DONE),
 )
 """All that the paper prints."""
 

@@ -15,7 +15,7 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst, Trials, play, uniform_holdout
 from privacygauge.holdout.oracle import Holdout
-from privacygauge.reproduce.table import Effort
+from privacygauge.reproduce.table import Effort, exact
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
@@ -146,4 +146,4 @@ def n_trials(effort: Effort) -> int:
 
 def point(value: float, method: str) -> Estimate:
     """Return a number that follows from a formula, or from a game without chance."""
-    return Estimate(value, value, value, LEVEL, 1, method)
+    return exact(value, 1, method)

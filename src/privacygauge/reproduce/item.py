@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -56,3 +57,38 @@ class Item:
         """Why it is as it is, and what makes it where that has another name."""
         by = f"made by {', '.join(self.by)}" if self.by else ""
         return "; ".join(part for part in (by, self.why) if part)
+
+
+def titled(key: str) -> str:
+    """Return what a paper calls a table or figure.
+
+    Examples
+    --------
+    >>> titled("table4-defences"), titled("fig3a"), titled("claims")
+    ('Table 4', 'Figure 3(a)', 'in its text')
+    """
+    found = re.match(r"(table|fig)(\d+)([a-z]?)", key)
+    if found is None:
+        return "in its text"
+    kind, number, part = found.groups()
+    return f"{'Table' if kind == 'table' else 'Figure'} {number}{f'({part})' if part else ''}"
+
+
+def items(paper: str, prefix: str, *rows: tuple[str, str, Status, *tuple[str, ...]]) -> list[Item]:
+    """Return the items of a paper.
+
+    Parameters
+    ----------
+    paper : str
+        Authors and year.
+    prefix : str
+        Of their names.
+    *rows : tuple
+        What follows the prefix, what it shows, what became of it, why, and what makes it where
+        none has its name; as in `Item`.
+    """
+    return [
+        Item(f"{prefix}-{key}", paper, titled(key), what, status, "".join(told[:1]), told[1:])
+        for key, what, status, *rest in rows
+        for told in (tuple(rest),)
+    ]

@@ -17,7 +17,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.adult import adult, adult_binary
 from privacygauge.reproduce.long2017 import TABLE_2, made, network
-from privacygauge.reproduce.table import Cell, Effort, Row, Table
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 LEVEL = 0.95
 """Of every interval."""
@@ -103,9 +103,9 @@ def beside(one: Variation, others: Floats) -> dict[str, Cell]:
     spread = deviation(others)
     pair = "one pair of trainings with the same random draws"
     return {
-        "prediction": Cell(None, _point(one.with_it, "one training")),
+        "prediction": Cell(None, exact(one.with_it, 1, "one training")),
         "deviation": Cell(None, spread),
-        "own effect": Cell(None, _point(one.own, pair)),
+        "own effect": Cell(None, exact(one.own, 1, pair)),
         "own effect in deviations": Cell(None, _in_deviations(one.own, spread)),
     }
 
@@ -149,10 +149,6 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     low, high = value * np.sqrt((n - 1) / chdtri(n - 1, tails))
     return Estimate(value, low, high, level, n, "chi-square of normal values, over models")
-
-
-def _point(value: float, method: str) -> Estimate:
-    return Estimate(value, value, value, LEVEL, 1, method)
 
 
 def _in_deviations(own: float, spread: Estimate) -> Estimate:

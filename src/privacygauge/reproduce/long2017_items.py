@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.item import Status, items
 from privacygauge.reproduce.verdict import (
     Judgement,
     above,
@@ -21,65 +21,27 @@ _PURCHASE = (
     "stands in"
 )
 
-ITEMS = (
-    Item("long-table1", PAPER, "Table 1", "three attacks on a network", Status.STAND_IN, _PURCHASE),
-    Item(
-        "long-table2",
-        PAPER,
-        "Table 2",
-        "models and data",
-        Status.PARTLY,
-        f"the three rows of Adult are on the paper's data; for the other three {_PURCHASE}",
-    ),
-    Item("long-table3", PAPER, "Table 3", "training stability of classifiers", Status.DONE, ""),
-    Item(
-        "long-fig1",
-        PAPER,
-        "Figure 1",
-        "three attacks against PDTP, record by record",
-        Status.PARTLY,
-        f"its correlations are those of Table 1, without the points; {_PURCHASE}",
-        ("long-table1",),
-    ),
-    Item(
-        "long-fig2",
-        PAPER,
-        "Figure 2",
-        "the best of three attacks against PDTP",
-        Status.STAND_IN,
-        f"its correlation and shares, without the points; {_PURCHASE}",
-    ),
-    Item("long-fig3", PAPER, "Figure 3", "averages of PDTP", Status.STAND_IN, _PURCHASE),
-    Item(
-        "long-fig4",
-        PAPER,
-        "Figure 4",
-        "purchases: attack against PDTP, record by record",
-        Status.PARTLY,
-        f"its correlations are those of Table 2, without the points; {_PURCHASE}",
-        ("long-table2",),
-    ),
-    Item(
-        "long-fig5",
-        PAPER,
-        "Figure 5",
-        "Adult: attack against PDTP, record by record",
-        Status.PARTLY,
-        "its correlations are those of Table 2, without the points",
-        ("long-table2",),
-    ),
-    Item(
-        "long-fig6",
-        PAPER,
-        "Figure 6",
-        "removing records",
-        Status.STAND_IN,
-        "the survey of 1.6 million people is not available; Adult, and as many records drawn from "
-        "it, stand in",
-    ),
-    Item("long-fig7", PAPER, "Figure 7", "initial weights", Status.DONE, ""),
-    Item("long-fig8", PAPER, "Figure 8", "the other records", Status.DONE, ""),
-)
+ITEMS = items(
+    PAPER, "long",
+    ("table1", "three attacks on a network", Status.STAND_IN, _PURCHASE),
+    ("table2", "models and data", Status.PARTLY,
+     f"the three rows of Adult are on the paper's data; for the other three {_PURCHASE}"),
+    ("table3", "training stability of classifiers", Status.DONE),
+    ("fig1", "three attacks against PDTP, record by record", Status.PARTLY,
+     f"its correlations are those of Table 1, without the points; {_PURCHASE}", "long-table1"),
+    ("fig2", "the best of three attacks against PDTP", Status.STAND_IN,
+     f"its correlation and shares, without the points; {_PURCHASE}"),
+    ("fig3", "averages of PDTP", Status.STAND_IN, _PURCHASE),
+    ("fig4", "purchases: attack against PDTP, record by record", Status.PARTLY,
+     f"its correlations are those of Table 2, without the points; {_PURCHASE}", "long-table2"),
+    ("fig5", "Adult: attack against PDTP, record by record", Status.PARTLY,
+     "its correlations are those of Table 2, without the points", "long-table2"),
+    ("fig6", "removing records", Status.STAND_IN,
+     "the survey of 1.6 million people is not available; Adult, and as many records drawn from "
+     "it, stand in"),
+    ("fig7", "initial weights", Status.DONE),
+    ("fig8", "the other records", Status.DONE),
+)  # fmt: skip
 """All that the paper prints."""
 
 _ATTACKS = ("untargeted", "frequency", "distance")

@@ -19,9 +19,9 @@ from privacygauge.classifier.dtp.removal import (
 )
 from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.adult import adult
-from privacygauge.reproduce.table import Cell, Effort, Row, Table
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,8 +120,7 @@ def long_fig6(effort: Effort) -> Table:
     rows = []
     for done, (label, people, alpha, order) in enumerate(plan, 1):
         rows.append(_row(label, people, alpha, order, steps))
-        if effort.progress is not None:
-            effort.progress(done, len(plan))
+        effort.told(done, len(plan))
     rows.append(_unsmoothed(real))
     return Table("long-fig6", "Long et al. (2017), Figure 6", tuple(rows), _notes(steps))
 
@@ -136,7 +135,7 @@ def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> 
     return Row(
         label,
         {
-            name: Cell(paper.get(name), Estimate(value, value, value, 0.95, n, method))
+            name: Cell(paper.get(name), exact(value, n, method))
             for name, value in said(path).items()
         },
     )
@@ -172,7 +171,7 @@ def _unsmoothed(people: People) -> Row:
     number = float(np.count_nonzero(np.isinf(left.values())))
     n, cells = len(people.income), n_cells(people.sizes)
     why = f"infinite: {number:.0f} records are the last of their class with one of their values"
-    counted = Estimate(number, number, number, 0.95, n, f"exact over {cells:,} queries")
+    counted = exact(number, n, f"exact over {cells:,} queries")
     return Row(
         "Adult, alpha 0",
         {"DTP": Cell(None, Skipped("DTP", why)), "records of infinite DTP": Cell(None, counted)},

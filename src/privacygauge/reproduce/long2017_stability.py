@@ -24,9 +24,9 @@ from privacygauge.classifier.dtp.stability import (
 )
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.rates import proportion
-from privacygauge.reproduce.table import Cell, Effort, Row, Table
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 ROUNDING = 1e-9
 """Of logs: what exceeds a bound by no more is not a violation."""
@@ -142,8 +142,7 @@ def long_table3(effort: Effort) -> Table:
     rows = []
     for done, classifier in enumerate(CLASSIFIERS, 1):
         rows.append(Row(classifier.label, _cells(classifier, sets)))
-        if effort.progress is not None:
-            effort.progress(done, len(CLASSIFIERS))
+        effort.told(done, len(CLASSIFIERS))
     return Table("long-table3", "Long et al. (2017), Table 3", tuple(rows), _notes(number))
 
 
@@ -176,7 +175,7 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
         "delta": _delta(classifier, sets[0]),
         "records above the printed bound": Cell(None, proportion(excess > ROUNDING, which)),
         "largest excess": Cell(
-            None, _exact(max(float(excess.max()), 0.0), len(excess), "in nats; records searched")
+            None, exact(max(float(excess.max()), 0.0), len(excess), "in nats; records searched")
         ),
         "records above the proven bound": Cell(None, proportion(np.concatenate(beyond), which)),
     }
@@ -225,7 +224,7 @@ def _delta(classifier: Classifier, data: SmallData) -> Cell:
     if not classifier.constant or classifier.bound is None:
         return Cell(None, Skipped("delta", "depends on the training set"))
     bound = classifier.bound(data)
-    return Cell(bound.printed, _exact(bound.delta, 1, f"proven; {bound.source}"))
+    return Cell(bound.printed, exact(bound.delta, 1, f"proven; {bound.source}"))
 
 
 def _without_any(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
@@ -240,10 +239,6 @@ def _without_any(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cel
         "delta": Cell(None, Skipped("delta", "none is large enough")),
         "records that only other queries show": Cell(None, found),
     }
-
-
-def _exact(value: float, n: int, method: str) -> Estimate:
-    return Estimate(value, value, value, 0.95, n, method)
 
 
 def _notes(number: int) -> tuple[str, ...]:

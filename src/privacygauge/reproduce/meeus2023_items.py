@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.item import Status, items
 from privacygauge.reproduce.verdict import Claim, Judgement, above, alike, larger
 
 PAPER = "Meeus et al. (2023)"
@@ -15,40 +15,20 @@ _CENSUS = (
 )
 _RECORDS = "its means and deviations, without the single records"
 
-ITEMS = (
-    Item("meeus-table1", PAPER, "Table 1", "sizes of the attack", Status.NO_RESULT, "settings"),
-    Item("meeus-table2", PAPER, "Table 2", "which records", Status.PARTLY, _CENSUS),
-    Item("meeus-table3", PAPER, "Table 3", "target attention", Status.PARTLY, _CENSUS),
-    Item(
-        "meeus-fig1",
-        PAPER,
-        "Figure 1",
-        "the records of Table 2 one by one",
-        Status.PARTLY,
-        f"{_RECORDS}; {_CENSUS}",
-        ("meeus-table2",),
-    ),
-    Item(
-        "meeus-fig2",
-        PAPER,
-        "Figure 2",
-        "the records of Table 3 one by one",
-        Status.PARTLY,
-        f"{_RECORDS}; {_CENSUS}",
-        ("meeus-table3",),
-    ),
-    Item("meeus-fig3a", PAPER, "Figure 3(a)", "numbers of neighbours", Status.DONE, ""),
-    Item("meeus-fig3b", PAPER, "Figure 3(b)", "distances", Status.DONE, ""),
-    Item("meeus-fig4", PAPER, "Figure 4", "PrivBayes by epsilon", Status.PARTLY, _CENSUS),
-    Item(
-        "meeus-fig5",
-        PAPER,
-        "Figure 5",
-        "architecture of target attention",
-        Status.NO_RESULT,
-        "a drawing of the method",
-    ),
-)
+ITEMS = items(
+    PAPER, "meeus",
+    ("table1", "sizes of the attack", Status.NO_RESULT, "settings"),
+    ("table2", "which records", Status.PARTLY, _CENSUS),
+    ("table3", "target attention", Status.PARTLY, _CENSUS),
+    ("fig1", "the records of Table 2 one by one", Status.PARTLY,
+     f"{_RECORDS}; {_CENSUS}", "meeus-table2"),
+    ("fig2", "the records of Table 3 one by one", Status.PARTLY,
+     f"{_RECORDS}; {_CENSUS}", "meeus-table3"),
+    ("fig3a", "numbers of neighbours", Status.DONE),
+    ("fig3b", "distances", Status.DONE),
+    ("fig4", "PrivBayes by epsilon", Status.PARTLY, _CENSUS),
+    ("fig5", "architecture of target attention", Status.NO_RESULT, "a drawing of the method"),
+)  # fmt: skip
 """All that the paper prints."""
 
 _OTHERS = ("random", "rare value", "log-likelihood")

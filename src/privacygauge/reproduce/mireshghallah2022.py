@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from privacygauge.core.estimate import Skipped
@@ -134,49 +134,53 @@ _NAMES = (
 _SWAPPED = "The paper's headers Short and Long are swapped in this table; these are put right."
 
 
-def mireshghallah_table2(effort: Effort) -> Table:
-    """Return Table 2: the likelihood ratio beside the loss, for samples and for whole notes."""
-    return _table("mireshghallah-table2", "Table 2", TABLE_2, effort)
+def table_by(
+    number: int, lines: Sequence[Line], *further: str, fpr: float = FPR
+) -> Callable[[Effort], Table]:
+    """Return what makes a table.
+
+    Parameters
+    ----------
+    number : int
+        The paper's.
+    lines : sequence of Line
+    *further : str
+        Notes beside those that all tables have.
+    fpr : float, default 0.1
+        The false-positive rate that thresholds are chosen for.
+    """
+
+    def make(effort: Effort) -> Table:
+        rows, kept, notes = [], lines, (*notes_on(effort), *further)
+        if number == 9 and effort.quick:
+            few = "Quick form: without the last row, as no sample with a name in front is short."
+            kept, notes = lines[:-1], (*notes, few)
+        with setting_of(effort) as setting:
+            for done, (line, scores) in enumerate(scored(setting, kept), 1):
+                rows.append(row_of(line, scores, fpr))
+                effort.told(done, len(kept))
+        name, title = f"mireshghallah-table{number}", f"Mireshghallah et al. (2022), Table {number}"
+        return Table(name, title, tuple(rows), notes)
+
+    return make
 
 
-def mireshghallah_table3(effort: Effort) -> Table:
-    """Return Table 3: samples of 10 to 20 and of 21 to 60 tokens."""
-    return _table("mireshghallah-table3", "Table 3", TABLE_3, effort)
-
-
-def mireshghallah_table4(effort: Effort) -> Table:
-    """Return Table 4: targets of two sizes, trained for two times."""
-    return _table("mireshghallah-table4", "Table 4", TABLE_4, effort, (_SIZES,))
-
-
-def mireshghallah_table5(effort: Effort) -> Table:
-    """Return Table 5: a reference model from the same domain, and one from another."""
-    return _table("mireshghallah-table5", "Table 5", TABLE_5, effort, (_REFERENCES,))
-
-
-def mireshghallah_table6(effort: Effort) -> Table:
-    """Return Table 6: a target whose training sentences began with the name of their note."""
-    return _table("mireshghallah-table6", "Table 6", TABLE_6, effort, (_NAMES,))
-
-
-def mireshghallah_table9(effort: Effort) -> Table:
-    """Return Table 9: all samples and short ones, of every target."""
-    notes = (_SIZES, _SWAPPED, _NAMES)
-    if not effort.quick:
-        return _table("mireshghallah-table9", "Table 9", TABLE_9, effort, notes)
-    few = "Quick form: without the last row, as no sample with a name in front is short."
-    return _table("mireshghallah-table9", "Table 9", TABLE_9[:-1], effort, (*notes, few))
-
-
-def mireshghallah_table10(effort: Effort) -> Table:
-    """Return Table 10: thresholds for 1% of false positives."""
-    notes = (_SWAPPED, _NAMES)
-    return _table("mireshghallah-table10", "Table 10", TABLE_10, effort, notes, LOW_FPR)
-
-
-def mireshghallah_table11(effort: Effort) -> Table:
-    """Return Table 11: the normalised energy, which masks every token once, alone."""
-    return _table("mireshghallah-table11", "Table 11", TABLE_11, effort, (_SWAPPED,))
+mireshghallah_table2 = table_by(2, TABLE_2)
+"""The likelihood ratio beside the loss, for samples and for whole notes."""
+mireshghallah_table3 = table_by(3, TABLE_3)
+"""Samples of 10 to 20 and of 21 to 60 tokens."""
+mireshghallah_table4 = table_by(4, TABLE_4, _SIZES)
+"""Targets of two sizes, trained for two times."""
+mireshghallah_table5 = table_by(5, TABLE_5, _REFERENCES)
+"""A reference model from the same domain, and one from another."""
+mireshghallah_table6 = table_by(6, TABLE_6, _NAMES)
+"""A target whose training sentences began with the name of their note."""
+mireshghallah_table9 = table_by(9, TABLE_9, _SIZES, _SWAPPED, _NAMES)
+"""All samples and short ones, of every target."""
+mireshghallah_table10 = table_by(10, TABLE_10, _SWAPPED, _NAMES, fpr=LOW_FPR)
+"""Thresholds for 1% of false positives."""
+mireshghallah_table11 = table_by(11, TABLE_11, _SWAPPED)
+"""The normalised energy, which masks every token once, alone."""
 
 
 def scored(
@@ -209,24 +213,6 @@ def notes_on(effort: Effort) -> tuple[str, ...]:
         "Energies are means over 10 balanced masks of 15%; the paper's text has 10 random ones, "
         "its code 20.",
     )
-
-
-def _table(
-    name: str,
-    number: str,
-    lines: Sequence[Line],
-    effort: Effort,
-    further: tuple[str, ...] = (),
-    fpr: float = FPR,
-) -> Table:
-    rows = []
-    with setting_of(effort) as setting:
-        for done, (line, scores) in enumerate(scored(setting, lines), 1):
-            rows.append(row_of(line, scores, fpr))
-            if effort.progress is not None:
-                effort.progress(done, len(lines))
-    notes = (*notes_on(effort), *further)
-    return Table(name, f"Mireshghallah et al. (2022), {number}", tuple(rows), notes)
 
 
 def _of_length(scores: TextScores, fewest: int, most: int) -> TextScores:

@@ -27,7 +27,6 @@ from privacygauge.reproduce.mireshghallah2022 import (
     short,
 )
 from privacygauge.reproduce.mireshghallah2022_cells import (
-    LEVEL,
     Line,
     Measured,
     mean_difference,
@@ -36,7 +35,7 @@ from privacygauge.reproduce.mireshghallah2022_cells import (
 )
 from privacygauge.reproduce.mireshghallah2022_figures import studied
 from privacygauge.reproduce.mireshghallah2022_setting import Setting, setting_of
-from privacygauge.reproduce.table import Cell, Effort, Row, Table
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 NAME = "mireshghallah-claims"
 GAIN = "ln of the ratio of recalls, LR to loss"
@@ -191,7 +190,7 @@ def _count_above(
     if len(told) < len(pairs):
         return Skipped(name, "not every draw has both numbers")
     above = float(sum(a.value > b.value for a, b in told))
-    return Estimate(above, above, above, LEVEL, len(told), "counted")
+    return exact(above, len(told), "counted")
 
 
 def _measured(setting: Setting, effort: Effort) -> dict[str, list[Measured]]:
@@ -203,8 +202,7 @@ def _measured(setting: Setting, effort: Effort) -> dict[str, list[Measured]]:
             for number, draw in enumerate(scores):
                 for features, numbers in studied(setting, number, draw).items():
                     found.setdefault(", ".join(features), []).append(numbers)
-        if effort.progress is not None:
-            effort.progress(done, len(LINES))
+        effort.told(done, len(LINES))
     return found
 
 
@@ -215,4 +213,4 @@ def _with_gain(numbers: dict[str, Estimate | Skipped]) -> Measured:
     if min(with_ratio.value, with_loss.value) <= 0:
         return {**numbers, GAIN: Skipped(GAIN, "no member was found at this threshold")}
     gain = float(np.log(with_ratio.value / with_loss.value))
-    return {**numbers, GAIN: Estimate(gain, gain, gain, LEVEL, with_ratio.n, "of one draw")}
+    return {**numbers, GAIN: exact(gain, with_ratio.n, "of one draw")}

@@ -79,8 +79,7 @@ def mireshghallah_fig3(effort: Effort) -> Table:
                 values = [_quantile(energy_transcript(x, signal), member, share) for x in drawn]
                 cells[f"{name}, {side}"] = Cell(None, _mean_quantile(values))
         rows.append(Row(f"quantile {share:g}", cells))
-    if effort.progress is not None:
-        effort.progress(1, 1)
+    effort.told(1, 1)
     title = "Mireshghallah et al. (2022), Figure 3"
     return Table("mireshghallah-fig3", title, tuple(rows), (*notes_on(effort), _HISTOGRAM))
 
@@ -115,8 +114,7 @@ def mireshghallah_table7(effort: Effort) -> Table:
         known = dict(zip(_PARTS, published, strict=True))
         found = over_draws([draw[row] for draw in drawn])
         rows.append(Row(", ".join(row), {n: Cell(known.get(n), x) for n, x in found.items()}))
-    if effort.progress is not None:
-        effort.progress(1, 1)
+    effort.told(1, 1)
     notes = (*notes_on(effort), _STUDY)
     return Table("mireshghallah-table7", "Mireshghallah et al. (2022), Table 7", tuple(rows), notes)
 
@@ -177,8 +175,7 @@ def _figure(name: str, number: str, fprs: Sequence[float], effort: Effort) -> Ta
             )
         }
         rows.append(Row(f"FPR {fpr:g}", cells))
-    if effort.progress is not None:
-        effort.progress(1, 1)
+    effort.told(1, 1)
     return Table(name, f"Mireshghallah et al. (2022), {number}", tuple(rows), notes_on(effort))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.item import Status, items
 from privacygauge.reproduce.mireshghallah2022_claims import CLAIMS
 from privacygauge.reproduce.mireshghallah2022_figures import LINEAR, LOGARITHMIC
 from privacygauge.reproduce.verdict import Claim, Judgement, above, larger
@@ -17,39 +17,26 @@ _NOTES = (
 )
 
 
-def _made(name: str, number: str, what: str) -> Item:
-    return Item(f"mireshghallah-{name}", PAPER, number, what, Status.STAND_IN, _NOTES)
-
-
-def _no_result(name: str, number: str, what: str, why: str) -> Item:
-    return Item(f"mireshghallah-{name}", PAPER, number, what, Status.NO_RESULT, why)
-
-
-ITEMS = (
-    _no_result("table1", "Table 1", "names of models and thresholds", "notation"),
-    _made("table2", "Table 2", "samples and notes"),
-    _made("table3", "Table 3", "sample length"),
-    _made("table4", "Table 4", "model size"),
-    _made("table5", "Table 5", "reference model"),
-    _made("table6", "Table 6", "names inserted"),
-    _made("table7", "Table 7", "who is found"),
-    _no_result("table8", "Table 8", "symbols", "notation"),
-    _made("table9", "Table 9", "model size and sample length"),
-    _made("table10", "Table 10", "FPR 1%"),
-    _made("table11", "Table 11", "normalised energy"),
-    _no_result("fig1", "Figure 1", "steps of the attack", "a drawing of the method"),
-    _no_result("fig2", "Figure 2", "choosing a threshold", "a drawing of the method"),
-    _made("fig3", "Figure 3", "likelihood ratio and loss of members and non-members"),
-    _made("fig4", "Figure 4", "ROC curve"),
-    _made("fig5", "Figure 5", "ROC curve on a logarithmic axis"),
-    Item(
-        "mireshghallah-claims",
-        PAPER,
-        "in its text",
-        "all of its claims",
-        Status.STAND_IN,
-        _NOTES,
-    ),
+ITEMS = items(
+    PAPER,
+    "mireshghallah",
+    ("table1", "names of models and thresholds", Status.NO_RESULT, "notation"),
+    ("table2", "samples and notes", Status.STAND_IN, _NOTES),
+    ("table3", "sample length", Status.STAND_IN, _NOTES),
+    ("table4", "model size", Status.STAND_IN, _NOTES),
+    ("table5", "reference model", Status.STAND_IN, _NOTES),
+    ("table6", "names inserted", Status.STAND_IN, _NOTES),
+    ("table7", "who is found", Status.STAND_IN, _NOTES),
+    ("table8", "symbols", Status.NO_RESULT, "notation"),
+    ("table9", "model size and sample length", Status.STAND_IN, _NOTES),
+    ("table10", "FPR 1%", Status.STAND_IN, _NOTES),
+    ("table11", "normalised energy", Status.STAND_IN, _NOTES),
+    ("fig1", "steps of the attack", Status.NO_RESULT, "a drawing of the method"),
+    ("fig2", "choosing a threshold", Status.NO_RESULT, "a drawing of the method"),
+    ("fig3", "likelihood ratio and loss of members and non-members", Status.STAND_IN, _NOTES),
+    ("fig4", "ROC curve", Status.STAND_IN, _NOTES),
+    ("fig5", "ROC curve on a logarithmic axis", Status.STAND_IN, _NOTES),
+    ("claims", "all of its claims", Status.STAND_IN, _NOTES),
 )
 """All that the paper prints, and what it says."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core import seeds
@@ -22,6 +22,7 @@ from privacygauge.datasets.location30 import location30
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce import song2021_printed
+from privacygauge.reproduce.song2021_settings import Side
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -50,10 +51,8 @@ def song_table4(effort: Effort) -> Table:
     with kept_or_scratch(effort.run) as folder:
         parts = [_Part(Path(folder) / name, number, effort) for number, name in enumerate(_PARTS)]
         inside = np.repeat([TARGET.inside(len(y)), ALIKE.inside(len(y))], n, axis=0)
-        values = parts[0].train(x, y, inside, TARGET.epochs)
-        weak = parts[1].train(
-            x, y, np.repeat([PUBLISHED.inside(len(y))], n, axis=0), PUBLISHED.epochs
-        )
+        values = parts[0].train(x, y, inside, EPOCHS)
+        weak = parts[1].train(x, y, np.repeat([PUBLISHED.inside(len(y))], n, axis=0), FEWER)
     found: dict[str, list[dict[str, float]]] = {"published": [], "alike": []}
     for i in range(n):
         target = TARGET.predictions(values[i], y)
@@ -73,32 +72,13 @@ def song_table4(effort: Effort) -> Table:
     )
 
 
-@dataclass(frozen=True)
-class _Model:
-    """Who trains a model, and who are its non-members, as runs of rows."""
-
-    first: int
-    n_train: int
-    epochs: int
-
-    def inside(self, n: int) -> Bools:
-        rows = np.zeros(n, np.bool_)
-        rows[self.first : self.first + self.n_train] = True
-        return rows
-
-    def predictions(self, values: NDArray[Any], y: Ints) -> Predictions:
-        rows = slice(self.first, self.first + 2 * self.n_train)
-        member = self.inside(len(y))[rows]
-        return predictions(logits=values[rows], labels=y[rows], member=member, name="model")
-
-
-TARGET = _Model(0, 1_000, 200)
+TARGET, EPOCHS = Side(0, 1_000), 200
 """The paper's members and non-members, in the order of the MemGuard authors."""
 
-PUBLISHED = _Model(3_000, 500, 140)
+PUBLISHED, FEWER = Side(3_000, 500), 140
 """The paper's shadow records. Its members' median confidence, .82, is that of 140 epochs."""
 
-ALIKE = _Model(2_000, 1_000, 200)
+ALIKE = Side(2_000, 1_000)
 """A shadow model that is trained as the target is, on as many records."""
 
 _PARTS = ("targets", "shadows")

@@ -11,16 +11,22 @@ import numpy as np
 
 from privacygauge.classifier.networks import MLP, SONG_MITTAL_2021
 from privacygauge.classifier.shadows import cohort_of, train_all
-from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.axes import legend
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_bins import bin_rows, calibrations, over_models, plot_bins
+from privacygauge.reproduce.song2021_bins import (
+    bin_rows,
+    calibrations,
+    diagonal,
+    over_models,
+    panels,
+    plot_bins,
+    titled,
+)
 from privacygauge.reproduce.song2021_calibration import accuracy_row
 from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, Scored, scored
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_panels import diagonal, panels, titled
-from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, Setting, setting
+from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, Setting, setting, states
 from privacygauge.reproduce.song2021_training import NETWORKS
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
@@ -155,21 +161,12 @@ def _pairs(
     n = effort.some(PAIRS, 1)
     networks = replace(NETWORKS, make=shape.network, epochs=QUICK if effort.quick else EPOCHS)
     inside = np.repeat([side.inside(len(data.y)) for side in data.sides], n, axis=0)
-    states = [
-        seeds.stream(effort.seed, "model", role, i).integers(2**31)
-        for role in range(2)
-        for i in range(n)
-    ]
+    own = states(effort.seed, 0, n) + states(effort.seed, 1, n)
     with kept_or_scratch(effort.run) as folder:
         values = train_all(
             networks,
             cohort_of(
-                data.x,
-                data.y,
-                inside,
-                effort.seed,
-                asked=np.arange(data.n_asked),
-                states=tuple(int(state) for state in states),
+                data.x, data.y, inside, effort.seed, asked=np.arange(data.n_asked), states=own
             ),
             seed=effort.seed,
             run=Path(folder) / f"{data.name}-{number}",

@@ -1,4 +1,4 @@
-"""Scores against the real share of members, bin by bin, over pairs of models."""
+"""Scores against the real share of members, bin by bin; and what the figures' drawings share."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.calibration import Reliability, reliability
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.report.axes import DASHES, SERIES
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, SIZE, styled
 from privacygauge.reproduce.song2021 import LEVEL
 from privacygauge.reproduce.song2021_classifiers import Scored
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_panels import cells, known
 from privacygauge.reproduce.song2021_white_box import over_pairs
 from privacygauge.reproduce.table import Cell, Row, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BINS = 10
 """Equal bins of [0, 1]."""
@@ -85,6 +85,38 @@ def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label:
         ms=3,
         label=label,
     )
+
+
+def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure that no window knows of, and its panels row by row."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(SIZE[0] * columns, SIZE[1] * rows), layout="constrained")
+    return figure, [styled(ax) for ax in figure.subplots(rows, columns, squeeze=False).flat]
+
+
+def titled(ax: Axes, title: str, x: str, y: str) -> None:
+    """Name a panel and its axes."""
+    ax.set_title(title, fontsize=9, loc="left", color=INK)
+    ax.set(xlabel=x, ylabel=y)
+
+
+def diagonal(ax: Axes) -> None:
+    """Draw where a calibrated score would lie."""
+    ax.plot([0, 1], [0, 1], color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1, label="ideal")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+
+
+def cells(table: Table, labels: Sequence[str], column: str) -> list[Cell | None]:
+    """Return the cells of a column in these rows; None where the table has none."""
+    rows = {row.label: row.cells for row in table.rows}
+    return [rows.get(label, {}).get(column) for label in labels]
+
+
+def known(given: Sequence[Cell | None]) -> dict[int, Estimate]:
+    """Return what was measured, by place; what was not is left out."""
+    found = [None if cell is None else cell.ours for cell in given]
+    return {place: ours for place, ours in enumerate(found) if isinstance(ours, Estimate)}
 
 
 def _bin(found: Sequence[Scored], score: str, number: int) -> dict[str, Cell]:

@@ -14,8 +14,13 @@ from privacygauge.reproduce.song2021_bins import (
     bin_label,
     bin_rows,
     calibrations,
+    cells,
+    diagonal,
+    known,
     over_models,
+    panels,
     plot_bins,
+    titled,
 )
 from privacygauge.reproduce.song2021_classifiers import (
     ATTACKS,
@@ -29,7 +34,6 @@ from privacygauge.reproduce.song2021_classifiers import (
     scored,
 )
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_panels import cells, diagonal, known, panels, titled
 from privacygauge.reproduce.song2021_settings import PURCHASE, setting
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 

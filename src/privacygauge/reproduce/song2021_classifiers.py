@@ -20,14 +20,14 @@ from privacygauge.classifier.defences.early_stopping import EarlyStopping, first
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.trainer import Cohort
+from privacygauge.classifier.shadows import cohort_of
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, play
 from privacygauge.reproduce.song2021_epochs import Trained, Training, models_by_epoch
-from privacygauge.reproduce.song2021_settings import Setting
+from privacygauge.reproduce.song2021_settings import Setting, states
 from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from privacygauge.reproduce.table import Effort, part_of
 from privacygauge.runs.folder import kept_or_scratch
@@ -131,15 +131,8 @@ def _logits(
         trainer = AdversarialRegularisation(networks, SHOWN, reference, SMALL)
     inside = np.repeat([side.inside(len(setting.y))], n, axis=0)
     # A model of a kind starts from the same weights as its counterpart of the other.
-    states = [seeds.stream(effort.seed, "model", role, i).integers(2**31) for i in range(n)]
-    cohort = Cohort(
-        setting.x,
-        setting.y,
-        inside,
-        tuple(int(state) for state in states),
-        int(setting.y.max()) + 1,
-        np.arange(setting.n_asked),
-    )
+    own, rows = states(effort.seed, role, n), np.arange(setting.n_asked)
+    cohort = cohort_of(setting.x, setting.y, inside, effort.seed, asked=rows, states=own)
     work = Training(trainer, cohort, (last,) if kind else (*EARLY, last))
     run, told = folder / f"kind-{kind}-role-{role}", part_of(effort, 2 * kind + role, 4)
     found = models_by_epoch(work, run, effort.seed, effort.n_jobs, told)

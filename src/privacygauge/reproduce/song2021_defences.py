@@ -94,8 +94,7 @@ def song_table4_defences(effort: Effort) -> Table:
         )
         ours = audit_defences(target, shadow, chosen, attacks=ATTACKS, seed=seed, level=LEVEL)
         audits.append([*theirs.defences, *ours.defences])
-        if effort.progress is not None:
-            effort.progress(fit + 1, n)
+        effort.told(fit + 1, n)
     rows = [row for fits in zip(*audits, strict=True) for row in _rows(fits)]
     rows += printed_rows(TABLE_4_DEFENDED)
     return Table(

@@ -13,7 +13,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.report.axes import DASHES, SERIES, legend
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_bins import over_models
+from privacygauge.reproduce.song2021_bins import cells, known, over_models, panels, titled
 from privacygauge.reproduce.song2021_calibration import COPY, DRAWN
 from privacygauge.reproduce.song2021_classifiers import (
     CLASSIFIERS,
@@ -24,7 +24,6 @@ from privacygauge.reproduce.song2021_classifiers import (
     scored,
 )
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_panels import cells, known, panels, titled
 from privacygauge.reproduce.song2021_settings import PURCHASE, setting
 from privacygauge.reproduce.song2021_white_box import over_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
-from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.white_box import WhiteBoxSide
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -21,6 +18,7 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.rates import difference, mean, proportion
 from privacygauge.report.axes import SERIES, legend
 from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021_bins import panels, titled
 from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, scored
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_neighbours import (
@@ -31,12 +29,10 @@ from privacygauge.reproduce.song2021_neighbours import (
     kept_class,
     plane,
 )
-from privacygauge.reproduce.song2021_panels import panels, titled
 from privacygauge.reproduce.song2021_settings import LOCATION, TEXAS, Setting, setting
 from privacygauge.reproduce.song2021_training import NETWORKS as TANH
-from privacygauge.reproduce.song2021_white_box import over_pairs
+from privacygauge.reproduce.song2021_white_box import over_pairs, seen_inside
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
-from privacygauge.runs.folder import kept_or_scratch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -158,34 +154,8 @@ def draw_fig9(table: Table) -> Figure:
 def _sides(data: Setting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
     """Return n targets seen from inside, each with a shadow model that is trained like it."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
-    inside = np.repeat([side.inside(len(data.y)) for side in data.sides], n, axis=0)
-    with kept_or_scratch(effort.run) as folder:
-        weights = Path(folder).absolute() / "weights"
-        weights.mkdir(parents=True, exist_ok=True)
-        train_all(
-            networks,
-            cohort_of(data.x, data.y, inside, effort.seed, asked=data.sides[0].rows[:1]),
-            seed=effort.seed,
-            run=Path(folder) / "models",
-            weights=weights,
-            n_jobs=effort.n_jobs,
-            progress=effort.progress,
-        )
-        targets, shadows = (
-            [_side(data, role, weights / f"model-{i + role * n:06}.safetensors") for i in range(n)]
-            for role in range(2)
-        )
-    return list(zip(targets, shadows, strict=True))
-
-
-def _side(data: Setting, role: int, path: Path) -> WhiteBoxSide:
-    from safetensors.torch import load_file
-
-    side = data.sides[role]
-    model = SONG_MITTAL_2021_RELU(data.x.shape[1], int(data.y.max()) + 1)
-    model.load_state_dict(load_file(path))
-    signals = white_box_signals(model, data.x[side.rows], data.y[side.rows])
-    return WhiteBoxSide(signals, side.inside(len(data.y))[side.rows])
+    rows = data.sides[0].rows[:1]
+    return seen_inside(networks, data.sides, data.x, data.y, n, effort, effort.run, rows)
 
 
 def _chosen(

@@ -21,8 +21,7 @@ from privacygauge.evaluate.calibration import reliability
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_defences import authors_predictions
-from privacygauge.reproduce.song2021_white_box import over_pairs, trained_sides
+from privacygauge.reproduce.song2021_white_box import over_pairs, views
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 ESTIMATORS: Mapping[str, Estimator] = {"histogram": Histogram(), "isotonic": Isotonic()}
@@ -172,12 +171,9 @@ class _View:
 
 def _views(effort: Effort) -> tuple[_View, ...]:
     """Return the fits on the authors' predictions, and on models trained here."""
-    trained = trained_sides(effort, 1 if effort.quick else 5)
-    pairs = [(target.predictions, shadow.predictions) for target, shadow in trained]
-    return (
-        _View("authors", (_fit(*authors_predictions("tc_output"), effort.seed),)),
-        _View("MemGuard", (_fit(*authors_predictions("defense_output"), effort.seed),)),
-        _View("alike", tuple(_fit(*pair, effort.seed) for pair in pairs)),
+    return tuple(
+        _View(name, tuple(_fit(*pair, effort.seed) for pair in pairs))
+        for name, pairs in views(effort).items()
     )
 
 

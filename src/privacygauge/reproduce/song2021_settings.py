@@ -35,7 +35,7 @@ class Side:
     """Its first member; non-members follow, as many."""
     n_train: int
     """Its members."""
-    reference: range
+    reference: range = range(0)
     """Its reference records for adversarial regularisation, which are neither."""
 
     @property
@@ -76,6 +76,11 @@ class Setting:
     def n_asked(self) -> int:
         """How many of the first records models are asked about: those of both sides."""
         return 4 * self.sides[0].n_train
+
+
+def states(seed: int, role: int, n: int) -> tuple[int, ...]:
+    """Return the random states of n targets (role 0) or shadow models (role 1)."""
+    return tuple(int(seeds.stream(seed, "model", role, i).integers(2**31)) for i in range(n))
 
 
 def setting(wanted: str, seed: int) -> Setting:

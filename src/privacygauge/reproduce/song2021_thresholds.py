@@ -15,9 +15,9 @@ from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_defences import authors_predictions, over_fits
+from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_3, printed_rows
-from privacygauge.reproduce.song2021_white_box import over_pairs, trained_sides
+from privacygauge.reproduce.song2021_white_box import over_pairs, views
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 SIGNALS = tuple(signal for signal in METRICS if signal != "correctness")
@@ -38,16 +38,9 @@ _Played = Mapping[tuple[str, bool], tuple[Play, Evaluation]]
 
 def song_table3(effort: Effort) -> Table:
     """Return Table 3: accuracy with one threshold, with one for each class, and the difference."""
-    trained = trained_sides(effort, 1 if effort.quick else 5)
-    pairs = [(target.predictions, shadow.predictions) for target, shadow in trained]
-    views = {
-        "authors": [authors_predictions("tc_output")],
-        "MemGuard": [authors_predictions("defense_output")],
-        "alike": pairs,
-    }
     found = {
         name: [_played(target, shadow, effort.seed) for target, shadow in sides]
-        for name, sides in views.items()
+        for name, sides in views(effort).items()
     }
     rows = [row for signal in SIGNALS for row in _rows(signal, found)]
     rows += printed_rows(TABLE_3)

@@ -22,9 +22,9 @@ from privacygauge.classifier.defences.early_stopping import (
 from privacygauge.classifier.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifier.networks import SONG_MITTAL_2021, Networks
 from privacygauge.classifier.networks.factories import Dropout
+from privacygauge.classifier.shadows import cohort_of, random_states
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort
-from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.location30 import location30
@@ -173,9 +173,8 @@ def _trained(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list
 
 def _cohort(x: Floats, y: Ints, role: int, n: int, seed: int) -> Cohort:
     inside = np.repeat([(TARGET, ALIKE)[role].inside(len(y))], n, axis=0)
-    states = [seeds.stream(seed, "model", role * n + i).integers(2**31) for i in range(n)]
-    numbers = tuple(int(state) for state in states)
-    return Cohort(x, y, inside, numbers, int(y.max()) + 1, np.arange(_JUDGED))
+    states = random_states(seed, 2 * n)[role * n : (role + 1) * n]
+    return cohort_of(x, y, inside, seed, asked=np.arange(_JUDGED), states=states)
 
 
 def _pair(target: Trajectories, shadow: Trajectories, y: Ints, seed: int) -> _Pair:

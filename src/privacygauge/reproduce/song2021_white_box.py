@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.white_box import (
@@ -21,7 +24,7 @@ from privacygauge.classifier.white_box import (
 )
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play
 from privacygauge.datasets.location30 import location30
@@ -30,15 +33,16 @@ from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.reproduce.song2021 import ALIKE, LEVEL, TARGET
-from privacygauge.reproduce.song2021_defences import over_fits
+from privacygauge.reproduce.song2021 import ALIKE, EPOCHS, LEVEL, TARGET
+from privacygauge.reproduce.song2021_defences import authors_predictions, over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_5, printed_rows
+from privacygauge.reproduce.song2021_settings import Side
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 
 NETWORKS = Networks(
     SONG_MITTAL_2021_RELU,
-    epochs=TARGET.epochs,
+    epochs=EPOCHS,
     batch_size=64,
     optimiser="sgd",
     learning_rate=0.01,
@@ -99,29 +103,69 @@ def trained_sides(effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSi
     The models of ``DIR/runs/full/song-table3`` lie beside it and serve every table that asks for as
     many.
     """
-    x, y = location30()
-    inside = np.repeat([TARGET.inside(len(y)), ALIKE.inside(len(y))], n, axis=0)
-    with kept_or_scratch(effort.shared(f"song-models-{n}-seed-{effort.seed}")) as folder:
-        weights = Path(folder) / "weights"
+    kept = effort.shared(f"song-models-{n}-seed-{effort.seed}")
+    return seen_inside(NETWORKS, (TARGET, ALIKE), *location30(), n, effort, kept)
+
+
+def views(effort: Effort) -> dict[str, list[tuple[Predictions, Predictions]]]:
+    """Return pairs of a target's and a shadow model's predictions: the authors', and ours."""
+    trained = trained_sides(effort, 1 if effort.quick else 5)
+    return {
+        "authors": [authors_predictions("tc_output")],
+        "MemGuard": [authors_predictions("defense_output")],
+        "alike": [(target.predictions, shadow.predictions) for target, shadow in trained],
+    }
+
+
+def seen_inside(
+    networks: Networks,
+    sides: tuple[Side, Side],
+    x: NDArray[Any],
+    y: Ints,
+    n: int,
+    effort: Effort,
+    kept: Path | None,
+    asked: Ints | None = None,
+) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
+    """Return n pairs of models on their members and as many non-members, from their weights.
+
+    Parameters
+    ----------
+    networks : Networks
+        How they are trained.
+    sides : pair of Side
+        Who trains a target, and who a shadow model.
+    x, y : ndarray, shapes (r, d) and (r,)
+    n : int
+    effort : Effort
+    kept : Path or None
+        Folder of the run and of the weights.
+    asked : ndarray of int, optional
+        The records whose predictions the run keeps; all by default.
+    """
+    inside = np.repeat([side.inside(len(y)) for side in sides], n, axis=0)
+    with kept_or_scratch(kept) as folder:
+        weights = Path(folder).absolute() / "weights"
         weights.mkdir(parents=True, exist_ok=True)
         train_all(
-            NETWORKS,
-            cohort_of(x, y, inside, effort.seed),
+            networks,
+            cohort_of(x, y, inside, effort.seed, asked=asked),
             seed=effort.seed,
             run=Path(folder) / "models",
-            weights=weights.absolute(),
+            weights=weights,
             n_jobs=effort.n_jobs,
             progress=effort.progress,
         )
         targets, shadows = (
-            [_side(weights, start + i, kind.first, x, y) for i in range(n)]
-            for kind, start in ((TARGET, 0), (ALIKE, n))
+            [_side(networks, side, x, y, weights, i + role * n) for i in range(n)]
+            for role, side in enumerate(sides)
         )
     return list(zip(targets, shadows, strict=True))
 
 
-def _side(weights: Path, number: int, first: int, x: Floats, y: Ints) -> WhiteBoxSide:
-    """Return a model on its members and as many non-members, from its weights."""
+def _side(
+    networks: Networks, side: Side, x: NDArray[Any], y: Ints, weights: Path, number: int
+) -> WhiteBoxSide:
     from safetensors.torch import load_file
 
     path = weights / f"model-{number:06}.safetensors"
@@ -130,11 +174,10 @@ def _side(weights: Path, number: int, first: int, x: Floats, y: Ints) -> WhiteBo
             f"{path.name} is not among the weights of the run, although its predictions are: give "
             "another folder for the run, where both are made"
         )
-    model = SONG_MITTAL_2021_RELU(x.shape[1], int(y.max()) + 1)
+    model = networks.make(x.shape[1], int(y.max()) + 1)
     model.load_state_dict(load_file(path))
-    rows = slice(first, first + 2 * TARGET.n_train)
-    signals = white_box_signals(model, x[rows], y[rows])
-    return WhiteBoxSide(signals, np.arange(2 * TARGET.n_train) < TARGET.n_train)
+    signals = white_box_signals(model, x[side.rows], y[side.rows])
+    return WhiteBoxSide(signals, side.inside(len(y))[side.rows])
 
 
 def _played(target: WhiteBoxSide, shadow: WhiteBoxSide, game: str, seed: int) -> _Played:

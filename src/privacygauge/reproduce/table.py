@@ -113,6 +113,11 @@ class Effort:
             return "quick"
         return "full" if self.share == 1 else f"{self.share:g} of the full form"
 
+    def told(self, done: int, total: int) -> None:
+        """Tell whoever follows the progress."""
+        if self.progress is not None:
+            self.progress(done, total)
+
     def shared(self, name: str) -> Path | None:
         """Return the folder of what several reproductions train alike; None to keep nothing."""
         return None if self.run is None else self.run.parent / name
@@ -128,6 +133,11 @@ def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], Non
     if told is None:
         return None
     return lambda done, total: told(number * total + done, parts * total)
+
+
+def exact(value: float, n: int, method: str) -> Estimate:
+    """Return a number without doubt: counted, or by a formula."""
+    return Estimate(value, value, value, 0.95, n, method)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from privacygauge.errors import InputError
 from tests.laws import naive
 from tests.laws.catalogue import ON_WORLDS, label
 from tests.laws.draws import SEEDS, worlds
-from tests.thorough import times
+from tests.thorough import crossed, quarter
 
 ANY = np.random.default_rng(0)
 
@@ -61,7 +61,6 @@ def test_sums_over_records_are_the_same_in_any_order_to_the_last_bit(seed: int) 
 
 @every_attack
 @given(worlds())
-@settings(max_examples=times(60))
 def test_every_score_is_finite_or_skipped_for_a_reason(attack: Attack, shown: Worlds) -> None:
     result = attack.score(seen(shown), ANY)
     if isinstance(result, Skipped):
@@ -71,8 +70,7 @@ def test_every_score_is_finite_or_skipped_for_a_reason(attack: Attack, shown: Wo
 
 
 @every_attack
-@pytest.mark.parametrize("k", [2, 4, 9])
-@pytest.mark.parametrize("other", [0.1, 0.3])
+@pytest.mark.parametrize(("k", "other"), crossed([2, 4, 9], [0.1, 0.3]))
 def test_constant_signals_give_equal_scores(attack: Attack, k: int, other: float) -> None:
     # The worlds' constant need not be the target's; neither sums to a round number.
     rng = np.random.default_rng(0)
@@ -151,6 +149,7 @@ def test_a_threshold_is_learnt_when_it_is_asked_for() -> None:
 
 @every_attack
 @given(shown=worlds(smallest=2), length=st.integers(1, 60))
+@settings(max_examples=quarter(24))
 def test_blocks_of_any_size_give_the_same_bytes(attack: Attack, shown: Worlds, length: int) -> None:
 
     def bytes_of(block: int) -> object:
@@ -164,13 +163,14 @@ def test_blocks_of_any_size_give_the_same_bytes(attack: Attack, shown: Worlds, l
     assert bytes_of(length) == bytes_of(1 << 40)
 
 
+@pytest.mark.slow
 def test_a_world_that_is_left_out_is_not_copied_as_a_whole() -> None:
     rng = np.random.default_rng(0)
-    k, n = 64, 1_000
+    k, n = 128, 200
     signal = frozen(rng.normal(size=(k + 1, n)))
     observation = seen(Worlds(signal[0], signal[1:], coin_flips(k, n, rng)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(groups_of, "BLOCK", 1 << 10)
+        patch.setattr(groups_of, "BLOCK", 1 << 11)
         tracemalloc.start()
         for attack in (LiraOnline(), RmiaOnline(), CalibratedOnline(), Bavaria()):
             assert attack.score(observation, rng).rule.threshold is not None

@@ -83,10 +83,9 @@ def test_offline_it_is_the_law_of_worlds_without_the_record(
         signal, (inside, outside) = naive.sides(shown, query)
         _, far = naive.filled((inside, outside), naive.mean)
         spread = naive_variances(outside, outside, variance)
-        law = [stats.norm(b, w**0.5) for b, w in zip(far, spread, strict=True)]
-        if tail == OneSided():
-            return [each.logcdf(x) for each, x in zip(law, signal, strict=True)]
-        return [-each.logpdf(x) for each, x in zip(law, signal, strict=True)]
+        law = stats.norm.logcdf if tail == OneSided() else stats.norm.logpdf
+        sign = 1 if tail == OneSided() else -1
+        return [sign * law(x, b, w**0.5) for x, b, w in zip(signal, far, spread, strict=True)]
 
     expected = naive.over_queries(shown, score)
     np.testing.assert_allclose(result.value, expected, rtol=1e-10, atol=1e-10)

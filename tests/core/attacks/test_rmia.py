@@ -23,7 +23,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
 from tests.laws import naive
 from tests.laws.draws import worlds
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 ANY = np.random.default_rng(0)
 
@@ -173,11 +173,14 @@ def test_without_worlds_to_play_the_slope_is_the_published_one() -> None:
 
 # Areas by the published slope, and with one chosen, must not fall behind: the mean difference over
 # eight targets, and two of its standard errors.
-@pytest.mark.parametrize("n_worlds", [4, 16])
-@pytest.mark.parametrize(("effect", "spread"), [(1.0, 3.0), (1.0, 0.3), (2.0, 3.0), (0.5, 1.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_worlds", "offsets"), crossed([4, 16], [(1.0, 3.0), (1.0, 0.3), (2.0, 3.0), (0.5, 1.0)])
+)
 def test_a_chosen_slope_is_at_least_as_strong_as_the_published_one(
-    effect: float, spread: float, n_worlds: int
+    n_worlds: int, offsets: tuple[float, float]
 ) -> None:
+    effect, spread = offsets
     game = OffsetGame(1_000, effect, n_worlds, spread)
     gains = []
     for dealt in game.deal(8, np.random.default_rng(n_worlds)):

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import log_ndtr
 
+from privacygauge.core import checks
 from privacygauge.core.attacks.groups import (
     Group,
     average,
@@ -23,7 +24,6 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
-from privacygauge.errors import InputError
 
 NO_NOISE = "needs a target with two worlds on the same side, to see how much models differ"
 
@@ -97,8 +97,7 @@ class AutoVariance:
     """From how many worlds on each record has its own; the paper's number."""
 
     def __post_init__(self) -> None:
-        if self.least < 1:
-            raise InputError(f"least must be at least 1, got {self.least}")
+        checks.at_least(1, least=self.least)
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
@@ -88,8 +89,7 @@ class Histogram:
     """Smaller values count as this one."""
 
     def __post_init__(self) -> None:
-        if self.bins < 1:
-            raise InputError(f"bins must be at least 1, got {self.bins}")
+        checks.at_least(1, bins=self.bins)
         if not self.floor > 0:
             raise InputError(f"floor must be positive, got {self.floor}")
 
