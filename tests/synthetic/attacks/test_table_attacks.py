@@ -16,7 +16,7 @@ from privacygauge.synthetic.attacks.query_based import QueryBased, distinct_colu
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.attacks.summaries import Groundhog
 from tests.synthetic.attacks.made_views import auc, view_of, with_tables
-from tests.thorough import times
+from tests.thorough import crossed, quarter
 
 FOREST = Forest(10, 5)
 ATTACKS = (
@@ -45,7 +45,7 @@ def score(attack, view, seed=0):
 @every_attack
 def test_tables_that_ignore_the_target_say_nothing(attack):
     own, released = [], []
-    for game in range(times(12)):
+    for game in range(quarter(12)):
         view, secret = view_of(np.random.default_rng(game), leak=False)
         answer = score(attack, view)
         own.append(auc(answer.own, view.inside))
@@ -76,8 +76,9 @@ def test_copied_records_are_always_found(attack):
     assert auc(answer.own, view.inside) >= least
 
 
-@every_attack
-@pytest.mark.parametrize("columns", [(4, 0), (0, 4), (1, 0), (0, 1), (3, 3)])
+@pytest.mark.parametrize(
+    ("attack", "columns"), crossed(ATTACKS, [(4, 0), (0, 4), (1, 0), (0, 1), (3, 3)])
+)
 def test_twice_is_equal_and_inputs_stay(attack, columns):
     view, _ = view_of(
         np.random.default_rng(2), n_cat=columns[0], n_cont=columns[1], missing=0.2, shadows=30

@@ -137,15 +137,16 @@ def traced(seed, traces):
 
 def test_a_leak_of_outlying_records_alone_is_found_by_looking_at_them():
     level, found = 1 - 0.05 / 14, np.zeros(2)
-    for seed in range(8):
+    games = times(8)
+    for seed in range(games):
         tables = traced(seed, 36)
         rng = np.random.default_rng(seed)
         random = linkability(tables, rng, attempts=Attempts(500, 500))
         apart = linkability(tables, rng, rows=outlying(tables))
         assert len(apart.attack) < 0.3 * len(random.attack)
         found += [risk_of(hits, level).low > 0 for hits in (random, apart)]
-    assert found[0] <= 2
-    assert found[1] >= 6
+    assert found[0] <= games // 4
+    assert found[1] >= games - games // 4
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from privacygauge.synthetic.released.overlap import lone_copies, shared
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people
-from tests.thorough import crossed, times
+from tests.thorough import crossed, quarter, times
 
 N = 300
 LEAKS = (SMALL, MODERATE, LARGE)
@@ -48,11 +48,14 @@ def audit(drawn, copied, overlap, secrets=None):
 
 
 # What guesses secrets takes most of the time, and has no part in what is said of copies.
-SECRETS = [["sex"], pytest.param(None, marks=pytest.mark.slow)]
+FEW = [(0, 0, ["sex"]), (0, 1, ["sex"]), (0.1, 0.05, ["sex"]), (1, 0.5, ["sex"])]
+ALL = [(*levels, None) for levels in crossed([0, 0.1, 1], [0, 0.05, 0.5, 1])]
 
 
-@pytest.mark.parametrize("secrets", SECRETS)
-@pytest.mark.parametrize(("copied", "overlap"), crossed([0, 0.1, 1], [0, 0.05, 0.5, 1]))
+@pytest.mark.parametrize(
+    ("copied", "overlap", "secrets"),
+    [*FEW, *(pytest.param(*levels, marks=pytest.mark.slow) for levels in ALL)],
+)
 def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, overlap, secrets):
     found = audit(drawn, copied, overlap, secrets)
     report = found.report()
@@ -98,8 +101,7 @@ def three_tables(seed):
     return [everybody[np.arange(i * ROWS, (i + 1) * ROWS)] for i in range(3)]
 
 
-@pytest.mark.parametrize("overlap", [0, 0.2, 0.5, 0.8, 1])
-@pytest.mark.parametrize("copied", [0, 0.01, 0.3, 1])
+@pytest.mark.parametrize(("copied", "overlap"), crossed([0, 0.01, 0.3, 1], [0, 0.2, 0.5, 0.8, 1]))
 def test_one_copy_in_a_hundred_is_found_however_much_of_the_holdout_is_real(copied, overlap):
     found = 0
     for seed in range(GAMES):
@@ -152,7 +154,7 @@ def common(rng, n, categories=3):
 
 @pytest.mark.parametrize("categories", [2, 3, 5, 8])
 def test_what_chance_shares_is_no_overlap(categories):
-    named, games = 0, times(100)
+    named, games = 0, quarter(100)
     for seed in range(games):
         rng = np.random.default_rng(seed)
         everybody = common(rng, 360, categories)

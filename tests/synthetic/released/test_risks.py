@@ -56,11 +56,10 @@ def p_value(hits):
 
 @every_risk
 def test_records_themselves_are_at_risk(risk):
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        for hits in risk(released(rng, 150), rng):
-            assert hits.attack.mean() > 0.9
-            assert p_value(hits) < 1e-6
+    rng = np.random.default_rng(0)
+    for hits in risk(released(rng, 150), rng):
+        assert hits.attack.mean() > 0.9
+        assert p_value(hits) < 1e-6
 
 
 @pytest.mark.slow
@@ -239,7 +238,8 @@ def test_the_constant_that_is_right_most_often():
 
 
 def test_every_column_is_a_secret_in_turn():
-    table = released(np.random.default_rng(0), 40)
+    whole = released(np.random.default_rng(0), 40)
+    table = Released(*(columns_of(one, (0, 1, 2)) for one in whole.tables().values()))
     found = inference(table, np.random.default_rng(0), attempts=Attempts(15, 15))
     assert [hits.variant for hits in found] == list(table.schema.names)
     assert all(len(hits.attack) == len(hits.control) == 15 for hits in found)
