@@ -140,18 +140,16 @@ def test_each_record_twice_is_the_same_table(attack):
         assert first == pytest.approx(again, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("width", [22, 40])
-@pytest.mark.parametrize(
-    "attack",
-    [
-        QueryBased(meta=FOREST, queries=3000),
-        QueryBased(("equal", "same bin"), Screened(20), most=2),
-        MarginalRatio(2),
-        ClosestDistance(),
-        DensityRatio(),
-    ],
-    ids=lambda a: f"{a.name} {a.variant}",
+WIDE = (
+    QueryBased(meta=FOREST, queries=3000),
+    QueryBased(("equal", "same bin"), Screened(20), most=2),
+    MarginalRatio(2),
+    ClosestDistance(),
+    DensityRatio(),
 )
+
+
+@pytest.mark.parametrize(("attack", "width"), crossed(WIDE, [22, 40]))
 def test_wide_tables(attack, width):
     rng = np.random.default_rng(width)
     view, secret = view_of(rng, n_cat=width - 4, n_cont=4, shadows=60, n=30)

@@ -27,12 +27,12 @@ def tables():
     return released(np.random.default_rng(0), N)
 
 
-@pytest.mark.parametrize("j", range(6) if THOROUGH else [1, 2, 3])
+@pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 3])
 def test_a_table_of_the_records_tells_their_values(tables, j):
     assert right(tables.real, j, tables.real) == 1.0
 
 
-@pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 4, 5])
+@pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 5])
 def test_no_attacker_does_clearly_worse_than_a_constant(tables, j):
     """Not even where a column depends on no other."""
     made, others = tables.synthetic, tables.holdout
@@ -115,11 +115,11 @@ def test_equals_are_looked_up_as_by_a_loop():
 
 
 def test_missing_numbers_and_columns_of_one_value_are_guessed():
-    frame = people(np.random.default_rng(4), 200).assign(one="x")
+    frame = people(np.random.default_rng(4), 80).assign(one="x")
     table = read_table(frame)
     for j in (4, 6):
         assert right(table, j, table) == 1.0
-    silent = Silence().generate(table, 200, np.random.default_rng(0))
+    silent = Silence().generate(table, 80, np.random.default_rng(0))
     assert 0 <= right(silent, 0, table, 2.0) <= 1
 
 
