@@ -20,7 +20,7 @@ from privacygauge.synthetic.generators.adapters import Call, FitSample
 from privacygauge.synthetic.generators.named import generator_named
 from privacygauge.synthetic.generators.of_tables import over, takes_tables
 from privacygauge.synthetic.related import Related, per_person
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, times
 
 
 def made(rng, n=30):
@@ -173,7 +173,7 @@ def test_a_game_finds_a_leak_that_only_the_rows_have_and_none_where_there_is_non
     related = Related.of(anybody(600, rng), any_rows(600, rng), "id")
 
     def auc(generator, data):
-        sizes = {"shadows": 80, "tests": 80, "size": 60}
+        sizes = {"shadows": times(80), "tests": 80, "size": 60}
         attacks = [MarginalRatio(), ClosestDistance()]
         game = None if THOROUGH else "shared"  # the same tables for all targets
         played = pg.audit_synthetic(generator, data, targets=3, game=game, attacks=attacks, **sizes)
