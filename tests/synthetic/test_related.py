@@ -12,7 +12,7 @@ import pytest
 import privacygauge as pg
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.density import MarginalRatio
 from privacygauge.synthetic.games.games import GAMES
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Setting, Sizes

@@ -9,8 +9,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer
 from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.attacks.density import DensityRatio
-from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.density import DensityRatio, MarginalRatio
 from privacygauge.synthetic.attacks.meta import Forest, Screened
 from privacygauge.synthetic.attacks.query_based import QueryBased, distinct_columns
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many

@@ -11,8 +11,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.distance import Cosine, space_of
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Marginals
-from privacygauge.synthetic.released.attempts import Attempts
-from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.hits import Attempts, risk_of
 from privacygauge.synthetic.released.linkability import linkability
 from privacygauge.synthetic.released.outlying import MOST, Outlying, outlying
 from privacygauge.synthetic.released.singling_out import isolating

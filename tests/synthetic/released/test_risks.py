@@ -11,8 +11,7 @@ from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.released import linkability as linking
 from privacygauge.synthetic.released.attackers import agrees
-from privacygauge.synthetic.released.attempts import Attempts
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import Attempts, Hits
 from privacygauge.synthetic.released.inference import (
     inference,
     most_often_right,

@@ -20,8 +20,7 @@ import numpy as np
 
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.csv_text import csv_of, frame_of_csv
-from privacygauge.synthetic.generators.foreign import drawn_seed
-from privacygauge.synthetic.generators.origin import digest_of_file
+from privacygauge.synthetic.generators.foreign import digest_of_file, drawn_seed
 from privacygauge.synthetic.generators.returned import one_line, table_from
 from privacygauge.synthetic.table import Table
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.bayes_net import learn_bayes_net
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.cart import LEAF, learn_cart
 from privacygauge.synthetic.generators.controls import Bootstrap, Independent
+from privacygauge.synthetic.generators.network import learn_bayes_net
 from privacygauge.synthetic.generators.privbayes import learn_privbayes
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table

@@ -3,7 +3,7 @@
 People who share all values with somebody else occur in the real table, the holdout and a
 synthetic table alike, and nobody did anything wrong. How often that happens the real table says
 itself: by the share of its records that equal another one of it. What goes beyond that share is
-an overlap, or a copy.
+an overlap, or a copy; without the records of an overlap the holdout is a control.
 """
 
 from __future__ import annotations
@@ -11,13 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.equal_rows import equal_rows as equal_records
+from privacygauge.core.equal_rows import said_of_units
+from privacygauge.errors import InputError
+from privacygauge.evaluate.excess import excess
 from privacygauge.synthetic.released.tables import (
+    FEWEST,
     Released,
     drawn_rows,
     equal_rows,
     occurs,
+    stacked,
 )
 from privacygauge.synthetic.table import Table
 
@@ -105,3 +113,91 @@ def _twins(table: Table, unit: Ints) -> Bools:
     pairs = np.unique(np.column_stack([key, unit]), axis=0)
     persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
     return np.asarray(persons[key] > 1, np.bool_)
+
+
+FEW = 100
+"""Fewer records to judge attacks on leave wide intervals; a control of fewer than this, and than
+half of the holdout, is not one any more."""
+SURE = 0.999
+"""Level at which more records must be on both sides than the real table's own twins explain."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Holdout records that stand in the real table, more of them than chance explains."""
+
+    n_holdout: int
+    """Records of the holdout as it was given."""
+    shared: int
+    """How many of them equal a real record, and were left out."""
+    by_chance: float
+    """Share of the real records that equal another real one."""
+    usable: bool
+    """Whether enough are left for a control."""
+
+
+def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Overlap | None]:
+    """Return tables whose holdout is a control, the rows of the real records kept, and the overlap.
+
+    Where the holdout and the real table share no more records than chance explains, nothing is
+    left out. Elsewhere both keep the records that occur once; without a holdout where too few
+    of it are left.
+    """
+    everyone = np.arange(len(tables.real))
+    if tables.holdout is None:
+        return tables, everyone, None
+    of_real, of_holdout = tables.units
+    beyond = excess(found.holdout, found.real, SURE, units=(of_holdout, of_real))
+    if beyond.low <= 0:
+        return tables, everyone, None
+    # Were the holdout alone to lose the records that many people share, which chance copies, the
+    # comparison would be unfair: so both sides do.
+    real, holdout = np.flatnonzero(~found.real), np.flatnonzero(~found.holdout)
+    n, left = len(tables.holdout), len(holdout)
+    usable = left >= min(FEW, -(-n // 2)) and min(left, len(real)) >= FEWEST
+    overlap = Overlap(n, n - left, float(found.real.mean()), usable)
+    if not usable:
+        return rows_of(tables, everyone, None), everyone, overlap
+    return rows_of(tables, real, holdout), real, overlap
+
+
+def with_people(
+    tables: Released, unit: ArrayLike | None, holdout_unit: ArrayLike | None
+) -> tuple[Released, list[str]]:
+    """Return tables whose records name the person behind them, and what is to be said of it.
+
+    Where neither is given, equal records are one person's if they also lie on one side, all but
+    one in a hundred.
+
+    Raises
+    ------
+    InputError
+        If only the people of the holdout are given, or the lengths are wrong.
+    """
+    n, m = len(tables.real), 0 if tables.holdout is None else len(tables.holdout)
+    member = np.arange(n + m) < n
+    if unit is None:
+        if holdout_unit is not None:
+            raise InputError("holdout_unit names people: give unit for the real records too")
+        if tables.holdout is None:
+            return tables, []
+        both = stacked(tables.real, tables.holdout)
+        values = np.where(np.isnan(both.values), np.inf, both.values)
+        found, said = equal_records(units.fingerprints(values), np.zeros(n + m, np.int64), member)
+    else:
+        found, said = _named(unit, holdout_unit, n, m), []
+        said += said_of_units(found, member) if m else []
+    if found is None:
+        return tables, said
+    return replace(tables, unit=found[:n], holdout_unit=found[n:] if m else None), said
+
+
+def _named(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
+    """Return one number for each person of both tables."""
+    real = checks.present(checks.vector(unit, "unit", length=n), "unit")
+    if holdout_unit is None:
+        own = units.numbered(real)
+        return np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
+    others = checks.present(checks.vector(holdout_unit, "holdout_unit", length=m), "holdout_unit")
+    names = [*(str(name) for name in real.tolist()), *(str(name) for name in others.tolist())]
+    return units.numbered(np.array(names))

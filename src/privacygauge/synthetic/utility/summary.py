@@ -12,14 +12,18 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.bins import QuantileBins
 from privacygauge.synthetic.released.tables import Released
 from privacygauge.synthetic.table import Table
-from privacygauge.synthetic.utility.association import associations
 from privacygauge.synthetic.utility.learning import (
     Learnt,
     learnt,
     possible_labels,
     split_for_learning,
 )
-from privacygauge.synthetic.utility.marginals import Marginals, column_sets, marginal_distances
+from privacygauge.synthetic.utility.marginals import (
+    Marginals,
+    associations,
+    column_sets,
+    marginal_distances,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
