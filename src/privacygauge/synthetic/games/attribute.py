@@ -28,6 +28,7 @@ from privacygauge.synthetic.attacks.suite import suite_for_many
 from privacygauge.synthetic.games.game import (
     Block,
     Make,
+    OneByOne,
     drawn_beside,
     place_of,
     require_pools,
@@ -111,7 +112,7 @@ class ExactData:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Attribute(OneByOne):
     """The game: which value of a column does the target have.
 
     Raises
@@ -142,12 +143,7 @@ class Attribute:
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the setting."""
-        return {
-            "game": self.name,
-            "knowledge": self.knowledge,
-            "column": self.column,
-            "values": list(self.values),
-        }
+        return {**super().describe(), "column": self.column, "values": list(self.values)}
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting without the column or its values, or with too few records or tables."""
@@ -160,10 +156,6 @@ class Attribute:
                 f"{len(self.values)} values need at least {4 * len(self.values)} tables of the "
                 f"adversary's own, got {setting.sizes.shadows}: make more (shadows)"
             )
-
-    def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: shadows and tests for each target."""
-        return len(setting.targets) * tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
