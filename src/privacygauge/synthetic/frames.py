@@ -232,7 +232,7 @@ def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     codes, texts = _categories(column)
     ordered, gaps = tuple(sorted(texts, key=_order)), bool((codes < 0).any())
     found = Column(str(column.name), "categorical", categories=ordered, missing=gaps)
-    return found, _placed(codes, texts, ordered)
+    return found, placed(codes, texts, ordered)
 
 
 def _order(text: str) -> tuple[int, float, str]:
@@ -320,10 +320,10 @@ def _codes(frame: pd.DataFrame, column: Column) -> Floats:
             f"column {column.name!r} has no value in row {row}: set its missing to true in the "
             "schema, or fill it"
         )
-    return _placed(codes, texts, column.categories)
+    return placed(codes, texts, column.categories)
 
 
-def _placed(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
+def placed(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
     """Return the places of texts among the categories."""
     place = {text: code for code, text in enumerate(categories)}
     # The last entry is what code -1, a missing value, becomes.

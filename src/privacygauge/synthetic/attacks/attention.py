@@ -17,6 +17,7 @@ from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.attacks.attention_network import Games, Nearest, Training, train
 from privacygauge.synthetic.distance import Cosine
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import require_at_least
 
 CELLS = 1 << 22
 """Cells of tables that are prepared at once."""
@@ -68,8 +69,7 @@ class TargetAttention:
     variant = ""
 
     def __post_init__(self) -> None:
-        if self.top < 1:
-            raise InputError(f"top must be at least 1, got {self.top}")
+        require_at_least(self, top=1)
         if self.folds < 3:
             raise InputError(
                 f"folds must be at least 3, to learn, to stop and to score, got {self.folds}"

@@ -8,11 +8,11 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.conditions import blocks
 from privacygauge.synthetic.distance import Cosine, Distance
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import require_at_least
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class ClosestDistance:
     name = "closest-distance"
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"k must be at least 1, got {self.k}")
+        require_at_least(self, k=1)
 
     @property
     def variant(self) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.attacks.matching import (
     Comparison,
@@ -22,6 +21,7 @@ from privacygauge.synthetic.attacks.matching import (
 from privacygauge.synthetic.attacks.meta import Features, separation, stratified_folds
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.network import Node, largest, learn_structure
+from privacygauge.synthetic.table import require_at_least
 
 CELL = 0.5
 """Records that are added to every cell of a marginal: no density is 0."""
@@ -54,10 +54,7 @@ class DensityRatio:
     name = "density-ratio"
 
     def __post_init__(self) -> None:
-        if self.degree < 0:
-            raise InputError(f"degree must be at least 0, got {self.degree}")
-        if self.bins < 1:
-            raise InputError(f"bins must be at least 1, got {self.bins}")
+        require_at_least(self, degree=0, bins=1)
 
     @property
     def variant(self) -> str:
@@ -142,10 +139,7 @@ class MarginalRatio:
 
     def __post_init__(self) -> None:
         check_comparisons(self.compare)
-        if self.order < 1:
-            raise InputError(f"order must be at least 1, got {self.order}")
-        if self.folds < 2:
-            raise InputError(f"folds must be at least 2, got {self.folds}")
+        require_at_least(self, order=1, folds=2)
 
     @property
     def variant(self) -> str:

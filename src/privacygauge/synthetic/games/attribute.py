@@ -22,6 +22,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
+from privacygauge.evaluate.evaluation import title
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack, Tables, View
 from privacygauge.synthetic.attacks.suite import suite_for_many
@@ -300,7 +301,7 @@ def play_attribute(
     game = Attribute(column, secret, knowledge or AuxiliaryData())
     making = Making(game, setting, as_generator(generator))
     with kept_or_scratch(run) as folder:
-        releases = make_releases(game, setting, making.generator, folder, n_jobs=n_jobs)
+        releases = make_releases(making, folder, n_jobs=n_jobs)
         return guessed_values(making, releases, attacks, level)
 
 
@@ -361,7 +362,7 @@ def guessed_values(
     own_right, right = (x == secret for x, secret in zip((own, asked), sides, strict=True))
     best = int(np.argmax(own_right.mean(axis=(1, 2))))
     return ValuesGuessed(
-        f"{players[best].name} ({players[best].variant})".removesuffix(" ()"),
+        title(players[best].name, players[best].variant, ""),
         1 / len(game.values),
         right[best],
         rates.proportion(right[best].ravel(), level=level),

@@ -244,10 +244,7 @@ def canaries_guessed(
     setting, game = making.setting, FewFits()
     with kept_or_scratch(run) as folder:
         releases = make_releases(
-            *(game, setting, making.generator, folder),
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
+            making, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
         )
         scores = canary_scores(setting, releases.tables(slice(0, setting.sizes.tests)), attacks)
         clipped = releases.clipped_numbers

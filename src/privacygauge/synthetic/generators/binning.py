@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.errors import InputError
 from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Table, require_at_least
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ class Binning:
     """Bins of a number; fewer where there are fewer whole numbers."""
 
     def __post_init__(self) -> None:
-        if self.bins < 1:
-            raise InputError(f"bins must be at least 1, got {self.bins}")
+        require_at_least(self, bins=1)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ from privacygauge.synthetic.released.judged import (
 )
 from privacygauge.synthetic.released.neighbours import nearest, usual_distance
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, filled, stacked
+from privacygauge.synthetic.table import require_at_least
 
 MOST_CATEGORIES = 200
 """Of a column; rarer ones are one category to the density ratio."""
@@ -95,8 +96,7 @@ class DensityRatio:
     name = "density-ratio"
 
     def __post_init__(self) -> None:
-        if self.n_bins < 2:
-            raise InputError(f"n_bins must be at least 2, got {self.n_bins}")
+        require_at_least(self, n_bins=2)
         if not self.weight > 0:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
