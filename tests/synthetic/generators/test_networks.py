@@ -16,22 +16,20 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
-from privacygauge.synthetic.generators import privbayes
+from privacygauge.synthetic.generators import network as networks
 from privacygauge.synthetic.generators.network import (
     Network,
     Node,
+    exponential_mechanism,
+    information_sensitivity,
     joint_counts,
     largest,
     learn_bayes_net,
+    learn_privbayes,
     learn_structure,
     mutual_information,
     normalised,
     pairwise_information,
-)
-from privacygauge.synthetic.generators.privbayes import (
-    exponential_mechanism,
-    information_sensitivity,
-    learn_privbayes,
 )
 from tests.thorough import quarter
 
@@ -222,13 +220,13 @@ def test_every_table_gets_the_noise_of_its_share(
     degree: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[float] = []
-    drawn = privbayes.noisy_counts
+    drawn = networks.noisy_counts
 
     def watched(codes, node, sizes, budget, rng):  # type: ignore[no-untyped-def]
         seen.append(2 * budget[0] / budget[1])
         return drawn(codes, node, sizes, budget, rng)
 
-    monkeypatch.setattr(privbayes, "noisy_counts", watched)
+    monkeypatch.setattr(networks, "noisy_counts", watched)
     codes = np.random.default_rng(0).integers(0, 2, (30, 4))
     learn_privbayes(codes, (2, 2, 2, 2), degree, 3.0, np.random.default_rng(0))
     # F - degree tables share half of epsilon; in each, two cells change by 1.
@@ -239,7 +237,7 @@ def test_noise_has_the_scale_that_is_claimed() -> None:
     codes = np.zeros((1000, 2), np.int64)
     found = np.array(
         [
-            privbayes.noisy_counts(codes, Node(0, (1,)), (2, 2), (3, 1.5), rng)[0, 0] - 1000
+            networks.noisy_counts(codes, Node(0, (1,)), (2, 2), (3, 1.5), rng)[0, 0] - 1000
             for rng in map(np.random.default_rng, range(3000))
         ]
     )

@@ -19,9 +19,8 @@ from typing import IO, Any
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.csv_text import csv_of, frame_of_csv
 from privacygauge.synthetic.generators.foreign import digest_of_file, drawn_seed
-from privacygauge.synthetic.generators.returned import one_line, table_from
+from privacygauge.synthetic.generators.returned import csv_of, frame_of_csv, one_line, table_from
 from privacygauge.synthetic.table import Table
 
 MOST_BYTES = 2**26

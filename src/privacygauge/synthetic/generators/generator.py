@@ -12,8 +12,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.cart import LEAF, learn_cart
-from privacygauge.synthetic.generators.network import learn_bayes_net
-from privacygauge.synthetic.generators.privbayes import learn_privbayes
+from privacygauge.synthetic.generators.network import learn_bayes_net, learn_privbayes
 from privacygauge.synthetic.schema import Column
 from privacygauge.synthetic.table import Table
 

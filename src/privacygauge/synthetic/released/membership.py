@@ -23,8 +23,8 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.playing import headline, played_of, telling
 from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
+from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.network import largest, learn_structure
-from privacygauge.synthetic.released.bins import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.released.judged import (
     Judged,
     Signals,

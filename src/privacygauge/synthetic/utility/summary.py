@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, frozen
 from privacygauge.core.estimate import Skipped
-from privacygauge.synthetic.released.bins import QuantileBins
+from privacygauge.synthetic.generators.binning import QuantileBins
 from privacygauge.synthetic.released.tables import Released
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility.learning import (
