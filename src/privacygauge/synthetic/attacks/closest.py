@@ -91,13 +91,10 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
 
 def _scaled(schema: Schema, numbers: Tables) -> Floats:
     """Return numbers in 0..1, and 0 with a 1 in one more column where one is missing."""
-    columns = [schema.columns[j] for j in schema.numbers]
-    low = np.array([column.low for column in columns], np.float64)
-    high = np.array([column.high for column in columns], np.float64)
+    low, high, _, may_miss = (end[list(schema.numbers)] for end in schema.limits)
     missing = np.isnan(numbers)
     # Halves, because the range of the largest numbers is not a number.
     half = high / 2 - low / 2
     inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
     inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))
-    may_miss = [j for j, column in enumerate(columns) if column.missing]
     return np.hstack([inside, missing[:, may_miss].astype(np.float64)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -165,7 +165,7 @@ class Screened:
         for k in range(self.folds):
             out = fold == k
             own[out] = self._line(features[~out], inside[~out]).scores(features[out])
-        return _Line(own, *self._line(features, inside).parts)
+        return replace(self._line(features, inside), own=own)
 
     def _line(self, features: Features, inside: Bools) -> _Line:
         if inside.all() or not inside.any():
@@ -202,11 +202,6 @@ class _Line:
     """(m,) Of each."""
     middle: float
     """The score halfway between the two classes' means."""
-
-    @property
-    def parts(self) -> tuple[Ints, Floats, float]:
-        """All but the own scores."""
-        return self.chosen, self.weights, self.middle
 
     def scores(self, features: Features) -> Floats:
         """Return the log odds under two normal distributions, (k,)."""

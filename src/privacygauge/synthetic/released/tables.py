@@ -227,10 +227,7 @@ def occurs(records: Table, among: Table) -> Bools:
 
 def filled(table: Table) -> Floats:
     """Return the values with a number below all others of its column where one is missing."""
-    low = np.array(
-        [column.low if column.low is not None else 0.0 for column in table.schema.columns]
-    )
-    return np.where(np.isnan(table.values), low - 1.0, table.values)
+    return np.where(np.isnan(table.values), table.schema.limits[0] - 1.0, table.values)
 
 
 def drawn_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
