@@ -15,9 +15,9 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from privacygauge.synthetic.conditions import masks, masks_of_targets
+from privacygauge.synthetic.conditions import masks
 from privacygauge.synthetic.queries import answers
-from privacygauge.synthetic.queries_large import bitmaps_of, counts_of, sampled_subsets
+from privacygauge.synthetic.queries_large import bitmaps, counts_of, sampled_subsets
 
 ROWS = 1000
 SAMPLE = 300
@@ -76,22 +76,11 @@ def all_queries(n_features: int) -> list[str]:
     ]
 
 
-def many_targets() -> list[str]:
-    """Return the lines of 500 targets in one table."""
-    rows, _, below = made_up(15)
-    table = rows[0]
-    each = timed(lambda: np.stack([masks(table, t, below) for t in table[:500]]), repeat=5)
-    ours = timed(lambda: masks_of_targets(table, table[:500], below), repeat=5)
-    assert np.array_equal(each.value, ours.value)
-    return ["500 targets, F = 15", "  " + ratio_row("masks, one by one / at once", each, ours, "-")]
-
-
 def sampled() -> list[str]:
     """Return the lines of queries of up to five of 30 attributes."""
     rows, target, below = made_up(30)
     subsets = sampled_subsets(30, 100_000, 5, np.random.default_rng(0))
-    kept = masks(rows[0], target, below)
-    ours = timed(lambda: counts_of(bitmaps_of(kept, 30), subsets), repeat=20)
+    ours = timed(lambda: counts_of(bitmaps(rows[0], target, below), subsets), repeat=20)
     asked = [sum({1 << j for j in row}) for row in subsets[::200].tolist()]
     bits = bits_of(rows[0], target, below)
     loop = timed(lambda: [in_numpy(bits, a) for a in asked], repeat=3)
@@ -140,7 +129,7 @@ def main() -> None:
     rows = []
     for n_features in GOALS:
         rows += all_queries(n_features)
-    show(rows + many_targets() + sampled())
+    show(rows + sampled())
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from _duel import Duel, Side, table_alone
 from privacygauge.datasets.adult import adult
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.released.attempts import Attempts
-from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.hits import Attempts, risk_of
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import Halves, linkability
 from privacygauge.synthetic.released.singling_out import singling_out

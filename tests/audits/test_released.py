@@ -22,14 +22,17 @@ from privacygauge.evaluate.playing import furthest
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.copies import copied_beyond, copies
-from privacygauge.synthetic.released.hits import Hits, correlation_of, risk_of
+from privacygauge.synthetic.released.hits import (
+    Attempts,
+    Hits,
+    correlation_of,
+    release_risk,
+    risk_of,
+)
 from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
 from privacygauge.synthetic.released.judged import cross_fitted, played_alone
-from privacygauge.synthetic.released.membership import membership
-from privacygauge.synthetic.released.played import membership_played
-from privacygauge.synthetic.released.risks import release_risk
+from privacygauge.synthetic.released.membership import membership, membership_played
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table

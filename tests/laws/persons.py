@@ -16,8 +16,8 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.release import coin_flips
 from privacygauge.report.grades import GRADES
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.people import with_people
-from privacygauge.synthetic.released.played import membership_played
+from privacygauge.synthetic.released.membership import membership_played
+from privacygauge.synthetic.released.overlap import with_people
 from privacygauge.synthetic.released.tables import Released
 
 Rng = np.random.Generator

@@ -99,7 +99,7 @@ def table():
 
 @pytest.mark.parametrize("game", [Average(), Shared(), Specific()], ids=lambda game: game.name)
 def test_tables_that_ignore_the_records_say_nothing(game, table):
-    setting = Setting.of(table, np.array([7, 100, 3]), Sizes(50, times(80), 30), 0)
+    setting = Setting.of(table, np.array([7, 100]), Sizes(50, times(80), 30), 0)
     for name, found in played(game, setting, Silence()).items():
         # One interval in 10,000 leaves chance out.
         assert not mean_auc(found, 0.9999).excludes(0.5), name

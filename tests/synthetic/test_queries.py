@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.synthetic import conditions, queries
-from privacygauge.synthetic.conditions import masks, masks_of_targets
+from privacygauge.synthetic.conditions import masks
 from privacygauge.synthetic.queries import answers, answers_of
 from privacygauge.synthetic.queries_large import (
     bitmaps,
-    bitmaps_of,
     bits_of,
     counts_of,
     sampled_subsets,
@@ -84,15 +83,6 @@ def test_masks_of_many_data_sets_are_those_of_each(table):
     assert masks(rows, target, at_most).tolist() == each
 
 
-@given(tables(most_features=20), st.integers(0, 5))
-def test_masks_of_many_targets_are_those_of_each(table, n_targets):
-    rows, target, at_most = table
-    targets = np.stack([np.roll(target, i) for i in range(n_targets)] or [target])[:n_targets]
-    got = masks_of_targets(rows, targets, at_most)
-    assert got.shape == (n_targets, len(rows))
-    assert got.tolist() == [masks(rows, one, at_most).tolist() for one in targets]
-
-
 @given(tables(most_features=5))
 def test_answers_count_the_rows_that_meet_every_condition_of_a_subset(table):
     rows, target, at_most = table
@@ -138,9 +128,8 @@ def test_the_size_of_a_block_changes_no_mask_and_no_bitmap(table, size):
     subsets = sampled_subsets(len(target), 30, 1, np.random.default_rng(0))
 
     def found():
-        many = masks_of_targets(rows[0], target[None].repeat(3, axis=0), at_most)
         counts = counts_of(bitmaps(rows, target, at_most), subsets)
-        return masks(rows, target, at_most).tolist(), many.tolist(), counts.tolist()
+        return masks(rows, target, at_most).tolist(), counts.tolist()
 
     whole = found()
     with pytest.MonkeyPatch.context() as patch:
@@ -186,7 +175,7 @@ def test_many_equal_rows_carry_nothing_over_to_other_subsets(n):
     counts = answers(np.full(n, 0b1011, np.uint32), 4)
     assert counts.dtype == (np.int16 if n < 32_768 else np.int32)
     assert counts.tolist() == [n if 0b1011 & a == a else 0 for a in range(16)]
-    packed = bitmaps_of(np.full(n, 0b1011, np.uint32), 4)
+    packed = bitmaps(np.tile([1, 1, 0, 1], (n, 1)), np.ones(4), np.zeros(4, bool))
     assert counts_of(packed, [[0, 1, 3], [0, 1, 2], [3, 3, 3]]).tolist() == [n, 0, n]
 
 
@@ -214,7 +203,6 @@ def test_values_of_another_type_are_compared_as_numbers():
     rows = np.array([[-1000, 300], [1, 2]], np.int64)
     assert masks(rows, np.array([1, 2], np.uint8), [True, False]).tolist() == [1, 3]
     assert masks(rows, [0.5, 2.5], [True, True]).tolist() == [1, 2]
-    assert masks_of_targets(rows, [[0.5, 2.5]], [True, True]).tolist() == [[1, 2]]
 
 
 def test_infinities_are_numbers_and_what_is_no_number_meets_nothing():
@@ -223,14 +211,12 @@ def test_infinities_are_numbers_and_what_is_no_number_meets_nothing():
     for at_most in (True, False):
         every = np.full(5, at_most)
         assert masks(rows, target, every).tolist() == [0b00011]
-        assert masks_of_targets(rows, [target], every).tolist() == [[0b00011]]
 
 
 def test_thirty_two_attributes_fill_a_mask(rng):
     rows = rng.integers(0, 2, (50, 32))
     got = masks(rows, np.ones(32), np.zeros(32, bool))
     assert got.tolist() == [sum(1 << j for j in range(32) if row[j]) for row in rows]
-    assert masks_of_targets(rows, np.ones((1, 32)), np.zeros(32, bool)).tolist() == [got.tolist()]
 
 
 def test_an_input_is_left_as_it_was(rng):
@@ -263,8 +249,6 @@ def test_masks_and_bitmaps_give_the_same_answers(table, seed):
     n_features = len(target)
     kept = masks(rows, target, at_most)
     packed = bitmaps(rows, target, at_most)
-    assert np.array_equal(bitmaps_of(kept, n_features), packed)
-    assert np.array_equal(bitmaps_of(kept[0], n_features), packed[0])
     subsets = sampled_subsets(n_features, 20, n_features, np.random.default_rng(seed))
     expected = answers_of(kept, bits_of(subsets), n_features)
     assert np.array_equal(counts_of(packed, subsets), expected)
@@ -342,9 +326,6 @@ REFUSED = {
     "rows must have at most 32 attributes to be masks, got 33: use bitmaps": lambda: masks(
         np.zeros((1, 33)), np.zeros(33), np.zeros(33, bool)
     ),
-    "rows and targets must have the shapes (n, F) and (t, F), got (1, 2) and (2,)": lambda: (
-        masks_of_targets([[1, 2]], [1, 2], [True, True])
-    ),
     "n_features must be in 0..24, got 25: count a sample of the queries on bitmaps": lambda: (
         answers([1], 25)
     ),
@@ -356,7 +337,6 @@ REFUSED = {
     "masks must have the shape (n,) or (k, n), got (1, 1, 1)": lambda: answers([[[1]]], 2),
     "subsets must lie in 0..2^2 - 1, got values from 4 to 4": lambda: answers_of([1], [4], 2),
     "subsets must have the shape (q,), got (1, 1)": lambda: answers_of([1], [[1]], 2),
-    "n_features must be in 1..32, got 33: masks hold no more": lambda: bitmaps_of([1], 33),
     "bitmaps must be uint64 of the shape (F, w) or (k, F, w), got int64 and (1, 1)": lambda: (
         counts_of([[1]], [[0]])
     ),

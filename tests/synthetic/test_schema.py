@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.frames import infer_schema, read_schema, read_table
+from privacygauge.synthetic.frames import read_schema, read_table
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table, advice
 from tests.thorough import times
@@ -27,7 +27,7 @@ def frame():
 
 
 def test_numbers_are_numbers_and_texts_are_categories():
-    assert infer_schema(frame()).columns == (
+    assert read_table(frame()).schema.columns == (
         Column("age", "integer", 18, 40),
         Column("weight", "continuous", 60.5, 71.0, missing=True),
         Column("town", "categorical", categories=("A", "B"), missing=True),
@@ -36,10 +36,10 @@ def test_numbers_are_numbers_and_texts_are_categories():
 
 
 def test_kinds_can_be_said():
-    schema = infer_schema(
+    table = read_table(
         pd.DataFrame({"a": [10, 2, 2], "b": ["1.5", "2", None]}), categorical="a", continuous="b"
     )
-    assert schema.columns == (
+    assert table.schema.columns == (
         Column("a", "categorical", categories=("2", "10")),
         Column("b", "continuous", 1.5, 2.0, missing=True),
     )
@@ -84,7 +84,7 @@ def test_a_whole_number_is_the_same_category_with_gaps_and_without():
 def test_odd_columns():
     odd = pd.DataFrame({"none": [None, None], "lists": [[1], [2]], "when": pd.to_datetime([0, 1])})
     kinds = ["categorical", "categorical", "integer"]
-    assert [column.kind for column in infer_schema(odd).columns] == kinds
+    assert [column.kind for column in read_table(odd).schema.columns] == kinds
     assert read_table(odd[["none"]]).values.tolist() == [[0], [0]]
 
 
@@ -111,7 +111,7 @@ def test_a_schema_survives_its_file(columns):
 
 
 def test_a_schema_is_read_from_a_file(tmp_path):
-    schema = infer_schema(frame())
+    schema = read_table(frame()).schema
     (tmp_path / "s.json").write_text(schema.to_json(), encoding="utf-8")
     assert read_schema(tmp_path / "s.json") == schema
     with pytest.raises(InputError, match=r"absent\.json does not exist"):
@@ -135,7 +135,7 @@ def test_a_schema_is_read_from_a_file(tmp_path):
     ids=str,
 )
 def test_an_edit_that_breaks_a_rule_is_named(change, message):
-    found = json.loads(infer_schema(frame()).to_json())
+    found = json.loads(read_table(frame()).schema.to_json())
     found["columns"][0] |= change
     with pytest.raises(InputError, match=message) as caught:
         Schema.from_json(json.dumps(found))
@@ -164,13 +164,13 @@ def test_what_is_no_schema(text):
 )
 def test_what_does_not_match_a_schema_is_named(change, message):
     with pytest.raises(InputError, match=message) as caught:
-        read_table(frame().assign(**change), schema=infer_schema(frame()))
+        read_table(frame().assign(**change), schema=read_table(frame()).schema)
     assert "\n" not in str(caught.value)
 
 
 def test_a_column_that_is_not_there():
     with pytest.raises(InputError, match="the table has no column 'age', which the schema names"):
-        read_table(frame(), schema=infer_schema(frame()), drop=["age"])
+        read_table(frame(), schema=read_table(frame()).schema, drop=["age"])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_column_that_is_not_there():
         ({"continuous": ["age"], "categorical": ["age"]}, "named both"),
         ({"continuous": ["town"]}, "must hold finite numbers, got 'B' in row 0"),
         ({"drop": list(frame())}, r"must have records and columns, got \(3, 0\)"),
-        ({"schema": infer_schema(frame()), "categorical": ["age"]}, "not both"),
+        ({"schema": read_table(frame()).schema, "categorical": ["age"]}, "not both"),
     ],
     ids=str,
 )

@@ -346,7 +346,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.related import joined
-    from privacygauge.synthetic.released.attempts import HALF_WIDTH
+    from privacygauge.synthetic.released.hits import HALF_WIDTH
 
     files = asked.files()
     frames = {

@@ -61,44 +61,6 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
     return Conditions.of(rows, target, at_most).masks()
 
 
-def masks_of_targets(rows: ArrayLike, targets: ArrayLike, at_most: ArrayLike) -> Masks:
-    """Return the bit masks of the rows of one table for each of many targets.
-
-    Parameters
-    ----------
-    rows : array_like of shape (n, F)
-    targets : array_like of shape (t, F)
-    at_most : array_like of shape (F,)
-        As in `masks`.
-
-    Returns
-    -------
-    ndarray of uint32, shape (t, n)
-        Row i is ``masks(rows, targets[i], at_most)``.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit, values are no numbers, or there are more than 32 attributes.
-    """
-    table, records = numbers(rows, "rows"), numbers(targets, "targets")
-    if table.ndim != 2 or records.ndim != 2 or records.shape[1] != table.shape[1]:
-        raise InputError(
-            "rows and targets must have the shapes (n, F) and (t, F), "
-            f"got {table.shape} and {records.shape}"
-        )
-    check_bits(table.shape[1])
-    below = bools(at_most, "at_most", length=table.shape[1])
-    columns = np.ascontiguousarray(table.T)
-    result = np.zeros((len(records), len(table)), np.uint32)
-    for part in blocks(len(records), len(table)):
-        for first in range(0, len(columns), 8):
-            eight = slice(first, first + 8)
-            byte = _bytes(columns[eight], records[part, eight], below[eight])
-            result[part] |= byte.astype(np.uint32) << np.uint32(first)
-    return result
-
-
 @dataclass(frozen=True)
 class Conditions:
     """A table's rows and the bounds in which each attribute meets the target's condition."""
@@ -136,7 +98,11 @@ class Conditions:
     def masks(self) -> Masks:
         """Return the bit masks of the rows: (..., n)."""
         n_features = self.rows.shape[-1]
-        check_bits(n_features)
+        if n_features > MOST_BITS:
+            raise InputError(
+                f"rows must have at most {MOST_BITS} attributes to be masks, "
+                f"got {n_features}: use bitmaps"
+            )
         result = np.empty(self.rows.shape[:-1], np.uint32)
         flat = result.reshape(-1)
         for part in blocks(flat.size, MOST_BITS):
@@ -170,15 +136,6 @@ def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]
     return array
 
 
-def check_bits(n_features: int) -> None:
-    """Hold that a mask has room for the attributes."""
-    if n_features > MOST_BITS:
-        raise InputError(
-            f"rows must have at most {MOST_BITS} attributes to be masks, "
-            f"got {n_features}: use bitmaps"
-        )
-
-
 def blocks(length: int, width: int) -> Iterator[slice]:
     """Return slices of `length` rows of `width` cells, each of about `BLOCK` cells."""
     step = max(1, BLOCK // max(1, width))
@@ -188,14 +145,3 @@ def blocks(length: int, width: int) -> Iterator[slice]:
 def _least(dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return the value below all others of the type."""
     return np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
-
-
-def _bytes(
-    columns: NDArray[Any], targets: NDArray[Any], at_most: NDArray[np.bool_]
-) -> NDArray[np.uint8]:
-    """Return the masks (t, n) of up to eight attributes: columns (F, n), targets (t, F)."""
-    result = np.zeros((len(targets), columns.shape[1]), np.uint8)
-    for j, (column, below) in enumerate(zip(columns, at_most, strict=True)):
-        met = (np.less_equal if below else np.equal)(column, targets[:, j, None])
-        result |= met.view(np.uint8) << np.uint8(j)
-    return result

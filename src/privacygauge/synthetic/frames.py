@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,8 @@ def read_table(
     if not len(frame) or not len(frame.columns):
         raise InputError(f"a table must have records and columns, got {frame.shape}")
     if schema is None:
-        return _encoded(frame, infer_schema(frame, continuous=continuous, categorical=categorical))
+        columns, values = zip(*_inferred(frame, continuous, categorical), strict=True)
+        return Table(Schema(columns), np.column_stack(values))
     if continuous or categorical:
         raise InputError("give a schema, or continuous and categorical, not both: edit the schema")
     return _encoded(frame, schema)
@@ -91,24 +92,19 @@ def read_beside(
     return read_table(data, continuous=numbers, categorical=texts, drop=drop, separator=separator)
 
 
-def infer_schema(
-    frame: pd.DataFrame, *, continuous: Sequence[str] = (), categorical: Sequence[str] = ()
-) -> Schema:
-    """Return the schema that a frame's values have, ranges and categories as they occur."""
+def _inferred(
+    frame: pd.DataFrame, continuous: Sequence[str], categorical: Sequence[str]
+) -> Iterator[tuple[Column, Floats]]:
+    """Yield what each column is, ranges and categories as they occur, and its values."""
     names = list(frame.columns)
     require_columns(continuous, names, "continuous")
     require_columns(categorical, names, "categorical")
     both = sorted(set(continuous) & set(categorical))
     if both:
         raise InputError(f"column {both[0]!r} is named both continuous and categorical: choose one")
-    return Schema(
-        tuple(
-            _number_column(frame[name])
-            if name in continuous or (name not in categorical and _is_number(frame[name]))
-            else _category_column(frame[name])
-            for name in names
-        )
-    )
+    for name, column in frame.items():
+        is_number = name in continuous or (name not in categorical and _is_number(column))
+        yield _number_column(column) if is_number else _category_column(column)
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -218,7 +214,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return found in _NUMBERS
 
 
-def _number_column(column: pd.Series[Any]) -> Column:
+def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     days = days_of(column)
     numbers = _numbers(column) if days is None else days
     missing = np.isnan(numbers)
@@ -228,19 +224,15 @@ def _number_column(column: pd.Series[Any]) -> Column:
     low, high = float(there.min()), float(there.max())
     whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
     kind: Kind = "integer" if whole else "continuous"
-    return Column(
-        str(column.name), kind, low, high, missing=bool(missing.any()), date=days is not None
-    )
+    gaps, date = bool(missing.any()), days is not None
+    return Column(str(column.name), kind, low, high, missing=gaps, date=date), numbers
 
 
-def _category_column(column: pd.Series[Any]) -> Column:
+def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     codes, texts = _categories(column)
-    return Column(
-        str(column.name),
-        "categorical",
-        categories=tuple(sorted(texts, key=_order)),
-        missing=bool((codes < 0).any()),
-    )
+    ordered, gaps = tuple(sorted(texts, key=_order)), bool((codes < 0).any())
+    found = Column(str(column.name), "categorical", categories=ordered, missing=gaps)
+    return found, placed(codes, texts, ordered)
 
 
 def _order(text: str) -> tuple[int, float, str]:
@@ -314,8 +306,8 @@ def _refuse_inexact(column: pd.Series[Any], found: Floats) -> None:
 
 def _codes(frame: pd.DataFrame, column: Column) -> Floats:
     codes, texts = _categories(frame[column.name])
-    place = {text: code for code, text in enumerate(column.categories)}
-    unknown = [text for text in texts if text not in place]
+    known = set(column.categories)
+    unknown = [text for text in texts if text not in known]
     if unknown:
         row = int(np.flatnonzero(codes == texts.index(unknown[0]))[0])
         raise InputError(
@@ -328,6 +320,12 @@ def _codes(frame: pd.DataFrame, column: Column) -> Floats:
             f"column {column.name!r} has no value in row {row}: set its missing to true in the "
             "schema, or fill it"
         )
+    return placed(codes, texts, column.categories)
+
+
+def placed(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
+    """Return the places of texts among the categories."""
+    place = {text: code for code, text in enumerate(categories)}
     # The last entry is what code -1, a missing value, becomes.
     return np.array([*(place[text] for text in texts), len(place)], dtype=np.float64)[codes]
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.conditions import MOST_BITS, Conditions, Masks, blocks, whole_numbers
+from privacygauge.synthetic.conditions import MOST_BITS, Conditions, Masks, blocks
 from privacygauge.synthetic.queries import Counts, count_dtype
 
 Bitmaps = NDArray[np.uint64]
@@ -71,7 +71,10 @@ def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.G
             f"most must leave fewer than 2^63 subsets of {n_features} attributes, got {most}: "
             "take a smaller one"
         )
-    drawn = np.arange(total) if total <= n_queries else _different(total, n_queries, rng)
+    if total <= n_queries:
+        drawn = np.arange(total)
+    else:
+        drawn = np.sort(rng.choice(total, size=n_queries, replace=False, shuffle=False))
     starts = np.cumsum([0, *sizes])
     return np.concatenate(
         [
@@ -128,37 +131,6 @@ def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
     """
     conditions = Conditions.of(rows, target, at_most)
     return _packed(conditions.met().reshape(conditions.rows.shape))
-
-
-def bitmaps_of(masks: ArrayLike, n_features: int) -> Bitmaps:
-    """Return the bitmaps of rows that were kept as masks.
-
-    Parameters
-    ----------
-    masks : array_like of shape (n,) or (k, n)
-        The bit masks of the rows of a data set, or of k data sets.
-    n_features : int
-        F, in 1..32.
-
-    Returns
-    -------
-    ndarray of uint64, shape (F, w) or (k, F, w)
-        The same as `bitmaps` gives for the rows.
-
-    Raises
-    ------
-    InputError
-        If a mask has a bit at or above F, or F is out of range.
-    """
-    if not 1 <= n_features <= MOST_BITS:
-        raise InputError(
-            f"n_features must be in 1..{MOST_BITS}, got {n_features}: masks hold no more"
-        )
-    array = whole_numbers(masks, "masks", n_features).astype("<u4")
-    if array.ndim not in (1, 2):
-        raise InputError(f"masks must have the shape (n,) or (k, n), got {array.shape}")
-    octets = np.ascontiguousarray(array)[..., None].view(np.uint8)
-    return _packed(np.unpackbits(octets, axis=-1, count=n_features, bitorder="little"))
 
 
 def counts_of(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
@@ -236,11 +208,6 @@ def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:
             f"got {array.min()} to {array.max()}"
         )
     return array.astype(np.int64, copy=False)
-
-
-def _different(total: int, n: int, rng: np.random.Generator) -> Ints:
-    """Return n different numbers below `total`, ascending."""
-    return np.sort(rng.choice(total, size=n, replace=False, shuffle=False))
 
 
 def _subsets(ranks: Ints, n_features: int, size: int, width: int) -> Ints:

@@ -16,7 +16,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Cosine, Distance
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Table, require_at_least
 from privacygauge.synthetic.vulnerability import DIGITS, Vulnerability, vulnerability
 
 
@@ -106,8 +106,7 @@ class LogLikelihood:
     """Intervals of a number's quantiles; 100 for percentiles. Equal quantiles are one."""
 
     def __post_init__(self) -> None:
-        if self.n_bins < 2:
-            raise InputError(f"n_bins must be at least 2, got {self.n_bins}")
+        require_at_least(self, n_bins=2)
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return the n least likely records; of ties the earlier row first. Nothing is drawn."""

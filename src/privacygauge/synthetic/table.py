@@ -182,6 +182,14 @@ def require_moderate(schema: Schema) -> None:
                 )
 
 
+def require_at_least(thing: object, **least: float) -> None:
+    """Refuse a value with a field below its least; None may stand for anything."""
+    for name, low in least.items():
+        value = getattr(thing, name)
+        if value is not None and value < low:
+            raise InputError(f"{name} must be at least {low}, got {value}")
+
+
 def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> None:
     """Refuse names that no column has."""
     unknown = [name for name in names if name not in known]

@@ -16,6 +16,7 @@ from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import auc, view_of, with_tables
 from tests.synthetic.made_tables import table_of
+from tests.thorough import THOROUGH
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -172,7 +173,7 @@ def test_padding_changes_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("missing", [0.0, 0.2] if THOROUGH else [0.2])
 def test_a_copied_target_is_found(missing):
     view, secret = view_of(np.random.default_rng(4), shadows=160, released=60, missing=missing)
     answer = QUICK.score(view, np.random.default_rng(0))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.synthetic.attacks.closest import ClosestDistance, distances_to
-from privacygauge.synthetic.attacks.density import DensityRatio
-from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.density import DensityRatio, MarginalRatio
 from privacygauge.synthetic.attacks.meta import separation
 from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
 from privacygauge.synthetic.generators.binning import Binning

@@ -9,14 +9,13 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer
 from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.attacks.density import DensityRatio
-from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.density import DensityRatio, MarginalRatio
 from privacygauge.synthetic.attacks.meta import Forest, Screened
 from privacygauge.synthetic.attacks.query_based import QueryBased, distinct_columns
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.attacks.summaries import Groundhog
 from tests.synthetic.attacks.made_views import auc, view_of, with_tables
-from tests.thorough import times
+from tests.thorough import crossed, quarter
 
 FOREST = Forest(10, 5)
 ATTACKS = (
@@ -45,7 +44,7 @@ def score(attack, view, seed=0):
 @every_attack
 def test_tables_that_ignore_the_target_say_nothing(attack):
     own, released = [], []
-    for game in range(times(12)):
+    for game in range(quarter(12)):
         view, secret = view_of(np.random.default_rng(game), leak=False)
         answer = score(attack, view)
         own.append(auc(answer.own, view.inside))
@@ -76,8 +75,9 @@ def test_copied_records_are_always_found(attack):
     assert auc(answer.own, view.inside) >= least
 
 
-@every_attack
-@pytest.mark.parametrize("columns", [(4, 0), (0, 4), (1, 0), (0, 1), (3, 3)])
+@pytest.mark.parametrize(
+    ("attack", "columns"), crossed(ATTACKS, [(4, 0), (0, 4), (1, 0), (0, 1), (3, 3)])
+)
 def test_twice_is_equal_and_inputs_stay(attack, columns):
     view, _ = view_of(
         np.random.default_rng(2), n_cat=columns[0], n_cont=columns[1], missing=0.2, shadows=30
@@ -139,18 +139,16 @@ def test_each_record_twice_is_the_same_table(attack):
         assert first == pytest.approx(again, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("width", [22, 40])
-@pytest.mark.parametrize(
-    "attack",
-    [
-        QueryBased(meta=FOREST, queries=3000),
-        QueryBased(("equal", "same bin"), Screened(20), most=2),
-        MarginalRatio(2),
-        ClosestDistance(),
-        DensityRatio(),
-    ],
-    ids=lambda a: f"{a.name} {a.variant}",
+WIDE = (
+    QueryBased(meta=FOREST, queries=3000),
+    QueryBased(("equal", "same bin"), Screened(20), most=2),
+    MarginalRatio(2),
+    ClosestDistance(),
+    DensityRatio(),
 )
+
+
+@pytest.mark.parametrize(("attack", "width"), crossed(WIDE, [22, 40]))
 def test_wide_tables(attack, width):
     rng = np.random.default_rng(width)
     view, secret = view_of(rng, n_cat=width - 4, n_cont=4, shadows=60, n=30)

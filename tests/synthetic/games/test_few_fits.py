@@ -16,7 +16,7 @@ from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.generators.generator import BayNet, Identity, Marginals, Silence
 from tests.synthetic.made_tables import table_of
-from tests.thorough import times
+from tests.thorough import quarter
 
 GAME = FewFits()
 
@@ -101,7 +101,7 @@ def test_copies_are_told_and_so_is_what_repeats_values(fits):
 @pytest.mark.slow
 @pytest.mark.parametrize("fits", [1, 3])
 def test_a_generator_that_ignores_its_records_tells_nothing(fits):
-    games = times(240)
+    games = quarter(240)
     above = np.zeros(3)
     for seed in range(games):
         people = table_of(stream(seed, "few fits", "people"), 150, 2, 2)

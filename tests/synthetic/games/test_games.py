@@ -72,7 +72,7 @@ class Never:
 
 def played(game, setting, generator, folder, attacks=(Copies(),), **options):
     making = Making(game, setting, generator)
-    releases = make_releases(game, setting, generator, folder, **options)
+    releases = make_releases(making, folder, **options)
     return score_releases(making, releases, attacks, folder / "scores", **options)
 
 

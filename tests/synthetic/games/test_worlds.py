@@ -29,7 +29,7 @@ from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.games.worlds import OnWorlds, RecordsInWorlds, parted, records_in_worlds
 from privacygauge.synthetic.generators.generator import Identity, Silence
 from tests.synthetic.made_tables import table_of
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 CORE = (LiraOnline(), LiraOffline(), RmiaOnline(), RmiaOffline(), Bavaria())
 EACH = pytest.mark.parametrize("attack", CORE, ids=lambda a: f"{a.name} {a.variant}")
@@ -45,6 +45,9 @@ class InMemory:
     attacks: tuple[ClosestDistance | DensityRatio, ...] = (ClosestDistance(), DensityRatio())
 
     def of(self, attack: int) -> Iterator[Scored | Skipped]:
+        return iter(_scored(self, attack))
+
+    def scored(self, attack: int) -> Iterator[Scored | Skipped]:
         setting, game = self.making.setting, self.making.game
         for target, row in enumerate(setting.targets):
             blocks = tuple(game.blocks(setting, target))
@@ -71,11 +74,17 @@ class InMemory:
         return np.stack([_made(self.making, number) for number in numbered])
 
 
+@lru_cache(maxsize=8)
+def _scored(scores: InMemory, attack: int) -> tuple[Scored | Skipped, ...]:
+    return tuple(scores.scored(attack))
+
+
 @lru_cache(maxsize=1000)
 def _made(making: Making, number: int) -> np.ndarray:
     return making.table(number).values
 
 
+@lru_cache(maxsize=4)
 def game_of(
     game: Game, generator: object, *, seed: int = 0, sizes: Sizes = SIZES, n: int = 3
 ) -> InMemory:
@@ -109,6 +118,7 @@ def test_a_generator_that_returns_its_records_is_found(game: Game, attack: LiraO
         assert scored.released[scored.secret].min() > scored.released[~scored.secret].max()
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_generator_that_sees_nothing_gives_nothing(game: Game) -> None:
     """All attacks of a game, on both signals, over many games with secrets of their own."""
@@ -130,7 +140,7 @@ def test_a_generator_that_sees_nothing_gives_nothing(game: Game) -> None:
 @EACH
 def test_on_noise_intervals_hold_chance(attack: LiraOnline) -> None:
     rng = np.random.default_rng(1)
-    games = times(60)
+    games = quarter(60)
     found = []
     for _ in range(games):
         scored = noise(rng)

@@ -20,9 +20,8 @@ from joblib import Parallel, delayed
 from privacygauge.errors import InputError
 from privacygauge.runs.reach import code_of
 from privacygauge.synthetic.generators.adapters import Call, FitSample
-from privacygauge.synthetic.generators.foreign import require_sendable
+from privacygauge.synthetic.generators.foreign import origin, require_sendable
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.generators.origin import origin
 from privacygauge.synthetic.generators.returned import table_from
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table

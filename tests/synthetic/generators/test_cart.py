@@ -12,7 +12,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.cart import learn_cart
-from privacygauge.synthetic.generators.generator import Bootstrap, Independent
+from privacygauge.synthetic.generators.generator import Identity, Marginals
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 
 
 def table(n: int, seed: int = 0) -> tuple[Floats, Bools]:
@@ -100,7 +102,9 @@ def test_controls_do_what_they_are_there_for() -> None:
     values, _ = table(300)
     rng = np.random.default_rng(0)
     rows = {tuple(row) for row in values}
-    assert {tuple(row) for row in Bootstrap(values).sample(200, rng)} <= rows
-    mixed = Independent(values).sample(20_000, rng)
+    schema = Schema(tuple(Column(name, "continuous", -99.0, 99.0) for name in "abc"))
+    records = Table(schema, values)
+    assert {tuple(row) for row in Identity().generate(records, 200, rng).values} <= rows
+    mixed = Marginals().generate(records, 20_000, rng).values
     assert abs(np.corrcoef(mixed.T)[0, 1]) < 0.04
     assert_allclose(mixed.mean(axis=0), values.mean(axis=0), atol=0.1)

@@ -12,6 +12,7 @@ from privacygauge.synthetic.released import attackers
 from privacygauge.synthetic.released.attackers import agrees, guesses
 from privacygauge.synthetic.released.inference import most_often_right
 from tests.synthetic.released.made_released import people, released
+from tests.thorough import THOROUGH
 
 N = 400
 
@@ -26,12 +27,12 @@ def tables():
     return released(np.random.default_rng(0), N)
 
 
-@pytest.mark.parametrize("j", range(6))
+@pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 3])
 def test_a_table_of_the_records_tells_their_values(tables, j):
     assert right(tables.real, j, tables.real) == 1.0
 
 
-@pytest.mark.parametrize("j", range(6))
+@pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 5])
 def test_no_attacker_does_clearly_worse_than_a_constant(tables, j):
     """Not even where a column depends on no other."""
     made, others = tables.synthetic, tables.holdout
@@ -76,10 +77,10 @@ def test_a_number_is_guessed_where_most_lie_within_the_tolerance():
     rng = np.random.default_rng(2)
     values = np.concatenate([rng.uniform(0, 100, 300), np.full(100, 50.0), rng.normal(80, 1, 200)])
     made = read_table(pd.DataFrame({"x": values, "y": rng.normal(size=600)}))
-    found = guesses(made, 0, [made], 2.0, np.random.default_rng(0))
     far = read_table(pd.DataFrame({"x": values, "y": rng.normal(size=600)}))
-    assert right(made, 0, far, 2.0) > 0.2
-    assert np.isfinite(found.values[0]).all()
+    known, told = guesses(made, 0, [made, far], 2.0, np.random.default_rng(0)).values
+    assert agrees(told, far.values[:, 0], 2.0).mean() > 0.2
+    assert np.isfinite(known).all()
 
 
 def test_a_value_that_many_have_is_guessed_itself():
@@ -114,11 +115,11 @@ def test_equals_are_looked_up_as_by_a_loop():
 
 
 def test_missing_numbers_and_columns_of_one_value_are_guessed():
-    frame = people(np.random.default_rng(4), 200).assign(one="x")
+    frame = people(np.random.default_rng(4), 80).assign(one="x")
     table = read_table(frame)
     for j in (4, 6):
         assert right(table, j, table) == 1.0
-    silent = Silence().generate(table, 200, np.random.default_rng(0))
+    silent = Silence().generate(table, 80, np.random.default_rng(0))
     assert 0 <= right(silent, 0, table, 2.0) <= 1
 
 
@@ -127,8 +128,6 @@ def test_columns_that_are_asked_about_are_not_looked_at(tables):
     hidden = people(np.random.default_rng(9), N)["pay"].to_numpy()
     blinded = tables.real.values.copy()
     blinded[:, 2] = np.clip(hidden, *(getattr(made.schema.columns[2], e) for e in ("low", "high")))
-    one, other = (
-        guesses(made, 2, [side], 300.0, np.random.default_rng(0)).values[0]
-        for side in (tables.real, type(tables.real)(made.schema, blinded))
-    )
+    sides = tables.real, type(tables.real)(made.schema, blinded)
+    one, other = guesses(made, 2, sides, 300.0, np.random.default_rng(0)).values
     assert np.array_equal(one, other)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.released.attempts import Attempts, enough_attempts, widest
-from privacygauge.synthetic.released.hits import Hits, points_of
+from privacygauge.synthetic.released.hits import Attempts, Hits, enough_attempts, points_of, widest
 
 
 def half_widths(attempts, level, shares):

@@ -40,14 +40,14 @@ def tabled(rows):
 @pytest.mark.parametrize(
     ("columns", "share", "again"),
     [
-        *((WIDE, share, again) for share in (0.2, 1.0) for again in (1, 2, 3)),
+        *((WIDE, 0.2, again) for again in (1, 2, 3)),
         *((WIDE, 0.05, again) for again in (1, 2)),
-        *((SMALL, 1.0, again) for again in (1, 2, 3)),
         *((SMALL, 0.2, again) for again in (1, 2)),
+        *((columns, 1.0, 3) for columns in (WIDE, SMALL)),
     ],
 )
 def test_copies_with_values_drawn_again_are_found(columns, share, again):
-    for seed in range(3):
+    for seed in range(3 if THOROUGH else 1):
         assert found(tabled(planted(rng(seed), columns, share, again))) > 0
 
 
@@ -56,7 +56,7 @@ def test_one_copy_in_a_hundred_is_found_in_a_larger_table():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3 if THOROUGH else 1))
 def test_an_audit_grades_a_fifth_of_copies_with_three_of_seven_values_drawn_again(seed):
     tables = planted(rng(seed), WIDE, 0.2, 3)
     audit = audit_released(*tables, secrets=["sex"], label="sex", seed=seed)
@@ -74,7 +74,7 @@ def test_copies_of_the_holdout_are_found_there():
 @pytest.mark.parametrize("columns", [WIDE, SMALL], ids=["wide", "small"])
 @pytest.mark.parametrize("rows", [1, 3], ids=["a row each", "three rows each"])
 def test_nothing_is_found_in_tables_of_other_people(columns, rows):
-    n = 200 if THOROUGH else 40
+    n = 200 if THOROUGH else 20
     wrong = 0
     for seed in range(n):
         draw = rng([seed, 5])

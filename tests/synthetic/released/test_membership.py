@@ -12,9 +12,9 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Minkowski
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.generators.network import largest, learn_structure
-from privacygauge.synthetic.released.bins import QuantileBins
 from privacygauge.synthetic.released.judged import Judged, Signals, judged
 from privacygauge.synthetic.released.membership import (
     ClosestDistance,
@@ -22,8 +22,6 @@ from privacygauge.synthetic.released.membership import (
     DistanceRatio,
     ValueRatio,
     blind,
-    log_densities,
-    log_shares,
     membership,
 )
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together

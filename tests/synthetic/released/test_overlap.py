@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,12 @@ from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
 from privacygauge.synthetic.released.copies import copied_alone, copies
-from privacygauge.synthetic.released.looks import corrected
 from privacygauge.synthetic.released.overlap import lone_copies, shared, without_overlap
+from privacygauge.synthetic.released.suite import corrected
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people
-from tests.thorough import crossed, times
+from tests.thorough import THOROUGH, crossed, quarter, times
 
 N = 300
 LEAKS = (SMALL, MODERATE, LARGE)
@@ -47,11 +48,15 @@ def audit(drawn, copied, overlap, secrets=None):
 
 
 # What guesses secrets takes most of the time, and has no part in what is said of copies.
-SECRETS = [["sex"], pytest.param(None, marks=pytest.mark.slow)]
+FEW = [(0, 1, ["sex"]), (0.1, 0.05, ["sex"])]
+ALL = [(*levels, None) for levels in product([0, 0.1, 1], [0, 0.05, 0.5, 1])]
+ALL = ALL if THOROUGH else ALL[::10]
 
 
-@pytest.mark.parametrize("secrets", SECRETS)
-@pytest.mark.parametrize(("copied", "overlap"), crossed([0, 0.1, 1], [0, 0.05, 0.5, 1]))
+@pytest.mark.parametrize(
+    ("copied", "overlap", "secrets"),
+    [*FEW, *(pytest.param(*levels, marks=pytest.mark.slow) for levels in ALL)],
+)
 def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, overlap, secrets):
     found = audit(drawn, copied, overlap, secrets)
     report = found.report()
@@ -72,7 +77,7 @@ def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, ove
         assert said_of(found.overlap) in found.origin.warnings
 
 
-ROWS, GAMES = 1000, 10
+ROWS, GAMES = 1000, times(10)
 LOOKS = 2 + 1 + 15 + 3 + 2
 """At a table with fifteen columns: the forms of the risks, and copies in two ways."""
 
@@ -97,8 +102,7 @@ def three_tables(seed):
     return [everybody[np.arange(i * ROWS, (i + 1) * ROWS)] for i in range(3)]
 
 
-@pytest.mark.parametrize("overlap", [0, 0.2, 0.5, 0.8, 1])
-@pytest.mark.parametrize("copied", [0, 0.01, 0.3, 1])
+@pytest.mark.parametrize(("copied", "overlap"), crossed([0, 0.01, 0.3, 1], [0, 0.2, 0.5, 0.8, 1]))
 def test_one_copy_in_a_hundred_is_found_however_much_of_the_holdout_is_real(copied, overlap):
     found = 0
     for seed in range(GAMES):
@@ -124,11 +128,11 @@ def test_chance_that_the_holdout_shows_is_no_copying():
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", [0, 0.2, 0.45])
 def test_an_overlap_makes_no_leak_of_a_table_without_one(overlap):
-    games, found = times(25), 0
+    games, found, secrets = quarter(25), 0, None if THOROUGH else ["sex"]
     for seed in range(games):
         everybody = read_table(people(np.random.default_rng([seed, 3]), 3 * N))
         three = [everybody[np.arange(i * N, (i + 1) * N)] for i in range(3)]
-        found += audit(three, 0, overlap).report().verdict.grade in LEAKS
+        found += audit(three, 0, overlap, secrets).report().verdict.grade in LEAKS
     assert found <= 0.05 * games + 3 * np.sqrt(0.05 * 0.95 * games)
 
 
@@ -149,9 +153,9 @@ def common(rng, n, categories=3):
     )
 
 
-@pytest.mark.parametrize("categories", [2, 3, 5, 8])
+@pytest.mark.parametrize("categories", [2, 3, 5, 8] if THOROUGH else [2, 5])
 def test_what_chance_shares_is_no_overlap(categories):
-    named, games = 0, times(100)
+    named, games = 0, quarter(100)
     for seed in range(games):
         rng = np.random.default_rng(seed)
         everybody = common(rng, 360, categories)
@@ -189,7 +193,7 @@ GENERATORS = {
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("categories", [2, 4, 8, None])
 def test_no_copy_is_found_where_none_was_made(generator, categories):
-    games, found, n = times(60), 0, 200
+    games, found, n = quarter(60), 0, 200
     for seed in range(games):
         rng = np.random.default_rng([seed, 7])
         made = (

@@ -16,13 +16,11 @@ from privacygauge.report import direction
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
-from privacygauge.synthetic.released.attempts import HALF_WIDTH
 from privacygauge.synthetic.released.copies import copied_beyond
+from privacygauge.synthetic.released.hits import HALF_WIDTH, ReleaseRisk
 from privacygauge.synthetic.released.judged import names_of
-from privacygauge.synthetic.released.looks import AskedOfTable
-from privacygauge.synthetic.released.overlap import FEW, Overlap
-from privacygauge.synthetic.released.people import with_people
-from privacygauge.synthetic.released.played import Membership
+from privacygauge.synthetic.released.membership import Membership
+from privacygauge.synthetic.released.overlap import FEW, Overlap, with_people
 from privacygauge.synthetic.released.release import (
     Measured,
     Release,
@@ -30,7 +28,7 @@ from privacygauge.synthetic.released.release import (
     measured,
     told_apart,
 )
-from privacygauge.synthetic.released.risks import ReleaseRisk
+from privacygauge.synthetic.released.suite import AskedOfTable
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import advice

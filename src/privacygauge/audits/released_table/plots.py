@@ -13,7 +13,7 @@ from privacygauge.report.axes import FAINT, SERIES, axes, legend, short
 from privacygauge.report.document import ends
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Plot
-from privacygauge.synthetic.released.risks import ReleaseRisk
+from privacygauge.synthetic.released.hits import ReleaseRisk
 from privacygauge.synthetic.released.tables import NO_CONTROL
 
 if TYPE_CHECKING:

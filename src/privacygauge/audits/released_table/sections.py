@@ -27,8 +27,8 @@ from privacygauge.report.numbers import (
 )
 from privacygauge.report.values import Block, Content, Folded, Pairs, Table
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
+from privacygauge.synthetic.released.hits import ReleaseRisk
 from privacygauge.synthetic.released.outlying import VARIANT
-from privacygauge.synthetic.released.risks import ReleaseRisk
 
 KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inference": "Inference"}
 """The three risks, as headings."""

@@ -23,8 +23,8 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
 from privacygauge.report.values import Gauge, Grade, Verdict
+from privacygauge.synthetic.released.hits import ReleaseRisk
 from privacygauge.synthetic.released.outlying import VARIANT
-from privacygauge.synthetic.released.risks import ReleaseRisk
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "

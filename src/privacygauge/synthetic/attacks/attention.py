@@ -15,8 +15,10 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.attacks.attention_network import Games, Nearest, Training, train
+from privacygauge.synthetic.attacks.meta import stratified_folds
 from privacygauge.synthetic.distance import Cosine
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import require_at_least
 
 CELLS = 1 << 22
 """Cells of tables that are prepared at once."""
@@ -68,8 +70,7 @@ class TargetAttention:
     variant = ""
 
     def __post_init__(self) -> None:
-        if self.top < 1:
-            raise InputError(f"top must be at least 1, got {self.top}")
+        require_at_least(self, top=1)
         if self.folds < 3:
             raise InputError(
                 f"folds must be at least 3, to learn, to stop and to score, got {self.folds}"
@@ -100,22 +101,13 @@ class TargetAttention:
             )
         reader = Reader.of(view.schema, view.target, self.top, rng)
         shadows, released = reader.nearest(view.shadows), reader.nearest(view.released)
-        fold = _folds(view.inside, self.folds, rng)
+        fold = stratified_folds(view.inside, self.folds, rng)
         games = Games(shadows, view.inside, fold, released)
         import torch  # noqa: F401  -- what is loaded within one_thread keeps its limit
 
         with one_thread():
             own, asked = train(games, self.training, rng)
         return Answer(own[fold, np.arange(len(fold))], asked.mean(axis=0))
-
-
-def _folds(inside: NDArray[np.bool_], n_folds: int, rng: np.random.Generator) -> Ints:
-    """Return each table's part: as many of each side in every part, to within one."""
-    fold = np.empty(len(inside), np.int64)
-    for side in (False, True):
-        rows = rng.permutation(np.flatnonzero(inside == side))
-        fold[rows] = np.arange(len(rows)) % n_folds
-    return fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +137,8 @@ class Encoding:
         columns = [self.schema.columns[j] for j in self.schema.numbers]
         numbers = rows[..., self.schema.numbers]
         # Halves, because the range of the largest numbers is not a number.
-        low = np.array([(column.low or 0.0) / 2 for column in columns])
-        width = np.array([(column.high or 0.0) / 2 for column in columns]) - low
+        low, high = (end[list(self.schema.numbers)] / 2 for end in self.schema.limits[:2])
+        width = high - low
         inside = (numbers / 2 - low) / np.where(width > 0, width, 1.0)
         missing = np.isnan(numbers)
         may_be = np.array([column.missing for column in columns], np.bool_)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.synthetic.table import require_at_least
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +47,7 @@ class Training:
     """Share of hidden units that a step leaves out, in [0, 1)."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        require_at_least(self, epochs=1, patience=1, batch=1)
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}")
         if not self.weight_decay >= 0:

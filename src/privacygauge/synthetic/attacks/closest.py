@@ -8,11 +8,11 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.conditions import blocks
 from privacygauge.synthetic.distance import Cosine, Distance
 from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import require_at_least
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class ClosestDistance:
     name = "closest-distance"
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"k must be at least 1, got {self.k}")
+        require_at_least(self, k=1)
 
     @property
     def variant(self) -> str:
@@ -92,13 +91,10 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
 
 def _scaled(schema: Schema, numbers: Tables) -> Floats:
     """Return numbers in 0..1, and 0 with a 1 in one more column where one is missing."""
-    columns = [schema.columns[j] for j in schema.numbers]
-    low = np.array([column.low for column in columns], np.float64)
-    high = np.array([column.high for column in columns], np.float64)
+    low, high, _, may_miss = (end[list(schema.numbers)] for end in schema.limits)
     missing = np.isnan(numbers)
     # Halves, because the range of the largest numbers is not a number.
     half = high / 2 - low / 2
     inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
     inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))
-    may_miss = [j for j, column in enumerate(columns) if column.missing]
     return np.hstack([inside, missing[:, may_miss].astype(np.float64)])

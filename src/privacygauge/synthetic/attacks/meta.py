@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.synthetic.table import require_at_least
 
 Features = NDArray[np.floating[Any]]
 """(k, p) Numbers that describe k tables; all finite."""
@@ -69,9 +70,7 @@ class Forest:
     name = "random forest"
 
     def __post_init__(self) -> None:
-        for field in ("trees", "depth"):
-            if getattr(self, field) < 1:
-                raise InputError(f"{field} must be at least 1, got {getattr(self, field)}")
+        require_at_least(self, trees=1, depth=1)
 
     def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
         """Return the forest."""
@@ -154,10 +153,7 @@ class Screened:
     name = "screened discriminant"
 
     def __post_init__(self) -> None:
-        if self.features < 1:
-            raise InputError(f"features must be at least 1, got {self.features}")
-        if self.folds < 2:
-            raise InputError(f"folds must be at least 2, got {self.folds}")
+        require_at_least(self, features=1, folds=2)
         for field in ("alike", "shrinkage"):
             if not 0.0 < getattr(self, field) <= 1.0:
                 raise InputError(f"{field} must be in (0, 1], got {getattr(self, field)}")
@@ -169,7 +165,7 @@ class Screened:
         for k in range(self.folds):
             out = fold == k
             own[out] = self._line(features[~out], inside[~out]).scores(features[out])
-        return _Line(own, *self._line(features, inside).parts)
+        return replace(self._line(features, inside), own=own)
 
     def _line(self, features: Features, inside: Bools) -> _Line:
         if inside.all() or not inside.any():
@@ -206,11 +202,6 @@ class _Line:
     """(m,) Of each."""
     middle: float
     """The score halfway between the two classes' means."""
-
-    @property
-    def parts(self) -> tuple[Ints, Floats, float]:
-        """All but the own scores."""
-        return self.chosen, self.weights, self.middle
 
     def scores(self, features: Features) -> Floats:
         """Return the log odds under two normal distributions, (k,)."""

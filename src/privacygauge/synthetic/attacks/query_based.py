@@ -10,7 +10,6 @@ import numpy as np
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.attacks.matching import (
     Comparison,
@@ -23,6 +22,7 @@ from privacygauge.synthetic.attacks.matching import (
 from privacygauge.synthetic.attacks.meta import Features, Forest, MetaClassifier
 from privacygauge.synthetic.conditions import blocks
 from privacygauge.synthetic.queries import Counts
+from privacygauge.synthetic.table import require_at_least
 
 MOST_QUERIES = 1 << 16
 """All subsets of up to 16 attributes."""
@@ -69,9 +69,7 @@ class QueryBased:
 
     def __post_init__(self) -> None:
         check_comparisons(self.compare)
-        for name in ("most", "queries"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        require_at_least(self, most=1, queries=1)
 
     @property
     def variant(self) -> str:

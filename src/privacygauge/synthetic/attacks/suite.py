@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.attacks.density import DensityRatio
-from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.density import DensityRatio, MarginalRatio
 from privacygauge.synthetic.attacks.meta import Screened
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.attacks.summaries import Groundhog

@@ -142,18 +142,9 @@ def _histogram(schema: Schema, tables: Tables) -> Features:
     binning = Binning(schema, BINS)
     rows = tables.reshape(-1, tables.shape[-1]).astype(np.float64)
     # In single precision an end of the range may have been rounded to the outside.
-    codes = binning.codes(Table(schema, np.clip(rows, *_ranges(schema)))).reshape(tables.shape)
+    codes = binning.codes(Table(schema, np.clip(rows, *schema.limits[:2]))).reshape(tables.shape)
     found = [_counts(codes[..., j], size) for j, size in enumerate(binning.sizes)]
     return np.asarray(np.hstack(found) / tables.shape[1])
-
-
-def _ranges(schema: Schema) -> Floats:
-    """Return the least and the greatest value of each column, (2, F)."""
-    ends = [
-        (column.low, column.high) if column.is_number else (0, column.n_codes)
-        for column in schema.columns
-    ]
-    return np.array(ends, np.float64).T
 
 
 def _counts(codes: Ints, size: int) -> Ints:

@@ -22,12 +22,14 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
+from privacygauge.evaluate.evaluation import title
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack, Tables, View
 from privacygauge.synthetic.attacks.suite import suite_for_many
 from privacygauge.synthetic.games.game import (
     Block,
     Make,
+    OneByOne,
     drawn_beside,
     place_of,
     require_pools,
@@ -111,7 +113,7 @@ class ExactData:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Attribute(OneByOne):
     """The game: which value of a column does the target have.
 
     Raises
@@ -142,12 +144,7 @@ class Attribute:
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the setting."""
-        return {
-            "game": self.name,
-            "knowledge": self.knowledge,
-            "column": self.column,
-            "values": list(self.values),
-        }
+        return {**super().describe(), "column": self.column, "values": list(self.values)}
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting without the column or its values, or with too few records or tables."""
@@ -160,10 +157,6 @@ class Attribute:
                 f"{len(self.values)} values need at least {4 * len(self.values)} tables of the "
                 f"adversary's own, got {setting.sizes.shadows}: make more (shadows)"
             )
-
-    def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: shadows and tests for each target."""
-        return len(setting.targets) * tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
@@ -308,7 +301,7 @@ def play_attribute(
     game = Attribute(column, secret, knowledge or AuxiliaryData())
     making = Making(game, setting, as_generator(generator))
     with kept_or_scratch(run) as folder:
-        releases = make_releases(game, setting, making.generator, folder, n_jobs=n_jobs)
+        releases = make_releases(making, folder, n_jobs=n_jobs)
         return guessed_values(making, releases, attacks, level)
 
 
@@ -369,7 +362,7 @@ def guessed_values(
     own_right, right = (x == secret for x, secret in zip((own, asked), sides, strict=True))
     best = int(np.argmax(own_right.mean(axis=(1, 2))))
     return ValuesGuessed(
-        f"{players[best].name} ({players[best].variant})".removesuffix(" ()"),
+        title(players[best].name, players[best].variant, ""),
         1 / len(game.values),
         right[best],
         rates.proportion(right[best].ravel(), level=level),

@@ -177,12 +177,12 @@ class Arranged:
             As in `score_releases`.
         """
         making, level = self.making, self.level
-        parts, setting = (making.game, making.setting, making.generator), making.setting
+        setting = making.setting
         with kept_or_scratch(run) as folder:
-            open_releases(*parts, folder, invocation=invocation)
+            open_releases(making, folder, invocation)
             use = utility_of(making, label, f"{folder}/utility")
             releases = make_releases(
-                *parts, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
+                making, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
             )
             place = scores_in(folder, self.players)
             scores = score_releases(

@@ -23,7 +23,7 @@ from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import Tables
-from privacygauge.synthetic.games.game import Block, Make
+from privacygauge.synthetic.games.game import Block, Game, Make
 from privacygauge.synthetic.games.releases import Making, Storage, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.generator import Generator
@@ -72,7 +72,7 @@ def untaught(schema: Schema) -> tuple[Untaught, ...]:
 
 
 @dataclass(frozen=True)
-class FewFits:
+class FewFits(Game):
     """Every target is in each fit by a fair coin of its own; other records fill the places.
 
     The places are filled in one order, the same in all fits: turning one coin replaces the
@@ -82,10 +82,6 @@ class FewFits:
 
     name = "few fits"
     knowledge = "exact"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return its name and the adversary's knowledge."""
-        return {"game": self.name, "knowledge": self.knowledge}
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records, or too few canaries."""
@@ -248,10 +244,7 @@ def canaries_guessed(
     setting, game = making.setting, FewFits()
     with kept_or_scratch(run) as folder:
         releases = make_releases(
-            *(game, setting, making.generator, folder),
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
+            making, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
         )
         scores = canary_scores(setting, releases.tables(slice(0, setting.sizes.tests)), attacks)
         clipped = releases.clipped_numbers

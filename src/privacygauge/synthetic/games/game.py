@@ -1,4 +1,4 @@
-"""What a game is: which records tables are made from, and what the adversary works with."""
+"""What a game is, and what games draw and count: places of tables, who is in which, rows."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Game(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the setting, as JSON values."""
+        return {"game": self.name, "knowledge": self.knowledge}
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
@@ -93,16 +94,6 @@ def holds_target(setting: Setting, target: int, side: str) -> Bools:
     return rng.permutation(np.arange(n) % 2 == 1)
 
 
-def fresh(setting: Setting, number: int, roles: tuple[str | int, ...]) -> Table:
-    """Return records drawn from the pool of a table's side, with the target if it is in."""
-    target, side, place = place_of(setting, number)
-    rng = seeds.stream(setting.seed, *roles, "records")
-    row = setting.targets[target : target + 1]
-    rows = drawn_beside(setting, row, int(side == "test"), rng)
-    inside = holds_target(setting, target, side)[place]
-    return setting.table[with_target(setting, rows, row, inside, rng)]
-
-
 def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generator) -> Ints:
     """Return the rows of a data set, drawn from a pool without the target's copies."""
     others = setting.without(setting.pools[pool], row)
@@ -124,23 +115,6 @@ def places_of(person: Ints, n: int, rng: np.random.Generator) -> Ints:
     return np.asarray((rng.integers(n) + np.arange(len(person))) % n)
 
 
-def block_of(setting: Setting, target: int) -> Block:
-    """Return the tables of a target where none are shared."""
-    start, shadows = target * tables_a_target(setting), setting.sizes.shadows
-    end = start + tables_a_target(setting)
-    return Block(
-        slice(start, start + shadows),
-        holds_target(setting, target, "shadow"),
-        slice(start + shadows, end),
-        holds_target(setting, target, "test"),
-    )
-
-
-def auxiliary(setting: Setting, target: int) -> Table:
-    """Return the adversary's pool without the target's copies."""
-    return setting.table[setting.without(setting.pools[0], setting.targets[target : target + 1])]
-
-
 def require_pools(setting: Setting) -> None:
     """Refuse pools that are too small for a data set beside any of the targets."""
     setting.require_room()
@@ -149,3 +123,36 @@ def require_pools(setting: Setting) -> None:
         row = setting.targets[target : target + 1]
         for pool, named in zip(setting.pools, whose, strict=True):
             setting.require(setting.without(pool, row), setting.sizes.records, named)
+
+
+class OneByOne(Game, Protocol):
+    """A game in which each target has tables of its own; the adversary knows a pool of records."""
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        require_pools(setting)
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for each target."""
+        return len(setting.targets) * tables_a_target(setting)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return records drawn from the pool of their side, one of them the target if it is in."""
+        target, side, place = place_of(setting, number)
+        rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
+        row = setting.targets[target : target + 1]
+        rows = drawn_beside(setting, row, int(side == "test"), rng)
+        inside = holds_target(setting, target, side)[place]
+        return setting.table[with_target(setting, rows, row, inside, rng)]
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target."""
+        start = target * tables_a_target(setting)
+        middle, end = start + setting.sizes.shadows, start + tables_a_target(setting)
+        inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
+        yield Block(slice(start, middle), inside, slice(middle, end), secret)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the adversary's pool without the target's copies."""
+        row = setting.targets[target : target + 1]
+        return setting.table[setting.without(setting.pools[0], row)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,15 +16,12 @@ from privacygauge.synthetic.games.game import (
     Block,
     Game,
     Make,
-    auxiliary,
-    block_of,
+    OneByOne,
     drawn_beside,
     fills,
-    fresh,
     holds_target,
     place_of,
     places_of,
-    require_pools,
     side_of,
     tables_a_target,
     with_target,
@@ -40,7 +37,7 @@ SHARE = 6
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(OneByOne):
     """A fresh data set for every table, with the target or with another record in its place.
 
     The game of Meeus et al. (2023), section 2.3: what it says holds on average over the data
@@ -50,38 +47,14 @@ class Average:
     name = "average"
     knowledge = "auxiliary"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return its name and the adversary's knowledge."""
-        return {"game": self.name, "knowledge": self.knowledge}
-
-    def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
-        require_pools(setting)
-
-    def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: shadows and tests for each target."""
-        return len(setting.targets) * tables_a_target(setting)
-
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
         target, side, place = place_of(setting, number)
         return ("average", int(setting.targets[target]), side, place)
 
-    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return records drawn from the pool of their side, one of them the target if it is in."""
-        return fresh(setting, number, self.roles(setting, number))
-
-    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target."""
-        yield block_of(setting, target)
-
-    def known(self, setting: Setting, target: int) -> Table:
-        """Return the auxiliary records without the target's copies."""
-        return auxiliary(setting, target)
-
 
 @dataclass(frozen=True)
-class Specific:
+class Specific(OneByOne):
     """One data set for each target: only the generator's own randomness differs between tables.
 
     What it says holds for this data set, where the average game may hide that a record is at
@@ -99,22 +72,14 @@ class Specific:
         if self.knowledge not in ("exact", "auxiliary"):
             raise InputError(f"knowledge must be exact or auxiliary, got {self.knowledge!r}")
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return its name and the adversary's knowledge."""
-        return {"game": self.name, "knowledge": self.knowledge}
-
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
         setting.require_room()
         if self.knowledge == "auxiliary":
-            require_pools(setting)
+            super().check(setting)
         for target in range(len(setting.targets)):
             pool = self._pool(setting, target)
             setting.require(pool, setting.sizes.records, "beside the target and its copies")
-
-    def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: shadows and tests for each target."""
-        return len(setting.targets) * tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
@@ -125,21 +90,17 @@ class Specific:
         """Return the data set, with the target or with the record that stands in its place."""
         target, side, place = place_of(setting, number)
         if self.knowledge == "auxiliary" and side == "shadow":
-            return fresh(setting, number, self.roles(setting, number))
+            return super().training_set(setting, number, make)
         rows = self._data_set(setting, target)
         if holds_target(setting, target, side)[place]:
             person = setting.of_people(setting.targets[target : target + 1])
             rows = np.append(rows[: -len(person)], person)
         return setting.table[np.sort(rows)]
 
-    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target."""
-        yield block_of(setting, target)
-
     def known(self, setting: Setting, target: int) -> Table:
         """Return the other records of the data set, or the auxiliary records."""
         if self.knowledge == "auxiliary":
-            return auxiliary(setting, target)
+            return super().known(setting, target)
         person = setting.of_people(setting.targets[target : target + 1])
         return setting.table[self._data_set(setting, target)[: -len(person)]]
 
@@ -155,7 +116,7 @@ class Specific:
 
 
 @dataclass(frozen=True)
-class Shared:
+class Shared(Game):
     """One pool of tables for all targets, each in with a fair coin.
 
     A table is made from the targets whose coins say so, filled up with other records, so that
@@ -165,10 +126,6 @@ class Shared:
 
     name = "shared"
     knowledge = "auxiliary"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return its name and the adversary's knowledge."""
-        return {"game": self.name, "knowledge": self.knowledge}
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records, or too few tables for its coins."""
@@ -226,7 +183,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class SyntheticOnly:
+class SyntheticOnly(OneByOne):
     """The average game against an adversary without any records but the released table.
 
     It makes tables of its own from samples, with replacement, of the released one, with and
@@ -236,14 +193,6 @@ class SyntheticOnly:
 
     name = "average"
     knowledge = "synthetic"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return its name and the adversary's knowledge."""
-        return {"game": self.name, "knowledge": self.knowledge}
-
-    def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
-        require_pools(setting)
 
     def n_tables(self, setting: Setting) -> int:
         """Return how many synthetic tables are made: for each test table as many shadows."""

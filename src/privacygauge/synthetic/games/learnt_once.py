@@ -68,7 +68,7 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
             ),
             "state": ArraySpec(("table", "word"), (1, _WORDS), "uint64"),
         },
-        settings=settings_of(making.game, making.setting, making.generator),
+        settings=settings_of(making),
         code=code_of(making.game, making.generator),
     )
     opened = open_run(run, plan)

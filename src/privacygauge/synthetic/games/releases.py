@@ -109,32 +109,34 @@ class Storage:
 
     def arrays(self, n_tables: int, n_rows: int) -> dict[str, ArraySpec]:
         """Return what a run stores."""
-        parts = {
-            "codes": ("category", self.schema.categorical, self.code),
-            "numbers": ("number", self.schema.numbers, self.number),
-        }
+        dims = {"codes": "category", "numbers": "number"}
         return {
-            name: ArraySpec(("table", "record", dim), (n_tables, n_rows, len(at)), dtype.name)
-            for name, (dim, at, dtype) in parts.items()
-            if at
+            name: ArraySpec(
+                ("table", "record", dims[name]), (n_tables, n_rows, len(at)), dtype.name
+            )
+            for name, (at, dtype) in self._parts.items()
         }
 
     def split(self, tables: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return the arrays of tables (k, n, F)."""
-        parts = {
-            "codes": (self.schema.categorical, self.code),
-            "numbers": (self.schema.numbers, self.number),
-        }
-        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in parts.items() if at}
+        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in self._parts.items()}
 
     def joined(self, arrays: Mapping[str, NDArray[Any]]) -> Tables:
         """Return tables (k, n, F) from their arrays."""
         shape = next(iter(arrays.values())).shape[:2]
         tables = np.empty((*shape, len(self.schema.columns)), self.number)
-        for name, at in (("codes", self.schema.categorical), ("numbers", self.schema.numbers)):
-            if at:
-                tables[:, :, at] = arrays[name]
+        for name, (at, _) in self._parts.items():
+            tables[:, :, at] = arrays[name]
         return tables
+
+    @property
+    def _parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The columns and the type of each array that there is."""
+        parts = {
+            "codes": (self.schema.categorical, self.code),
+            "numbers": (self.schema.numbers, self.number),
+        }
+        return {name: part for name, part in parts.items() if part[0]}
 
 
 @dataclass(frozen=True)
@@ -153,21 +155,14 @@ class Releases:
         return stored.joined({name: self.run.array(name)[numbers] for name in names})
 
     @property
-    def clipped(self) -> int:
-        """The number of values that the generator drew beyond the schema's ranges."""
-        return int(self.run.array(CLIPPED)[:].sum())
-
-    @property
     def clipped_numbers(self) -> tuple[int, int]:
-        """How many numbers these are, and of how many in all."""
-        n = self.clipped
+        """How many numbers the generator drew beyond the schema's ranges, and of how many."""
+        n = int(self.run.array(CLIPPED)[:].sum())
         return n, math.prod(self.run.array("numbers").shape) if n else 0
 
 
 def make_releases(
-    game: Game,
-    setting: Setting,
-    generator: Generator,
+    making: Making,
     run: str | Path,
     *,
     invocation: Mapping[str, Any] | None = None,
@@ -178,9 +173,8 @@ def make_releases(
 
     Parameters
     ----------
-    game : Game
-    setting : Setting
-    generator : Generator
+    making : Making
+        Game, setting and generator.
     run : str or Path
         Folder of the run, or a URL that fsspec knows.
     invocation, n_jobs, progress
@@ -192,20 +186,14 @@ def make_releases(
         If the game needs more records, the folder holds another run, or the generator returns
         something else than it should.
     """
-    opened = open_releases(game, setting, generator, run, invocation=invocation)
-    complete(opened, Making(game, setting, generator), n_jobs=n_jobs, progress=progress)
-    return Releases(opened, setting.table.schema)
+    opened = open_releases(making, run, invocation)
+    complete(opened, making, n_jobs=n_jobs, progress=progress)
+    return Releases(opened, making.setting.table.schema)
 
 
-def open_releases(
-    game: Game,
-    setting: Setting,
-    generator: Generator,
-    run: str | Path,
-    *,
-    invocation: Mapping[str, Any] | None = None,
-) -> Run:
+def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any] | None) -> Run:
     """Return the run of all synthetic tables of a game; see `make_releases`."""
+    game, setting = making.game, making.setting
     game.check(setting)
     n_tables = game.n_tables(setting)
     plan = Plan(
@@ -219,18 +207,19 @@ def open_releases(
             **Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
             CLIPPED: ArraySpec(("table",), (n_tables,), "int64"),
         },
-        settings=settings_of(game, setting, generator),
-        code=code_of(game, generator),
+        settings=settings_of(making),
+        code=code_of(game, making.generator),
     )
     return open_run(run, plan, invocation=invocation)
 
 
-def settings_of(game: Game, setting: Setting, generator: Generator) -> dict[str, Any]:
+def settings_of(making: Making) -> dict[str, Any]:
     """Return everything that synthetic tables depend on beside the seed, as JSON values."""
+    setting, described = making.setting, making.generator.describe()
     return {
-        "generator": generator.name,
-        **{f"generator {name}": value for name, value in generator.describe().items()},
-        **game.describe(),
+        "generator": making.generator.name,
+        **{f"generator {name}": value for name, value in described.items()},
+        **making.game.describe(),
         **{name: getattr(setting.sizes, name) for name in ("shadows", "tests", "records")},
         "made": setting.sizes.n_made,
         "auxiliary": setting.sizes.auxiliary,

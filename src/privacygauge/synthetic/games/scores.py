@@ -16,6 +16,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import title
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.reach import code_of
@@ -142,10 +143,11 @@ class Scores:
         own, released, said = (
             self.run.array(name)[:, attack] for name in ("own", "released", "said")
         )
+        asked = self.attacks[attack]
         for target in range(len(setting.targets)):
             reason, notes = _read(said[target])
             if reason is not None:
-                yield Skipped(_title(self.attacks[attack]), reason)
+                yield Skipped(title(asked.name, asked.variant, ""), reason)
                 continue
             blocks = tuple(game.blocks(setting, target))
             yield Scored(blocks, tuple(_answers_in(blocks, own[target], released[target], notes)))
@@ -179,11 +181,11 @@ def score_releases(
     InputError
         If two attacks have the same name and variant, or the folder holds another run.
     """
-    titles = [_title(attack) for attack in attacks]
+    titles = [title(attack.name, attack.variant, "") for attack in attacks]
     if not titles:
         raise InputError("attacks must hold at least one attack, got none")
     if len(set(titles)) < len(titles):
-        twice = next(title for title in titles if titles.count(title) > 1)
+        twice = next(one for one in titles if titles.count(one) > 1)
         raise InputError(f"two attacks are called {twice!r}: give one of them a variant")
     setting = making.setting
     n_own, n_asked = _lengths(making.game, setting)
@@ -200,7 +202,7 @@ def score_releases(
             "said": ArraySpec(("target", "attack", "byte"), (n_targets, m, SAID), "uint8"),
         },
         settings={
-            **settings_of(making.game, setting, making.generator),
+            **settings_of(making),
             "attacks": [repr(attack) for attack in attacks],
         },
         code=code_of(making.game, making.generator, *attacks),
@@ -210,10 +212,6 @@ def score_releases(
     complete(opened, work, n_jobs=n_jobs, progress=progress)
     end_of_sharing()
     return Scores(making, tuple(attacks), opened)
-
-
-def _title(attack: TableAttack) -> str:
-    return f"{attack.name} ({attack.variant})" if attack.variant else attack.name
 
 
 def _lengths(game: Game, setting: Setting) -> tuple[int, int]:

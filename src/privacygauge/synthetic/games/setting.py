@@ -17,7 +17,7 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import smallest_auc
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Table, require_at_least
 
 HALF_WIDTH = 0.05
 """Of the interval of an AUC near 1/2, where the number of test tables is not given."""
@@ -46,10 +46,7 @@ class Sizes:
         return {"shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2}
 
     def __post_init__(self) -> None:
-        for name, low in self.least.items():
-            value = getattr(self, name)
-            if value is not None and value < low:
-                raise InputError(f"{name} must be at least {low}, got {value}")
+        require_at_least(self, **self.least)
 
     @property
     def n_made(self) -> int:

@@ -19,13 +19,14 @@ import numpy as np
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.foreign import (
     SEEDS,
+    called,
     drawn_seed,
+    origin,
     parameters_of,
     seed_by_name,
     takes,
     theirs,
 )
-from privacygauge.synthetic.generators.origin import called, origin
 from privacygauge.synthetic.generators.returned import one_line, table_from
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table

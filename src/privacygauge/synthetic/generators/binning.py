@@ -1,4 +1,4 @@
-"""Tables as categories alone: numbers in bins over the schema's range."""
+"""Tables as categories: numbers in bins over the schema's range, or of equally many records."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.network import Node, combined, joint_counts
 from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Table, require_at_least
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Binning:
     """Bins of a number; fewer where there are fewer whole numbers."""
 
     def __post_init__(self) -> None:
-        if self.bins < 1:
-            raise InputError(f"bins must be at least 1, got {self.bins}")
+        require_at_least(self, bins=1)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -119,3 +119,126 @@ def _first(low: float, high: float) -> tuple[int, int]:
     """Return the first whole number of a range, and how many there are."""
     first = math.ceil(low)
     return first, math.floor(high) - first + 1
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileBins:
+    """Where the numbers of each column are cut.
+
+    A number is in bin i where i of the edges are below it, so that the first bin reaches down
+    and the last up without end. A missing number is in a bin of its own, the last.
+    """
+
+    edges: tuple[Floats | None, ...]
+    """One a column, ascending; None for categories."""
+    places: tuple[Ints | None, ...]
+    """The new code of each category of a column; None where they stay as they are."""
+    sizes: tuple[int, ...]
+    """How many codes each column has."""
+
+    @classmethod
+    def of(cls, table: Table, n_bins: int, most: int | None = None) -> QuantileBins:
+        """Return bins at the quantiles of a table's numbers, equal quantiles once.
+
+        Where a column has more than `most` categories, those that are most frequent in the
+        table keep a code, and the others share one.
+        """
+        if n_bins < 2:
+            raise InputError(f"n_bins must be at least 2, got {n_bins}")
+        columns = list(zip(table.schema.columns, table.values.T, strict=True))
+        edges = tuple(_edges(v, n_bins) if column.is_number else None for column, v in columns)
+        places = tuple(
+            None
+            if column.is_number or most is None or column.n_codes <= most
+            else _most_frequent(v.astype(np.int64), column.n_codes, most)
+            for column, v in columns
+        )
+        sizes = tuple(
+            len(cut) + 1 + column.missing
+            if cut is not None
+            else (column.n_codes if place is None else int(place.max()) + 1)
+            for (column, _), cut, place in zip(columns, edges, places, strict=True)
+        )
+        return cls(edges, places, sizes)
+
+    def codes(self, table: Table) -> Ints:
+        """Return (n, F) the codes of a table's records."""
+        columns = zip(self.edges, self.places, table.values.T, strict=True)
+        return np.column_stack([_codes(*column) for column in columns])
+
+
+def _most_frequent(codes: Ints, size: int, most: int) -> Ints:
+    """Return the new code of each of `size` codes, of which there are `most`."""
+    counts = np.bincount(codes, minlength=size)
+    place = np.full(size, most - 1)
+    place[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
+    return place
+
+
+def _edges(values: Floats, n_bins: int) -> Floats:
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return np.empty(0)
+    inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    return np.unique(np.quantile(there, inner, method="inverted_cdf"))
+
+
+def _codes(edges: Floats | None, place: Ints | None, values: Floats) -> Ints:
+    if edges is None:
+        codes = values.astype(np.int64)
+        return codes if place is None else place[codes]
+    missing = np.isnan(values)
+    return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="left"))
+
+
+def log_densities(
+    asked: Ints, codes: Ints, nodes: tuple[Node, ...], sizes: tuple[int, ...], weight: float = 1.0
+) -> Floats:
+    """Return (q,) logarithms of the probability of records under a tree of attributes.
+
+    Parameters
+    ----------
+    asked : ndarray of int, shape (q, F)
+        Codes of the records.
+    codes : ndarray of int, shape (n, F)
+        Codes of the table that the probabilities are counted in.
+    nodes : tuple of Node
+        Which attribute depends on which.
+    sizes : tuple of int, length F
+        Codes of each attribute.
+    weight : float, default 1
+        How many records the prior of each table of counts is worth, above 0.
+
+    Notes
+    -----
+    Chow and Liu (1968): p(x) is the product of p(x_j | x_parent(j)). A conditional share is drawn
+    towards the attribute's own share, and this towards equal shares, each by `weight` records, so
+    that what does not occur keeps a probability above 0.
+    """
+    total = np.zeros(len(asked))
+    for node in nodes:
+        j, n_codes = node.attribute, sizes[node.attribute]
+        counts = joint_counts(codes, node, sizes)
+        own = (counts.sum(axis=0) + weight / n_codes) / (len(codes) + weight)
+        shares = (counts + weight * own) / (counts.sum(axis=1, keepdims=True) + weight)
+        total += np.log(shares[combined(asked, node.parents, sizes), asked[:, j]])
+    return total
+
+
+def log_shares(codes: Ints, size: int, prior: Floats | None, weight: float) -> Floats:
+    """Return (size,) logarithms of the shares of codes, drawn towards a prior.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        In 0..size - 1.
+    size : int
+        How many codes there are.
+    prior : ndarray, shape (size,), or None
+        Shares to draw towards; equal ones for None.
+    weight : float
+        How many records the prior is worth, above 0.
+    """
+    towards = np.full(size, 1.0 / size) if prior is None else prior
+    counts = np.bincount(codes, minlength=size)
+    return np.asarray(np.log((counts + weight * towards) / (len(codes) + weight)))

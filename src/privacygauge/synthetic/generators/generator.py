@@ -12,35 +12,9 @@ from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.cart import LEAF, learn_cart
-from privacygauge.synthetic.generators.network import learn_bayes_net
-from privacygauge.synthetic.generators.privbayes import learn_privbayes
-from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.generators.network import learn_bayes_net, learn_privbayes
+from privacygauge.synthetic.schema import Column
 from privacygauge.synthetic.table import Table
-
-
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
-    """Draws whole records with replacement: the largest leak there is."""
-
-    values: Floats
-    """(n, F) The records."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return n of the records, (n, F)."""
-        return self.values[rng.integers(len(self.values), size=n)]
-
-
-@dataclass(frozen=True, eq=False)
-class Independent:
-    """Draws every column on its own from its values: no record stays together."""
-
-    values: Floats
-    """(n, F) The records."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return n records, (n, F)."""
-        rows = rng.integers(len(self.values), size=(n, self.values.shape[1]))
-        return self.values[rows, np.arange(self.values.shape[1])]
 
 
 class Generator(Protocol):
@@ -58,7 +32,16 @@ class Generator(Protocol):
 
 
 @dataclass(frozen=True)
-class BayNet:
+class _Chosen:
+    """What is described by its fields."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return what was chosen; empty where there is nothing to choose."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class BayNet(_Chosen):
     """A greedy Bayes network of the records' counts; numbers in equally wide bins."""
 
     degree: int = 1
@@ -68,10 +51,6 @@ class BayNet:
 
     name = "BayNet"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return degree and bins."""
-        return asdict(self)
-
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records drawn from the network."""
         binning = Binning(table.schema, self.bins)
@@ -80,7 +59,7 @@ class BayNet:
 
 
 @dataclass(frozen=True)
-class PrivBayes:
+class PrivBayes(_Chosen):
     """A Bayes network under differential privacy (Zhang et al. 2017).
 
     The privacy of every record holds as far as the schema (categories, ranges) and the number of
@@ -99,10 +78,6 @@ class PrivBayes:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise InputError(f"epsilon must be above 0, got {self.epsilon}")
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return epsilon, degree and bins."""
-        return asdict(self)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records drawn from the network."""
@@ -155,54 +130,40 @@ def _below(column: Column) -> float:
 
 
 @dataclass(frozen=True)
-class Marginals:
+class Marginals(_Chosen):
     """Every column on its own, drawn from its values: a control that keeps no record together."""
 
     name = "independent columns"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Nothing to choose."""
-        return {}
-
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of independent columns."""
-        return Table(table.schema, Independent(table.values).sample(n, rng))
+        rows = rng.integers(len(table), size=(n, table.values.shape[1]))
+        return Table(table.schema, np.take_along_axis(table.values, rows, axis=0))
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(_Chosen):
     """The records themselves, with replacement: a control that gives everything away."""
 
     name = "identity"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Nothing to choose."""
-        return {}
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n of the records; each once where n is their number."""
         if n == len(table):
             return table[rng.permutation(n)]
-        return Table(table.schema, Bootstrap(table.values).sample(n, rng))
+        return Table(table.schema, table.values[rng.integers(len(table), size=n)])
 
 
 @dataclass(frozen=True)
-class Silence:
+class Silence(_Chosen):
     """Uniform over the schema's domain: a control that never looks at the records."""
 
     name = "silence"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Nothing to choose."""
-        return {}
-
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records that depend on the schema alone."""
-        return _uniform(table.schema, n, rng)
-
-
-def _uniform(schema: Schema, n: int, rng: np.random.Generator) -> Table:
-    return Table(schema, np.column_stack([_any_value(c, n, rng) for c in schema.columns]))
+        columns = [_any_value(column, n, rng) for column in table.schema.columns]
+        return Table(table.schema, np.column_stack(columns))
 
 
 def _any_value(column: Column, n: int, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""Generators as a command line writes them: a name, the user's code, or a program."""
+"""Generators as a command line writes them, or as a finished run has recorded them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,36 @@ from privacygauge.synthetic.generators.command import Command
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
 from privacygauge.synthetic.table import Table
+
+
+def written_generator(text: str, run: Path | None = None) -> Generator:
+    """Return the generator that a text names, or what stands for it in a finished run.
+
+    Parameters
+    ----------
+    text : str
+        Of a built-in generator, ``FILE.py:NAME`` or ``MODULE:NAME``, or ``command: PROGRAM ...``.
+    run : Path, optional
+        Folder of a finished run: code of the user's is not imported.
+
+    Raises
+    ------
+    InputError
+        If it names none.
+    """
+    if run is not None and names_code(text):
+        return recorded_generator(run)
+    if text.startswith(PROGRAM):
+        return Command(text.removeprefix(PROGRAM))
+    if is_named(text):
+        return as_generator(text)
+    if ":" not in text:
+        raise InputError(
+            f"--generator must be one of {', '.join(GENERATORS)}, or FILE.py:NAME or MODULE:NAME "
+            f"of your own, or '{PROGRAM} PROGRAM ...', got {text!r}"
+        )
+    return as_generator(imported(text))
+
 
 _SAID = "generator "
 
@@ -59,32 +89,3 @@ def recorded_generator(run: str | Path) -> RecordedGenerator:
         raise InputError(f"{run} holds no synthetic tables")
     said = {k.removeprefix(_SAID): v for k, v in settings.items() if k.startswith(_SAID)}
     return RecordedGenerator(str(settings["generator"]), said, plan.code)
-
-
-def written_generator(text: str, run: Path | None = None) -> Generator:
-    """Return the generator that a text names, or what stands for it in a finished run.
-
-    Parameters
-    ----------
-    text : str
-        Of a built-in generator, ``FILE.py:NAME`` or ``MODULE:NAME``, or ``command: PROGRAM ...``.
-    run : Path, optional
-        Folder of a finished run: code of the user's is not imported.
-
-    Raises
-    ------
-    InputError
-        If it names none.
-    """
-    if run is not None and names_code(text):
-        return recorded_generator(run)
-    if text.startswith(PROGRAM):
-        return Command(text.removeprefix(PROGRAM))
-    if is_named(text):
-        return as_generator(text)
-    if ":" not in text:
-        raise InputError(
-            f"--generator must be one of {', '.join(GENERATORS)}, or FILE.py:NAME or MODULE:NAME "
-            f"of your own, or '{PROGRAM} PROGRAM ...', got {text!r}"
-        )
-    return as_generator(imported(text))

@@ -1,14 +1,17 @@
-"""What came of an attack's attempts, beside those of a control and a baseline."""
+"""How often an attack is tried, and what came of it, beside a control and a baseline: a risk."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.excess import excess
 
@@ -114,3 +117,168 @@ def points_of(hits: Hits, level: float) -> Estimate | None:
     n = min(ours.n, others.n)
     method = "difference of exact limits (MOVER)"
     return Estimate(value, max(-1.0, low), min(1.0, high), level, n, method)
+
+
+@dataclass(frozen=True)
+class ReleaseRisk:
+    """One of the regulator's three risks: what an attack achieves on the real records."""
+
+    name: str
+    """singling-out, linkability or inference."""
+    variant: str
+    """Which of its forms, or which secret."""
+    meaning: str
+    """What an attempt is and when it succeeds, in a sentence."""
+    attack: Estimate
+    """Share of successes on the real records."""
+    control: Estimate | None
+    """Share of successes on people that the generator never saw; None without a holdout."""
+    baseline: Estimate
+    """Share of successes without the synthetic table, or by the most simple use of it."""
+    risk: Estimate | None
+    """(attack - control) / (1 - control), at most 1: 0 where the table gives away no more about
+    its people than about others; None without a holdout."""
+    outlying: bool = False
+    """Whether the attempts are on the most outlying records alone."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the result should know, one sentence each."""
+
+    @property
+    def loses(self) -> bool:
+        """Whether the attack does worse than its baseline, so that it says little."""
+        return self.attack.value < self.baseline.value
+
+    @property
+    def title(self) -> str:
+        """What it is called, such as ``inference (income)``; escape it before you show it."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
+
+@dataclass(frozen=True)
+class WorstRisk:
+    """The risk that goes furthest beyond its control."""
+
+    risk: ReleaseRisk
+    """Which it is."""
+    beyond: Estimate
+    """What the attack achieves beyond the control; the interval allows for all looks."""
+
+
+def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
+    """Return attempts as a risk with intervals; notes that are known already are left out."""
+    control = None
+    notes = [note for note in hits.notes if note not in known]
+    if hits.control is not None:
+        control = rates.proportion(hits.control, hits.control_unit, level)
+        if control.value == 1.0:
+            notes.append("The control always succeeds, so no attack can go beyond it.")
+    attack = rates.proportion(hits.attack, hits.attack_unit, level)
+    baseline = rates.proportion(hits.baseline, hits.baseline_unit, level)
+    if attack.value < baseline.value:
+        notes.append("The baseline does better: the attack says little.")
+    return ReleaseRisk(
+        hits.name,
+        hits.variant,
+        meaning=hits.meaning,
+        attack=attack,
+        control=control,
+        baseline=baseline,
+        risk=risk_of(hits, level),
+        outlying=hits.outlying,
+        notes=tuple(notes),
+    )
+
+
+HALF_WIDTH = 0.02
+"""Half of the width wanted for the interval of attack minus control, where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often each attack is tried on either side; fewer where a table has fewer records."""
+
+    real: int
+    """On real records, at least 1."""
+    holdout: int
+    """On holdout records, at least 1."""
+
+    def __post_init__(self) -> None:
+        least = min(self.real, self.holdout)
+        if least < 1:
+            raise InputError(f"attempts must be at least 1, got {least}")
+
+    def within(self, n: int) -> Attempts:
+        """Return as many attempts, or those that n records are good for: 500 or n."""
+        most = max(n, ATTEMPTS.real)
+        return Attempts(min(self.real, most), min(self.holdout, most))
+
+    @property
+    def most(self) -> int:
+        """On both sides, where they share their attempts."""
+        return max(self.real, self.holdout)
+
+
+ATTEMPTS = Attempts(500, 500)
+"""Where nothing is said."""
+
+
+def widest(attempts: Attempts, level: float) -> float:
+    """Return half of the width of the interval of attack minus control, at a share of 1/2.
+
+    Nowhere is it wider. Exact limits of either share lie within z sqrt(1 / 4n) + 1 / 2n of it.
+
+    Examples
+    --------
+    >>> round(widest(Attempts(500, 500), 0.95), 3)
+    0.063
+    """
+    z = float(ndtri(0.5 + checks.level(level) / 2))
+    ends = (0.5 * z / math.sqrt(n) + 0.5 / n for n in (attempts.real, attempts.holdout))
+    return math.hypot(*ends)
+
+
+def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int) -> Attempts:
+    """Return the fewest attempts whose interval is not wider than wanted, whatever comes out.
+
+    Parameters
+    ----------
+    half_width : float
+        Half of the width of the interval of attack minus control, in (0, 0.5): 0.02 are two
+        percentage points.
+    level : float
+        Of the interval, in (0, 1).
+    n_real, n_holdout : int
+        Records, at least 1: no record is attacked twice.
+
+    Returns
+    -------
+    Attempts
+        As many on either side; where a table has fewer records, all of them, and more on the
+        other side. All of both where those do not suffice.
+
+    Examples
+    --------
+    >>> enough_attempts(0.02, 0.95, 50_000, 50_000)
+    Attempts(real=4873, holdout=4873)
+    >>> enough_attempts(0.02, 0.95, 50_000, 3_000)
+    Attempts(real=13114, holdout=3000)
+    """
+    if not 0.0 < half_width < 0.5:
+        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
+    if min(n_real, n_holdout) < 1:
+        raise InputError(f"both tables need records, got {n_real} and {n_holdout}")
+
+    def fewest(others: int | None, most: int) -> int:
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = Attempts(middle, middle if others is None else others)
+            low, high = (low, middle) if widest(tried, level) <= half_width else (middle, high)
+        return high
+
+    least = fewest(None, max(n_real, n_holdout))
+    if least <= min(n_real, n_holdout):
+        return Attempts(least, least)
+    if n_holdout < least:
+        return Attempts(fewest(n_holdout, n_real), n_holdout)
+    return Attempts(n_real, fewest(n_real, n_holdout))

@@ -15,8 +15,7 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.attackers import agrees, guesses
-from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
 from privacygauge.synthetic.released.tables import Released, drawn_rows
 from privacygauge.synthetic.table import Table, require_columns

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Distance, Minkowski, space_of
-from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
 from privacygauge.synthetic.released.neighbours import nearest
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
 from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, occurs, stacked

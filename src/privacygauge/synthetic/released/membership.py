@@ -7,79 +7,34 @@ is judged on makes every one of them look like a non-member: so the halves never
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Play
 from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.playing import headline, played_of, telling
 from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
-from privacygauge.synthetic.generators.network import (
-    Node,
-    combined,
-    joint_counts,
-    largest,
-    learn_structure,
+from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
+from privacygauge.synthetic.generators.network import largest, learn_structure
+from privacygauge.synthetic.released.judged import (
+    Judged,
+    Signals,
+    cross_fitted,
+    judged,
+    played_alone,
 )
-from privacygauge.synthetic.released.bins import QuantileBins
-from privacygauge.synthetic.released.judged import Judged, Signals, judged
 from privacygauge.synthetic.released.neighbours import nearest, usual_distance
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, filled, stacked
-
-
-def log_densities(
-    asked: Ints, codes: Ints, nodes: tuple[Node, ...], sizes: tuple[int, ...], weight: float = 1.0
-) -> Floats:
-    """Return (q,) logarithms of the probability of records under a tree of attributes.
-
-    Parameters
-    ----------
-    asked : ndarray of int, shape (q, F)
-        Codes of the records.
-    codes : ndarray of int, shape (n, F)
-        Codes of the table that the probabilities are counted in.
-    nodes : tuple of Node
-        Which attribute depends on which.
-    sizes : tuple of int, length F
-        Codes of each attribute.
-    weight : float, default 1
-        How many records the prior of each table of counts is worth, above 0.
-
-    Notes
-    -----
-    Chow and Liu (1968): p(x) is the product of p(x_j | x_parent(j)). A conditional share is drawn
-    towards the attribute's own share, and this towards equal shares, each by `weight` records, so
-    that what does not occur keeps a probability above 0.
-    """
-    total = np.zeros(len(asked))
-    for node in nodes:
-        j, n_codes = node.attribute, sizes[node.attribute]
-        counts = joint_counts(codes, node, sizes)
-        own = (counts.sum(axis=0) + weight / n_codes) / (len(codes) + weight)
-        shares = (counts + weight * own) / (counts.sum(axis=1, keepdims=True) + weight)
-        total += np.log(shares[combined(asked, node.parents, sizes), asked[:, j]])
-    return total
-
-
-def log_shares(codes: Ints, size: int, prior: Floats | None, weight: float) -> Floats:
-    """Return (size,) logarithms of the shares of codes, drawn towards a prior.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,)
-        In 0..size - 1.
-    size : int
-        How many codes there are.
-    prior : ndarray, shape (size,), or None
-        Shares to draw towards; equal ones for None.
-    weight : float
-        How many records the prior is worth, above 0.
-    """
-    towards = np.full(size, 1.0 / size) if prior is None else prior
-    counts = np.bincount(codes, minlength=size)
-    return np.asarray(np.log((counts + weight * towards) / (len(codes) + weight)))
-
+from privacygauge.synthetic.table import require_at_least
 
 MOST_CATEGORIES = 200
 """Of a column; rarer ones are one category to the density ratio."""
@@ -141,8 +96,7 @@ class DensityRatio:
     name = "density-ratio"
 
     def __post_init__(self) -> None:
-        if self.n_bins < 2:
-            raise InputError(f"n_bins must be at least 2, got {self.n_bins}")
+        require_at_least(self, n_bins=2)
         if not self.weight > 0:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
@@ -267,3 +221,66 @@ def _to_synthetic(seen: Judged, space: Space) -> Floats:
 def _to_reference(seen: Judged, space: Space) -> Floats:
     asked = np.arange(len(seen.real) + len(seen.nonmembers))
     return nearest(space, asked, np.arange(len(asked) + len(seen.synthetic), len(space))).distance
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """What became of the membership attacks."""
+
+    played: tuple[tuple[Play, Evaluation], ...]
+    """One an attack."""
+    headline: Headline
+    """What the verdict speaks of."""
+    blind: Evaluation
+    """An attack that never sees the synthetic table."""
+    skipped: tuple[Skipped, ...]
+    """The attacks that tell nothing, and why."""
+    rows: tuple[Ints, Ints]
+    """(a,) and (b,) Rows of the members in the real table, and of the others in the holdout."""
+    unit: Ints
+    """(a + b,) The person behind each."""
+    n_reference: int
+    """How many holdout records the attacks learnt from."""
+
+    @property
+    def secret(self) -> Bools:
+        """(a + b,) Who is a member."""
+        return self.played[0][0].transcript.secret
+
+    def contents(self, tables: Released, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return columns of the records that were judged, (a + b,) each."""
+        sides = zip((tables.real, tables.holdout), self.rows, strict=True)
+        known = ((side, rows) for side, rows in sides if side is not None and columns)
+        frames = [side[rows].to_frame() for side, rows in known]
+        return {
+            name: np.concatenate([np.asarray(frame[name], object) for frame in frames])
+            for name in columns
+        }
+
+
+def membership_played(tables: Released, seed: int, level: float) -> Membership:
+    """Return how well attacks tell real records from records of the holdout, of which there is one.
+
+    The intervals of the headline hold together with those of risks and copies at the whole level.
+    """
+    # The same stream twice: all attacks, and the blind one, judge the same records.
+    signals = membership(tables, seeds.stream(seed, "judged"))
+    assert isinstance(signals, tuple)  # there is a holdout
+    seen = judged(tables, seeds.stream(seed, "judged"))
+    of_real, of_holdout = tables.units
+    unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
+    results = telling([played_alone(found, unit, seed, level) for found in signals])
+    played = played_of(results, "give records that differ")
+    _, unseen = played_alone(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
+    # Guesses and ranking are two chances to err. So half of the error for these attacks: on one
+    # side risks and copies, at the whole level, err with the other half.
+    best = headline(played, seed=seed, level=level, looks=2 * len(played))
+    return Membership(
+        tuple(played),
+        best,
+        replace(unseen, auc=cross_fitted(unseen.auc)),
+        tuple(result for result in results if isinstance(result, Skipped)),
+        (signals[0].member_rows, signals[0].nonmember_rows),
+        unit,
+        len(seen.reference),
+    )

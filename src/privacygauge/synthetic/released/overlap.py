@@ -3,7 +3,7 @@
 People who share all values with somebody else occur in the real table, the holdout and a
 synthetic table alike, and nobody did anything wrong. How often that happens the real table says
 itself: by the share of its records that equal another one of it. What goes beyond that share is
-an overlap, or a copy.
+an overlap, or a copy; without the records of an overlap the holdout is a control.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.equal_rows import equal_rows as equal_records
+from privacygauge.core.equal_rows import said_of_units
+from privacygauge.errors import InputError
 from privacygauge.evaluate.excess import excess
 from privacygauge.synthetic.released.tables import (
     FEWEST,
@@ -20,6 +25,7 @@ from privacygauge.synthetic.released.tables import (
     drawn_rows,
     equal_rows,
     occurs,
+    stacked,
 )
 from privacygauge.synthetic.table import Table
 
@@ -153,3 +159,45 @@ def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Ov
     if not usable:
         return rows_of(tables, everyone, None), everyone, overlap
     return rows_of(tables, real, holdout), real, overlap
+
+
+def with_people(
+    tables: Released, unit: ArrayLike | None, holdout_unit: ArrayLike | None
+) -> tuple[Released, list[str]]:
+    """Return tables whose records name the person behind them, and what is to be said of it.
+
+    Where neither is given, equal records are one person's if they also lie on one side, all but
+    one in a hundred.
+
+    Raises
+    ------
+    InputError
+        If only the people of the holdout are given, or the lengths are wrong.
+    """
+    n, m = len(tables.real), 0 if tables.holdout is None else len(tables.holdout)
+    member = np.arange(n + m) < n
+    if unit is None:
+        if holdout_unit is not None:
+            raise InputError("holdout_unit names people: give unit for the real records too")
+        if tables.holdout is None:
+            return tables, []
+        both = stacked(tables.real, tables.holdout)
+        values = np.where(np.isnan(both.values), np.inf, both.values)
+        found, said = equal_records(units.fingerprints(values), np.zeros(n + m, np.int64), member)
+    else:
+        found, said = _named(unit, holdout_unit, n, m), []
+        said += said_of_units(found, member) if m else []
+    if found is None:
+        return tables, said
+    return replace(tables, unit=found[:n], holdout_unit=found[n:] if m else None), said
+
+
+def _named(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
+    """Return one number for each person of both tables."""
+    real = checks.present(checks.vector(unit, "unit", length=n), "unit")
+    if holdout_unit is None:
+        own = units.numbered(real)
+        return np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
+    others = checks.present(checks.vector(holdout_unit, "holdout_unit", length=m), "holdout_unit")
+    names = [*(str(name) for name in real.tolist()), *(str(name) for name in others.tolist())]
+    return units.numbered(np.array(names))

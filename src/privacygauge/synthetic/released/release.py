@@ -21,12 +21,18 @@ from privacygauge.synthetic.released.copies import (
     copies,
     copy_facts,
 )
-from privacygauge.synthetic.released.looks import AskedOfTable, Corrected, Tried, corrected
+from privacygauge.synthetic.released.hits import ReleaseRisk, WorstRisk, release_risk
+from privacygauge.synthetic.released.membership import Membership, membership_played
 from privacygauge.synthetic.released.overlap import Overlap, lone_copies, shared, without_overlap
-from privacygauge.synthetic.released.played import Membership, membership_played
-from privacygauge.synthetic.released.risks import ReleaseRisk, WorstRisk, release_risk
 from privacygauge.synthetic.released.spelling import require_common
-from privacygauge.synthetic.released.suite import Exposed, tries
+from privacygauge.synthetic.released.suite import (
+    AskedOfTable,
+    Corrected,
+    Exposed,
+    Tried,
+    corrected,
+    tries,
+)
 from privacygauge.synthetic.released.tables import Released
 from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility

@@ -18,9 +18,8 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.generator import Marginals
-from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
 from privacygauge.synthetic.released.copies import as_many
-from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
 from privacygauge.synthetic.released.tables import Released
 from privacygauge.synthetic.table import Table
 

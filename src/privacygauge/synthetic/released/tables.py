@@ -12,7 +12,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.frames import read_beside, read_frame, read_table
+from privacygauge.synthetic.frames import placed, read_beside, read_frame, read_table
 from privacygauge.synthetic.released.spelling import as_written, rounded_alike
 from privacygauge.synthetic.schema import Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
@@ -227,10 +227,7 @@ def occurs(records: Table, among: Table) -> Bools:
 
 def filled(table: Table) -> Floats:
     """Return the values with a number below all others of its column where one is missing."""
-    low = np.array(
-        [column.low if column.low is not None else 0.0 for column in table.schema.columns]
-    )
-    return np.where(np.isnan(table.values), low - 1.0, table.values)
+    return np.where(np.isnan(table.values), table.schema.limits[0] - 1.0, table.values)
 
 
 def drawn_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
@@ -311,10 +308,7 @@ def _joined(columns: Sequence[Column]) -> Column:
 def _recoded(old: Column, new: Column, values: Floats) -> Floats:
     if old.is_number or old == new:
         return values
-    place = {text: code for code, text in enumerate(new.categories)}
-    # The last entry is the code of a missing value.
-    codes = np.array([*(place[text] for text in old.categories), len(place)], dtype=np.float64)
-    return np.asarray(codes[values.astype(np.int64)])
+    return placed(values.astype(np.int64), old.categories, new.categories)
 
 
 def tables_of(
@@ -331,24 +325,11 @@ def tables_of(
             real, synthetic, holdout, continuous=continuous, categorical=categorical, drop=drop
         )
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
-    found = {
-        name: _with_schema(name, data, schema, columns)
-        for name, data in given.items()
-        if data is not None
-    }
+    found: dict[str, Table] = {}
+    for name, data in given.items():
+        if data is not None:
+            with _about(name):
+                found[name] = read_table(
+                    data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+                )
     return Released(found["real"], found["synthetic"], found.get("holdout"))
-
-
-def _with_schema(
-    name: str,
-    data: object,
-    schema: Schema,
-    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
-) -> Table:
-    continuous, categorical, drop = columns
-    try:
-        return read_table(
-            data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
-        )
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error

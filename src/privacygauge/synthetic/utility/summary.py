@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata
 
-from privacygauge.core.checks import Floats, frozen
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints, frozen
 from privacygauge.core.estimate import Skipped
-from privacygauge.synthetic.released.bins import QuantileBins
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.generators.binning import QuantileBins
+from privacygauge.synthetic.generators.network import combined
+from privacygauge.synthetic.released.tables import Released, filled
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility.learning import (
     Learnt,
@@ -21,17 +26,6 @@ from privacygauge.synthetic.utility.learning import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-import math
-from itertools import combinations
-
-from scipy.stats import rankdata
-
-from privacygauge.core import checks
-from privacygauge.core.checks import Ints
-from privacygauge.synthetic.generators.network import combined
-from privacygauge.synthetic.released.tables import filled
 
 
 @dataclass(frozen=True, eq=False)
