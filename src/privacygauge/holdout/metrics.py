@@ -15,7 +15,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
-from scipy.stats import rankdata
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -404,10 +403,11 @@ class _AUC(_OfTwo):
         return _floats(values, (n,), -math.inf, math.inf)
 
     def score(self, submitted: Values, truth: Values) -> float:
-        positive = truth == 1
-        n, p = len(truth), int(np.count_nonzero(positive))
-        ranks = float(rankdata(submitted)[positive].mean())
-        return (ranks - (p + 1) / 2) / (n - p)
+        positive, order = submitted[truth == 1], np.sort(submitted)
+        n, p = len(order), len(positive)
+        # A rank is the mean over the places of the tied.
+        ranks = (order.searchsorted(positive) + order.searchsorted(positive, "right") + 1) / 2
+        return (float(ranks.mean()) - (p + 1) / 2) / (n - p)
 
     def points(self, truth: Values) -> float:
         """Return the size of the smaller class: the variance is at most A(1 - A) over it.
@@ -664,12 +664,11 @@ def _floats(
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} must be numbers of shape {shape}") from error
-    outside = np.flatnonzero((array < low) | (array > high))
-    if not len(array) or outside.size:
-        got = f"{array[outside[0]]:g} in row {outside[0] // math.prod(shape[1:])}"
-        raise InputError(
-            f"{name} must be in [{low:g}, {high:g}], got {got if len(array) else 'none'}"
-        )
+    if not len(array) or array.min() < low or array.max() > high:
+        got = "none"
+        for place in np.flatnonzero((array < low) | (array > high))[:1]:
+            got = f"{array[place]:g} in row {place // math.prod(shape[1:])}"
+        raise InputError(f"{name} must be in [{low:g}, {high:g}], got {got}")
     return array.reshape(shape)
 
 
