@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 
-import pytest
 import uvicorn
 from starlette.responses import JSONResponse
 
