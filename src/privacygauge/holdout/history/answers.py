@@ -18,7 +18,7 @@ from privacygauge.holdout.history.evidence import (
     log_many,
     probability,
 )
-from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.nearness import Nearness, around, codes_of
 from privacygauge.holdout.history.record import Answers, History
 from privacygauge.holdout.history.scores import (
     BAND,
@@ -107,10 +107,10 @@ def coins(history: History, near: Nearness) -> Coins:
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
         of = np.flatnonzero((history.codes == code) & near.fresh)
-        for place, row in enumerate(of):
-            around = of[_window(place, len(of))]
-            if len(around) >= _FEWEST:
-                table[row] = _predicted(near.sample[row], near.sample[around])
+        codes = codes_of(near.sample[of])
+        for place, (others, counts) in enumerate(around(codes, WINDOW)):
+            if len(others) >= _FEWEST:
+                table[of[place]] = _predicted(codes[place], codes[others], counts)
     contested, hits, guess, variance = table.T
     enough = contested >= _CONTESTED
     flags = enough & (hits <= guess + BAND * np.sqrt(variance))
@@ -134,21 +134,20 @@ def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evid
 
 def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
     """Return for every two accounts whether each goes on with the other's work."""
-    return tuple(_pair(history, near, a, b) for a, b in combinations(range(len(history.names)), 2))
+    k, accounts = len(history), range(len(history.names))
+    earlier = np.tri(k, k=-1, dtype=np.bool_) & near.fresh
+    agreed = np.where(earlier, near.agreement, -np.inf)
+    # (accounts, k): how far a submission is from the nearest earlier one of each account.
+    far = len(near.points) - np.stack([agreed[:, history.codes == c].max(axis=1) for c in accounts])
+    return tuple(_pair(history, near, far, a, b) for a, b in combinations(accounts, 2))
 
 
-def _window(place: int, total: int) -> Ints:
-    first = min(max(0, place - WINDOW // 2), max(0, total - WINDOW - 1))
-    around = np.arange(first, min(total, first + WINDOW + 1))
-    return np.asarray(around[around != place])
-
-
-def _predicted(row: Answers, others: Answers) -> tuple[int, int, float, float]:
+def _predicted(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
     """Return contested points, hits of the others' most frequent answer, and those of a guess."""
-    same = (others[:, None] == others[None]).sum(axis=1)
-    contested = same[0] < len(others)
-    # An answer that c of the others gave is counted c times, each time with 1/c.
-    rate = 1 / np.round((1 / same[:, contested]).sum(axis=0))
+    contested = counts.max(axis=0) < len(others)
+    rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
+    # Of equally frequent answers the earliest.
+    same = np.take_along_axis(counts, others, axis=0)
     best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
     hits = np.count_nonzero((best == row) & contested)
     total = int(np.count_nonzero(contested))
@@ -174,9 +173,11 @@ def _plausible(history: History, found: Coins, rows: Ints) -> bool:
     return bool(more.mean() <= _POOLED * noise)
 
 
-def _pair(history: History, near: Nearness, a: int, b: int) -> Evidence:
+def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:
     first, second = (np.flatnonzero((history.codes == c) & near.fresh) for c in (a, b))
-    flags = [_closer(near, first, second), _closer(near, second, first)]
+    flags = [2 * far[b, first] < far[a, first], 2 * far[a, second] < far[b, second]]
+    for own in flags:
+        own[:1] = False  # nothing of their own before it
     # Both directions have to hold, so the larger of the two is a p-value for the pair.
     log_p = max(log_many(found, _HALF) for found in flags)
     rows = np.sort(np.concatenate([first[flags[0]], second[flags[1]]]))
@@ -187,15 +188,3 @@ def _pair(history: History, near: Nearness, a: int, b: int) -> Evidence:
     )
     names = (history.names[a], history.names[b])
     return Evidence(LINEAGE.name, names, probability(log_p), says, rows)
-
-
-def _closer(near: Nearness, own: Ints, other: Ints) -> Bools:
-    """Return which submissions of `own` are much nearer to earlier ones of `other`."""
-    s = len(near.points)
-    found = np.zeros(len(own), np.bool_)
-    for place, row in enumerate(own[1:], start=1):
-        theirs = other[other < row]
-        if len(theirs):
-            far = s - near.agreement[row, own[:place]].max()
-            found[place] = 2 * (s - near.agreement[row, theirs].max()) < far
-    return found

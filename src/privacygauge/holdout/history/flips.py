@@ -10,10 +10,9 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import FLIPS
 from privacygauge.holdout.history.evidence import Evidence, log_excess, probability
-from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.nearness import Nearness, around, codes_of
 from privacygauge.holdout.history.record import Answers, History
 from privacygauge.holdout.history.scores import BAND
-from privacygauge.holdout.history.votes import majority_of
 
 _WINDOW, _FEWEST = 40, 12
 """Submissions of the account around one that it is compared with, and the fewest."""
@@ -39,7 +38,11 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
     found = []
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
-        tests = [_compared(near.sample[of], place, labels) for place in range(len(of))]
+        *codes, truth = codes_of(np.vstack([near.sample[of], labels]))
+        tests = [
+            _compared(row, counts, len(others), truth)
+            for row, (others, counts) in zip(codes, around(np.array(codes), _WINDOW), strict=True)
+        ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]
         log_p = log_excess(flags, _QUARTER) if flagged and _together(flagged) else 0.0
@@ -63,18 +66,16 @@ class _Compared:
         return bool((self.above <= BAND * np.sqrt(self.variance)).all())
 
 
-def _compared(rows: Answers, place: int, labels: Ints) -> _Compared | None:
-    first = min(max(0, place - _WINDOW // 2), max(0, len(rows) - _WINDOW - 1))
-    others = np.delete(rows[first : first + _WINDOW + 1], place - first, axis=0)
-    if len(others) < _FEWEST:
+def _compared(row: Ints, counts: Answers, total: int, truth: Ints) -> _Compared | None:
+    """Return how a submission changes the majority of `total` others, given their counts."""
+    if total < _FEWEST:
         return None
-    base = majority_of(others)
-    changes = np.count_nonzero(others != base, axis=0)
+    base, changes = counts.argmax(axis=0), total - counts.max(axis=0)
     contested = changes > 0
-    size, wrong = int(contested.sum()), base != labels
+    size, wrong = int(contested.sum()), base != truth
     if size < _CONTESTED or np.count_nonzero(wrong & contested) < _WRONG:
         return None
-    off = rows[place] != base
+    off = row != base
     if off.mean() > _MOST:
         return None
     changed = off[contested]
