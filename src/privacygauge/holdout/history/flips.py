@@ -38,10 +38,10 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
     found = []
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
-        *codes, truth = codes_of(np.vstack([near.sample[of], labels]))
+        codes = codes_of(np.vstack([near.sample[of], labels]))
         tests = [
-            _compared(row, counts, len(others), truth)
-            for row, (others, counts) in zip(codes, around(np.array(codes), _WINDOW), strict=True)
+            _compared(row, counts, len(others), codes[-1])
+            for row, (others, counts) in zip(codes, around(codes[:-1], _WINDOW), strict=False)
         ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]
