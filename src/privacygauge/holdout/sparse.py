@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.naive_bayes import log_odds
@@ -52,7 +52,7 @@ def poisson_bias(n: int, m: int, k: int) -> float:
             f"m must be at least {FEWEST_CLASSES}, n and k at least 1, got {m}, {n} and {k}"
         )
     counts = np.arange(n + 1) if n < 1_000 else _likely(n, m)
-    chance, accuracy = binom.pmf(counts, n, 1 / m), counts / n
+    chance, accuracy = scipy.stats.binom.pmf(counts, n, 1 / m), counts / n
     weight = log_odds(accuracy, m)
     finite = np.isfinite(weight)
     wrong, right = k * chance * (1 - accuracy) / (m - 1), k * chance * accuracy
@@ -66,7 +66,7 @@ def poisson_bias(n: int, m: int, k: int) -> float:
 
 
 def _likely(n: int, m: int) -> NDArray[np.int64]:
-    low, high = binom.ppf([1e-14, 1 - 1e-14], n, 1 / m)
+    low, high = scipy.stats.binom.ppf([1e-14, 1 - 1e-14], n, 1 / m)
     return np.arange(int(low), int(high) + 1)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from scipy.special import gammaln
-from scipy.stats import binom
 
 from privacygauge.core.checks import Bools, Ints
 
@@ -65,14 +65,17 @@ def log_excess(flags: Bools, rate: float) -> float:
     if count == 0:
         return 0.0
     start, stop = longest_run(flags)
-    tails = float(binom.logsf(count - 1, trials, rate)), log_run_tail(stop - start, trials, rate)
+    tails = (
+        float(scipy.stats.binom.logsf(count - 1, trials, rate)),
+        log_run_tail(stop - start, trials, rate),
+    )
     return min(0.0, math.log(2) + min(tails))
 
 
 def log_many(flags: Bools, rate: float) -> float:
     """Return the log binomial tail of "each flag is True with probability at most `rate`"."""
     count = int(np.count_nonzero(flags))
-    return float(binom.logsf(count - 1, len(flags), rate)) if count else 0.0
+    return float(scipy.stats.binom.logsf(count - 1, len(flags), rate)) if count else 0.0
 
 
 def probability(log_p: float) -> float:

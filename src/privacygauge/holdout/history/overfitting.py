@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import hypergeom, norm, spearmanr
+import scipy
+from scipy.special import ndtr, ndtri
 
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
@@ -100,17 +101,17 @@ def gap(
         deviation = math.sqrt(max(0.0, pooled * (1 - pooled)) * (1 / n + 1 / m))
     else:
         deviation = math.sqrt(1 / n + 1 / m) / 2
-        half = deviation * float(norm.isf((1 - level) / 2))
+        half = deviation * float(-ndtri((1 - level) / 2))
         found = Estimate(a - b, a - b - half, a - b + half, level, int(n + m), "largest variance")
     z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0
-    return found, float(2 * norm.sf(z))
+    return found, float(2 * ndtr(-z))
 
 
 def rank_correlation(public: Floats, private: Floats) -> float:
     """Return Spearman's; not a number for fewer than two teams, or where all are equal."""
     if len(np.unique(public)) < 2 or len(np.unique(private)) < 2:
         return math.nan
-    return float(spearmanr(public, private).statistic)
+    return float(scipy.stats.spearmanr(public, private).statistic)
 
 
 def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
@@ -183,7 +184,7 @@ def _final_gap(history: History, code: int) -> Evidence:
     n, m, metric = history.n, history.n_private, metric_named(history.metric)
     if metric == ACCURACY:
         right, others = round(public * n), round(private * m)
-        alone = float(hypergeom.sf(right - 1, n + m, right + others, n))
+        alone = float(scipy.stats.hypergeom.sf(right - 1, n + m, right + others, n))
     else:
         _, both = gap((public, private), (n, m), metric, 0.95)
         alone = both / 2 if public > private else 1.0
