@@ -16,7 +16,7 @@ RNG = np.random.default_rng
 @pytest.mark.parametrize(("n", "m", "k"), [(600, 100, 60), (300, 60, 200), (100, 100, 60)])
 def test_the_attack_reaches_it_where_labels_are_drawn_seldom(n, m, k):
     found = trials(
-        NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, RNG(0).spawn(times(200))
+        NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, RNG(0).spawn(times(100))
     )
     assert not found.bias(0.999).excludes(poisson_bias(n, m, k))
 

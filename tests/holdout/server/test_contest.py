@@ -23,7 +23,7 @@ from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.standings import as_csv, entries, standings
 from privacygauge.holdout.server.web import application
 from tests.holdout.server.serving import bearer, labels_of, npy, only_sqlite
-from tests.thorough import times
+from tests.thorough import quarter
 
 RNG = np.random.default_rng
 N, M = 400, 4
@@ -153,7 +153,7 @@ def test_no_answer_depends_on_the_private_points(opened, metric):
         for name in ("ann", "bea"):
             board.admit(name)
         rng = RNG(5)
-        for _ in range(6):
+        for _ in range(3):
             sent = rng.integers(0, 2, N)
             other = np.where(board.public, sent, 1 - sent)
             assert board.submit("ann", sent).score == board.submit("bea", other).score
@@ -222,7 +222,7 @@ def test_the_end_shows_who_overfitted(opened):
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_the_interval_of_the_difference_covers_and_honest_teams_are_not_accused(opened, metric):
     """Submissions that owe nothing to answers: the truth is no difference, but for luck."""
-    covered, accused, rounds = 0, 0, times(100)
+    covered, accused, rounds = 0, 0, quarter(100)
     for i in range(rounds):
         rng = RNG(10_000 + i)  # not that of the labels
         truth = labels_of(i, 300, 2)
