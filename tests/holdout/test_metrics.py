@@ -194,7 +194,7 @@ def test_the_best_constant_of_a_log_loss_is_found_among_many():
 def test_the_best_of_honest_submissions_without_skill_keeps_to_the_bound(name, guard):
     """Null histories: what the guard shows best, scored on hidden values that are drawn alike."""
     metric, n, k, over = metric_named(name), 120, 20, 0
-    for seed in range(times(60)):
+    for seed in range(times(40)):
         rng = RNG(seed)
         truth = drawn_truth(name, n, rng)
         chosen = (
@@ -208,7 +208,7 @@ def test_the_best_of_honest_submissions_without_skill_keeps_to_the_bound(name, g
         best = sent[int(np.argmax([oracle.submit(each) for each in sent]))]
         bound = metric_bias(metric, truth, transcript_nats(chosen, k, n, max(m, 2)))
         over += metric.score(best, truth) > metric.chance(truth) + bound
-    assert over <= times(60) * 0.05
+    assert over <= times(40) * 0.05
 
 
 @pytest.mark.parametrize("name", NAMES)

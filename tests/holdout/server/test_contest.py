@@ -357,7 +357,7 @@ def test_a_database_of_the_version_before_goes_on(opened):
 
 def attacked_board(opened, tmp_path, guard):
     """Return the log, as a file, of a board that honest teams and an attack submitted to."""
-    history = attacked_history(RNG(8), "nb", n=400, m=2, teams=4, submissions=10, queries=80)
+    history = attacked_history(RNG(8), "nb", n=400, m=2, teams=4, submissions=6, queries=60)
     board = opened(history.labels, guard=guard)
     for account, row in zip(history.accounts, history.answers, strict=True):
         board.admit(account)

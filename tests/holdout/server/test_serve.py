@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.cli.serve import app
@@ -26,6 +27,7 @@ from privacygauge.holdout.server.standings import standings
 from tests.holdout.server.serving import labels_of, served
 
 TRUTH = labels_of(0, 60, 3)
+COMMAND = get_command(app)
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def run(tmp_path, monkeypatch, capsys):
     np.save("labels.npy", TRUTH)
 
     def called(*arguments: str) -> str:
-        app(list(arguments), standalone_mode=False)
+        COMMAND(list(arguments), standalone_mode=False)
         return capsys.readouterr().out
 
     return called
