@@ -131,7 +131,7 @@ def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
         nats=theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts),
         biases=(*attack_rows(a, whole), *guarantee_rows(a, whole)),
         simulated=_simulated(a, simulate, seed) if simulate else None,
-        allowed=turned(a),
+        allowed=tuple(turned(a)),
         per_label=count_per_label(a.n, a.m, a.k),
         trusted=whole.trusted,
         reconstruction=theory.reconstruction_queries(a.n, a.m) if told else None,

@@ -10,7 +10,6 @@ about labels that are uniform and unknown to the analyst, not about one with a g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from scipy.optimize import brentq
@@ -21,8 +20,8 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias, trusted
 from privacygauge.holdout.guards import DIRECT, Exact
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.oracle import most_submissions
-from privacygauge.holdout.selection import honest_best_of_k
+from privacygauge.holdout.oracle import fewest, most_submissions
+from privacygauge.holdout.selection import honest_best_of_k, some
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 # Of points that are searched.
@@ -168,7 +167,13 @@ def guaranteed_points(
     """Return the fewest points for which k submissions keep any attack within `bias` of 1/m."""
     asked, delta = guard or Exact(), 1 - checks.level(probability, "probability")
     _bias(bias, m)
-    return _fewest(lambda n: guarantee(asked, n, m, k, delta=delta, accounts=accounts) <= bias)
+
+    def enough(n: int) -> bool:
+        if n > _MOST:
+            raise InputError("no test set of up to 10^12 points is enough: allow a larger bias")
+        return guarantee(asked, n, m, k, delta=delta, accounts=accounts) <= bias
+
+    return fewest(enough)
 
 
 def reconstruction_queries(n: int, m: int) -> int:
@@ -270,20 +275,6 @@ def bounds(
     )
 
 
-def _fewest(enough: Callable[[int], bool]) -> int:
-    """Return the smallest n, at most 10^12, with ``enough(n)``, which larger n keep."""
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > _MOST:
-            raise InputError("no test set of up to 10^12 points is enough: allow a larger bias")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
 def _divergence(q: float, p: float) -> float:
     return float(rel_entr(q, p) + rel_entr(1 - q, 1 - p))
 
@@ -291,7 +282,7 @@ def _divergence(q: float, p: float) -> float:
 def _exponent(nats: float, n: int, m: int, delta: float) -> float:
     if nats < 0 or m < 2:
         raise InputError(f"nats must be at least 0 and m at least 2, got {nats} and {m}")
-    _some(n, "n")
+    some(n, "n")
     return nats + math.log(1 / checks.level(delta, "delta"))
 
 
@@ -299,9 +290,3 @@ def _bias(bias: float, m: int) -> float:
     if not 0 < bias < 1 - 1 / m:
         raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
     return bias
-
-
-def _some(value: int, name: str) -> int:
-    if value < 1:
-        raise InputError(f"{name} must be at least 1, got {value}")
-    return value

@@ -22,6 +22,7 @@ from scipy.signal import fftconvolve, lfilter
 from scipy.special import log_ndtr
 
 from privacygauge.errors import InputError
+from privacygauge.holdout.selection import some
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def nb_bias(n: int, m: int, k: int, *, error: float = 0.0) -> float:
     >>> round(nb_bias(10_000, 2, 5_000), 4)
     0.2602
     """
-    return _bias(n, m, k, efficiency(_positive(n, "n"), _classes(m), error))
+    return _bias(n, m, k, efficiency(some(n, "n"), _classes(m), error))
 
 
 def majority_bias(n: int, m: int, k: int) -> float:
@@ -128,7 +129,7 @@ def queries_for_bias(bias: float, n: int, m: int, *, error: float = 0.0) -> floa
     if not 0 < bias < 1 - 1 / m:
         raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
     d = brentq(lambda x: plurality_accuracy(x, m) - 1 / m - bias, 0.0, 40.0, xtol=1e-12)
-    return float(d**2 * (m - 1) * _positive(n, "n") / (m * efficiency(n, m, error)))
+    return float(d**2 * (m - 1) * some(n, "n") / (m * efficiency(n, m, error)))
 
 
 def scan_bias(n: int, m: int, k: int) -> float:
@@ -151,7 +152,7 @@ def scan_bias(n: int, m: int, k: int) -> float:
     impulse = np.zeros(used + 1)
     impulse[0] = 1.0
     starts = lfilter([1.0], np.concatenate([[1.0], -costs[1:]]), impulse)
-    if used >= _positive(n, "n"):
+    if used >= some(n, "n"):
         # Point n + 1, which would be begun when n points are done, does not exist.
         starts = starts - fftconvolve(_power(costs, n, used), starts)[: used + 1]
     queries = np.arange(used, -1, -1)
@@ -182,7 +183,7 @@ def _power(costs: Floats, n: int, used: int) -> Floats:
 
 
 def _bias(n: int, m: int, k: int, c: float) -> float:
-    d = math.sqrt(c * _queries(k) * _classes(m) / ((m - 1) * _positive(n, "n")))
+    d = math.sqrt(c * _queries(k) * _classes(m) / ((m - 1) * some(n, "n")))
     return max(0.0, plurality_accuracy(d, m) - 1 / m)
 
 
@@ -196,9 +197,3 @@ def _queries(k: int) -> int:
     if k < 0:
         raise InputError(f"k must be at least 0 queries, got {k}")
     return k
-
-
-def _positive(n: int, name: str) -> int:
-    if n < 1:
-        raise InputError(f"{name} must be at least 1, got {n}")
-    return n

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -278,52 +278,36 @@ POINTS = 10**12
 """Number of points that are searched."""
 
 
-def turned(a: Asked) -> tuple[Allowed, ...]:
-    """Return the question turned round: what keeps the bias within what is allowed."""
-    designed = (_designed_allowed(a),) if a.exact else ()
-    return (_honest_allowed(a), _nb_allowed(a), *designed, _any_allowed(a))
-
-
-def _honest_allowed(a: Asked) -> Allowed:
-    p, rho, often = a.accuracy, a.correlation, a.probability
-    return Allowed(
+def turned(a: Asked) -> Iterator[Allowed]:
+    """Yield the question turned round: what keeps the bias within what is allowed."""
+    often, honest = a.probability, {"accuracy": a.accuracy, "correlation": a.correlation}
+    yield Allowed(
         "honest",
         "honest selection",
-        honest_submissions(a.bias, a.n, accuracy=p, correlation=rho, probability=often),
-        honest_points(a.bias, a.k, accuracy=p, correlation=rho, probability=often),
+        honest_submissions(a.bias, a.n, **honest, probability=often),
+        honest_points(a.bias, a.k, **honest, probability=often),
         f"the best of all stays within it with probability {often:g}",
     )
-
-
-def _nb_allowed(a: Asked) -> Allowed:
     told = "on average; closed form, rough where labels are drawn seldom"
     if a.error is None:
-        return Allowed("nb", "naive Bayes", None, None, f"{told}: none behind {a.guard.name}")
-    few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
-    return Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
-
-
-def _designed_allowed(a: Asked) -> Allowed:
-    return Allowed(
-        "designed",
-        "designed queries",
-        designed_submissions(a.bias, a.n, a.m),
-        designed_points(a.bias, a.m, a.k),
-        "on average; exact answers",
+        yield Allowed("nb", "naive Bayes", None, None, f"{told}: none behind {a.guard.name}")
+    else:
+        few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
+        yield Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
+    if a.exact:
+        most, least = designed_submissions(a.bias, a.n, a.m), designed_points(a.bias, a.m, a.k)
+        told = "on average; exact answers"
+        yield Allowed("designed", "designed queries", most, least, told)
+    points: int | None = None
+    with suppress(InputError):  # More than are searched; the arguments were checked before.
+        points = theory.guaranteed_points(
+            a.bias, a.m, a.k, guard=a.guard, probability=often, accounts=a.accounts
+        )
+    most = theory.guaranteed_submissions(
+        a.bias, a.n, a.m, guard=a.guard, probability=often, accounts=a.accounts
     )
-
-
-def _any_allowed(a: Asked) -> Allowed:
-    often = a.probability
-    submissions = partial(theory.guaranteed_submissions, guard=a.guard, probability=often)
-    points = partial(theory.guaranteed_points, guard=a.guard, probability=often)
-    return Allowed(
-        "any",
-        "any attack",
-        submissions(a.bias, a.n, a.m, accounts=a.accounts),
-        _or_none(lambda: points(a.bias, a.m, a.k, accounts=a.accounts)),
-        f"guaranteed with probability {often:g}, uniform labels",
-    )
+    told = f"guaranteed with probability {often:g}, uniform labels"
+    yield Allowed("any", "any attack", most, points, told)
 
 
 def _nb_points(a: Asked) -> int | None:
@@ -331,11 +315,3 @@ def _nb_points(a: Asked) -> int | None:
         return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
 
     return bisect_left(range(1, POINTS), True, key=within) + 1 if within(POINTS) else None
-
-
-def _or_none(points: Callable[[], int]) -> int | None:
-    try:
-        return points()
-    except InputError:
-        # More points than are searched; the arguments were checked before.
-        return None

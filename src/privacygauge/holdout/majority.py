@@ -31,6 +31,8 @@ class Majority:
     """At least 1. It changes time, no answer."""
 
     name: ClassVar[str] = "majority"
+    least: ClassVar[float] = -1.0
+    """Weight of a query that is worse than a guess."""
 
     def __post_init__(self) -> None:
         check_sizes(self.block, self.threads)
@@ -43,11 +45,14 @@ class Majority:
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget."""
-        return _voted(self.block, self.threads, oracle, rng, least=-1.0)
+        queries = random_queries(oracle, None, rng)
+        answers = ask(oracle, queries, None, self.block, self.threads)
+        weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
+        return aggregated(queries, weights, None, rng, self.threads)
 
 
 @dataclass(frozen=True)
-class BlumHardt:
+class BlumHardt(Majority):
     """The original majority attack: queries that are worse than a guess are dropped.
 
     Sources
@@ -56,33 +61,8 @@ class BlumHardt:
     (2015), Section 4 ("boosting attack").
     """
 
-    block: int = 256
-    """As in `Majority`."""
-    threads: int = 1
-    """As in `Majority`."""
-
     name: ClassVar[str] = "blum-hardt"
-
-    def __post_init__(self) -> None:
-        check_sizes(self.block, self.threads)
-
-    needs_points = False
-
-    def unaided(self) -> Ints | None:
-        """Return None: without a query it guesses."""
-        return None
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
-        return _voted(self.block, self.threads, oracle, rng, least=0.0)
-
-
-def _voted(
-    block: int, threads: int, oracle: Oracle, rng: np.random.Generator, least: float
-) -> Ints:
-    queries = random_queries(oracle, None, rng)
-    weights = _votes(ask(oracle, queries, None, block, threads), oracle.n, oracle.n_classes)
-    return aggregated(queries, np.maximum(weights, least), None, rng, threads)
+    least: ClassVar[float] = 0.0
 
 
 def _votes(answers: Floats, n: int, m: int) -> Floats:

@@ -12,12 +12,12 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.label_sums import ROWS, LabelSums
 from privacygauge.holdout.oracle import Oracle
-from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import RandomQueries, each
 
 
 @dataclass(frozen=True)
-class NaiveBayes:
+class NaiveBayes(Informed):
     """The attack NB: the label with the largest posterior given random queries' accuracies.
 
     A query's accuracy a is the probability that it is right at any one point, so it multiplies
@@ -59,10 +59,6 @@ class NaiveBayes:
     def needs_points(self) -> bool:
         """Whether it has looked at the points: only with knowledge about them."""
         return self.knowledge is not None
-
-    def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
-        return None if self.knowledge is None else self.knowledge.base
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget."""

@@ -81,6 +81,16 @@ class Knowledge:
         return made.reshape(len(self.base), *codes.shape[1:])
 
 
+class Informed:
+    """An attack that a base model may help."""
+
+    knowledge: Knowledge | None
+
+    def unaided(self) -> Ints | None:
+        """Return the labels it would submit without any query; None for a guess."""
+        return None if self.knowledge is None else self.knowledge.base
+
+
 def from_logits(
     logits: ArrayLike,
     *,

@@ -11,11 +11,11 @@ import numpy as np
 from privacygauge.core.checks import Ints
 from privacygauge.holdout.naive_bayes import budget_of
 from privacygauge.holdout.oracle import Oracle
-from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.priors import Informed, Knowledge
 
 
 @dataclass(frozen=True)
-class LinearScan:
+class LinearScan(Informed):
     """Changes the label of one point after the other, and keeps what the accuracy confirms.
 
     The first submission is a starting answer. A change that raises the accuracy was to the right
@@ -34,10 +34,6 @@ class LinearScan:
     name: ClassVar[str] = "scan"
 
     needs_points = True
-
-    def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
-        return None if self.knowledge is None else self.knowledge.base
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget, or once all points are known."""

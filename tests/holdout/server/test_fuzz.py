@@ -13,7 +13,7 @@ from privacygauge.holdout.server.bodies import CSV, NPY
 from privacygauge.holdout.server.running import JsonLines
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer
-from tests.thorough import quarter
+from tests.thorough import times
 
 # Labels that no counter, length or digest is likely to hold.
 SECRET = [918_273_645, 564_738_291, 192_837_465]
@@ -57,7 +57,7 @@ def test_fuzzed(watched, signed, mode, caplog):
     with caplog.at_level(logging.DEBUG):
         for operation in schema.get_all_operations():
             cases = operation.ok().as_strategy(generation_mode=GenerationMode[mode])
-            check = settings(max_examples=quarter(60), suppress_health_check=list(HealthCheck))
+            check = settings(max_examples=times(60), suppress_health_check=list(HealthCheck))
             with suppress(Unsatisfiable):  # where nothing is sent nothing can be wrong
                 check(given(cases)(fuzz))()
     lines = "".join(JsonLines().format(record) for record in caplog.records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -38,9 +39,17 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem} for status in (*statuses, 429, 503)}
 
 
-def _answering(status: int) -> Any:
+_AGAIN, _LATER = "send it again, with the same Idempotency-Key", {"Retry-After": "5"}
+
+
+def _answering(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Any:
+    """Return what answers an exception: with its own words where none are given."""
+
     async def answer(_request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(asdict(Problem(" ".join(str(error).split()))), status)
+        if isinstance(error, SQLAlchemyError):
+            LOGGER.error("database: %s", type(error).__name__)
+        told = detail or " ".join(str(error).split())
+        return JSONResponse(asdict(Problem(told)), status, headers)
 
     return answer
 
@@ -59,22 +68,6 @@ async def _of_validation(_request: Request, error: Any) -> JSONResponse:
     return JSONResponse({"detail": f"{first['loc'][-1]}: {first['msg']}"}, 422)
 
 
-async def _of_database(_request: Request, error: Exception) -> JSONResponse:
-    LOGGER.error("database: %s", type(error).__name__)
-    detail = "the database does not answer: send it again, with the same Idempotency-Key"
-    return JSONResponse({"detail": detail}, 503, {"Retry-After": "5"})
-
-
-async def _of_failure(_request: Request, _error: Exception) -> JSONResponse:
-    # Outside of all others, so that nothing else puts the headers on; the log has the error.
-    detail = "the server failed: send it again, with the same Idempotency-Key"
-    return JSONResponse({"detail": detail}, 500, HEADERS)
-
-
-async def _of_gone(_request: Request, _error: Exception) -> JSONResponse:
-    return JSONResponse({"detail": "the body must arrive as a whole"}, 400)
-
-
 ANSWERS: dict[type[Exception], Any] = {
     InputError: _answering(422),
     KeyConflictError: _answering(409),
@@ -82,8 +75,11 @@ ANSWERS: dict[type[Exception], Any] = {
     BodyError: _of_body,
     RateError: _of_rate,
     RequestValidationError: _of_validation,
-    SQLAlchemyError: _of_database,
-    ClientDisconnect: _of_gone,
-    Exception: _of_failure,
+    SQLAlchemyError: _answering(
+        503, f"the database does not answer: {_AGAIN}", {"Retry-After": "5"}
+    ),
+    ClientDisconnect: _answering(400, "the body must arrive as a whole"),
+    # Outside of all others, so that nothing else puts the headers on; the log has the error.
+    Exception: _answering(500, f"the server failed: {_AGAIN}", HEADERS),
 }
 """What answers which exception."""

@@ -19,7 +19,7 @@ from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.actions import write_action
 from privacygauge.holdout.server.board import unpacked
-from privacygauge.holdout.server.database import board_row, reading, writing
+from privacygauge.holdout.server.database import begun_board, board_row, reading, writing
 from privacygauge.holdout.server.opening import public_of
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
 
@@ -74,9 +74,7 @@ def look(
         raise InputError(f"throttle must be at least 0, got {throttle}")
     alpha = 1 - checks.level(level)
     with writing(engine) as connection:
-        board = board_row(connection)
-        if board is None:
-            raise InputError("the database holds no board yet: start the server first")
+        board = begun_board(connection)
         if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
             return ()
         number = board["looks"] + 1
