@@ -11,9 +11,9 @@ from scipy.stats import binom
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout import closed_form
-from privacygauge.holdout.analysts import Trials, by_guard, play, trials, uniform_holdout
+from privacygauge.holdout.analysts import Trials, play, trials, uniform_holdout
 from privacygauge.holdout.bounds import guarantee
-from privacygauge.holdout.guards import Exact, Rounded, guard_named
+from privacygauge.holdout.guards import Rounded, guard_named
 from privacygauge.holdout.label_sums import LabelSums, label_sums
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.majority import BlumHardt, Majority
@@ -283,21 +283,6 @@ def test_rounded_answers_cost_what_the_formula_says():
         guard=guard,
     )
     assert not found.bias(0.999).excludes(closed_form.nb_bias(n, 2, 400, error=guard.error(n)))
-
-
-def test_the_table_is_by_attack_and_guard_and_grows_without_changes():
-    def streams(attack, guard):
-        return [RNG([len(attack), len(guard), t]) for t in range(2)]
-
-    def deal(rng):
-        return uniform_holdout(100, 2, rng)
-
-    few = by_guard(ANALYSTS[:1], [Exact()], deal, 20, streams)
-    many = by_guard(ANALYSTS, [Exact(), Ladder()], deal, 20, streams)
-    assert len(many) == 8
-    assert np.array_equal(few["nb", "exact"].accuracies, many["nb", "exact"].accuracies)
-    with pytest.raises(InputError, match=r"^names must differ, got nb, nb: leave one out$"):
-        by_guard([NaiveBayes(), NaiveBayes()], [Exact()], deal, 1, streams)
 
 
 def test_one_trial_has_no_interval():

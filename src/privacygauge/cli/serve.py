@@ -289,7 +289,7 @@ def hide(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
 
     Example: privacygauge holdout serve hide alice --reason "shared labels with bob"
     """
-    from privacygauge.holdout.server.actions import hide_account
+    from privacygauge.holdout.server.accounts import hide_account
 
     hide_account(_connected(database), name, reason)
 
@@ -300,7 +300,7 @@ def show(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
 
     Example: privacygauge holdout serve show alice --reason "an error of ours"
     """
-    from privacygauge.holdout.server.actions import show_account
+    from privacygauge.holdout.server.accounts import show_account
 
     show_account(_connected(database), name, reason)
 
@@ -312,7 +312,7 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
     Example: privacygauge holdout serve actions
     """
     from privacygauge.cli.output import check_json, emit_rows
-    from privacygauge.holdout.server.actions import action_rows
+    from privacygauge.holdout.server.accounts import action_rows
 
     check_json(json)
     emit_rows(action_rows(_connected(database)), json)

@@ -24,10 +24,10 @@ from privacygauge.holdout.contest import (
     guards_of,
     result_of,
 )
-from privacygauge.holdout.known import FREQUENCIES, Having, in_words, known_before
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, metric_named
 from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.priors import FREQUENCIES, Having, in_words, known_before
 from privacygauge.holdout.selection import honest_best_of_k
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.holdout.decoding import Decoded, Decoder, fallen_back
-from privacygauge.holdout.detecting import DetectingMatrix, points_for, queries_for
+from privacygauge.holdout.detecting import DetectingMatrix, kinds_left, points_for, queries_for
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import budget_of, check_knowledge, check_sizes
 from privacygauge.holdout.oracle import Oracle
@@ -112,7 +112,7 @@ class _Batch:
         open_, r = np.arange(len(self.points)), self.candidates.shape[1]
         rounds = unasked = 0
         for column in range(0, r - 1, 2):
-            kinds = _kinds(self.n_classes, column)
+            kinds = kinds_left(self.n_classes, column)
             asked = open_[: points_for(budget_of(oracle), kinds)]
             unasked += len(open_) - len(asked)
             if not len(asked):
@@ -188,11 +188,6 @@ def _affordable(k: int, loads: Callable[[int], Floats], m: int, most: int) -> in
 
     def cost(p: int) -> int:
         whole = np.ceil(loads(p) - 1e-9).astype(np.int64)
-        return sum(queries_for(int(load), _kinds(m, 2 * t)) for t, load in enumerate(whole))
+        return sum(queries_for(int(load), kinds_left(m, 2 * t)) for t, load in enumerate(whole))
 
     return max(1, bisect_left(range(1, most + 1), True, key=lambda p: cost(p) > k))
-
-
-def _kinds(m: int, tried: int) -> int:
-    """Return 2 where the next two candidates are all that are left, otherwise 3."""
-    return 2 if m - tried == 2 else 3

@@ -23,7 +23,7 @@ from privacygauge.holdout.closed_form import (
     scan_bias,
     trusted,
 )
-from privacygauge.holdout.designed_bias import designed_bias, designed_points, designed_submissions
+from privacygauge.holdout.detecting import designed_bias, designed_points, designed_submissions
 from privacygauge.holdout.guards import DIRECT, Exact, Rounded
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.selection import honest_best_of_k, honest_points, honest_submissions

@@ -15,8 +15,7 @@ from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
-from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.actions import hide_account
+from privacygauge.holdout.server.accounts import add_account, hide_account
 from privacygauge.holdout.server.ending import ending
 from privacygauge.holdout.server.hidden import read_hidden
 from privacygauge.holdout.server.rescoring import rescore

@@ -9,8 +9,13 @@ from sqlalchemy import select, update
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import contest, open_board
-from privacygauge.holdout.server.accounts import account_of_token, add_account
-from privacygauge.holdout.server.actions import action_rows, hide_account, show_account
+from privacygauge.holdout.server.accounts import (
+    account_of_token,
+    action_rows,
+    add_account,
+    hide_account,
+    show_account,
+)
 from privacygauge.holdout.server.board import now
 from privacygauge.holdout.server.ending import ending
 from privacygauge.holdout.server.merging import merge_accounts

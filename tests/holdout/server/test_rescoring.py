@@ -8,8 +8,7 @@ import pytest
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.accounts import account_of_token, add_account
-from privacygauge.holdout.server.actions import hide_account
+from privacygauge.holdout.server.accounts import account_of_token, add_account, hide_account
 from privacygauge.holdout.server.board import packed, unpacked
 from privacygauge.holdout.server.database import connect
 from privacygauge.holdout.server.rescoring import rescore

@@ -10,7 +10,7 @@ import pytest
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.actions import action_rows, show_account
+from privacygauge.holdout.server.accounts import action_rows, show_account
 from privacygauge.holdout.server.watching import look
 from tests.thorough import times
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import COINS, LINEAGE, RANDOM, SCAN
+from privacygauge.holdout.history.detectors import COINS, FLIPS, LINEAGE, RANDOM, SCAN
 from privacygauge.holdout.history.evidence import (
     Evidence,
     log_excess,
@@ -50,7 +50,7 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
         return np.asarray(small[np.isin(history.codes, group) & near.fresh])
 
     what = "differ from an earlier one in one or two labels"
-    return per_account_and_group(history, SCAN.name, small & near.fresh, counted, _MOST, what)
+    return per_account_and_group(history, SCAN, small & near.fresh, counted, _MOST, what)
 
 
 def random_rows(history: History, near: Nearness) -> Bools:
@@ -80,7 +80,7 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
         return np.asarray(flags[of] & (narrow(history, counts) and centred(history, counts)))
 
     what = "score as random labels do and agree with each other no more than those"
-    return per_account_and_group(history, RANDOM.name, flags, counted, _TENTH, what)
+    return per_account_and_group(history, RANDOM, flags, counted, _TENTH, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evid
         flags = found.flags[of]
         log_p = log_excess(flags, _QUARTER) if _plausible(history, found, of[flags]) else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
-        evidence.append(Evidence(COINS.name, (name,), probability(log_p), says, of[flags]))
+        evidence.append(Evidence(COINS, (name,), probability(log_p), says, of[flags]))
     return tuple(evidence)
 
 
@@ -187,4 +187,81 @@ def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evid
         "ones as from their own"
     )
     names = (history.names[a], history.names[b])
-    return Evidence(LINEAGE.name, names, probability(log_p), says, rows)
+    return Evidence(LINEAGE, names, probability(log_p), says, rows)
+
+
+_AROUND, _NEIGHBOURS = 40, 12
+"""Submissions of the account around one that it is compared with, and the fewest."""
+_WAVERING, _WRONG = 100, 30
+"""Points on which those disagree, and of these where their majority is wrong: the fewest."""
+_BASELESS = 0.4
+"""Of all points: what changes more of them has no base, and is found as random."""
+_TOGETHER = 1.0
+"""Standard deviations, for the mean over an account's submissions: of 12 it has one of 0.3."""
+
+
+def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+    """Return for every account whether it submits a model with labels changed at random.
+
+    On the points on which the submissions around one disagree, its changes of their majority are
+    compared with how many others change it there, and with where it is wrong.
+    """
+    if history.labels is None:
+        return Skipped(FLIPS.title, "the labels are not available")
+    labels = history.labels[near.points]
+    what = "change their base where chance falls: neither where others do nor where it is wrong"
+    found = []
+    for code, name in enumerate(history.names):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        codes = codes_of(np.vstack([near.sample[of], labels]))
+        tests = [
+            _compared(row, counts, len(others), codes[-1])
+            for row, (others, counts) in zip(codes, around(codes[:-1], _AROUND), strict=False)
+        ]
+        flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
+        flagged = [test for test in tests if test is not None and test.like_chance]
+        log_p = log_excess(flags, _QUARTER) if flagged and _together(flagged) else 0.0
+        says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
+        found.append(Evidence(FLIPS, (name,), probability(log_p), says, of[flags]))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """How far two sums over a submission's changes are above those of changes at random."""
+
+    above: Floats
+    """(2,) By how much others change the same points, and the base is wrong there."""
+    variance: Floats
+    """(2,) Of either, for a random choice of as many points."""
+
+    @property
+    def like_chance(self) -> bool:
+        """Whether both are within what a random choice comes to."""
+        return bool((self.above <= BAND * np.sqrt(self.variance)).all())
+
+
+def _compared(row: Ints, counts: Answers, total: int, truth: Ints) -> _Compared | None:
+    """Return how a submission changes the majority of `total` others, given their counts."""
+    if total < _NEIGHBOURS:
+        return None
+    base, changes = counts.argmax(axis=0), total - counts.max(axis=0)
+    contested = changes > 0
+    size, wrong = int(contested.sum()), base != truth
+    if size < _WAVERING or np.count_nonzero(wrong & contested) < _WRONG:
+        return None
+    off = row != base
+    if off.mean() > _BASELESS:
+        return None
+    changed = off[contested]
+    d = int(changed.sum())
+    values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
+    # Sums over d of so many points, drawn without replacement.
+    above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
+    variance = d * (size - d) / (size - 1) * values.var(axis=1)
+    return _Compared(above, variance) if variance.all() else None
+
+
+def _together(tests: list[_Compared]) -> bool:
+    off = np.mean([test.above / np.sqrt(test.variance) for test in tests], axis=0)
+    return bool((off <= _TOGETHER).all())

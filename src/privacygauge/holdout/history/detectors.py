@@ -138,8 +138,3 @@ ALL = (
     FINAL_GAP,
 )
 """In the order of the report."""
-
-
-def detector_named(name: str) -> Detector:
-    """Return the detector of this name."""
-    return next(detector for detector in ALL if detector.name == name)

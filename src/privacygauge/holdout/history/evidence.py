@@ -11,6 +11,7 @@ import scipy
 from scipy.special import gammaln
 
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.holdout.history.detectors import Detector
 
 _FULL = 8
 """Accounts: larger groups than this are looked at only in powers of two."""
@@ -22,8 +23,8 @@ _LOOKED_INTO = math.log(0.05)
 class Evidence:
     """One test of one detector on one account, or on a group of them."""
 
-    detector: str
-    """The detector's name, such as ``one-label-scan``."""
+    detector: Detector
+    """What was tested, against which null."""
     accounts: tuple[str, ...]
     """Whom it speaks of; empty where a group was looked for and none stands out."""
     p_value: float

@@ -190,7 +190,7 @@ def _final_gap(history: History, code: int) -> Evidence:
         alone = both / 2 if public > private else 1.0
     says = f"{public:.4g} on public and {private:.4g} on private points, after {k:,} submissions"
     p_value = min(1.0, max(k * alone, 1e-300))
-    return Evidence(FINAL_GAP.name, (history.names[code],), p_value, says, np.array([row]))
+    return Evidence(FINAL_GAP, (history.names[code],), p_value, says, np.array([row]))
 
 
 def _judged(history: History, code: int) -> int:

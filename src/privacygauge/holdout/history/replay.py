@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -179,13 +178,6 @@ def winner(history: History) -> Winner:
         correlation,
         honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
     )
-
-
-def replays(
-    history: History, guards: Sequence[Guard], rngs: Sequence[np.random.Generator]
-) -> tuple[Replay | Skipped, ...]:
-    """Return the history under every guard, each with a generator of its own."""
-    return tuple(replay(history, guard, rng) for guard, rng in zip(guards, rngs, strict=True))
 
 
 def _marked(history: History, i: int) -> Marked:

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import CHANCE_SCORES, SCORE_SCAN
+from privacygauge.holdout.history.detectors import CHANCE_SCORES, SCORE_SCAN, Detector
 from privacygauge.holdout.history.evidence import (
     Evidence,
     best_group,
@@ -81,7 +81,7 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     inside = of[first : last + 1] if log_p < 0 else of[:0]
     whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
     says = f"{len(inside):,} submissions in a row{whose} move the score by single right answers"
-    return Evidence(SCORE_SCAN.name, names, probability(log_p), says, inside)
+    return Evidence(SCORE_SCAN, names, probability(log_p), says, inside)
 
 
 def _single_steps(counts: Ints) -> tuple[float, int, int]:
@@ -131,12 +131,12 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         return np.asarray(flags & plausible)
 
     what = "score as random labels do"
-    return per_account_and_group(history, CHANCE_SCORES.name, near, counted, _CHANCE, what)
+    return per_account_and_group(history, CHANCE_SCORES, near, counted, _CHANCE, what)
 
 
 def per_account_and_group(
     history: History,
-    detector: str,
+    detector: Detector,
     flags: Bools,
     counted: Callable[[Sequence[int]], Bools],
     rate: float,
@@ -190,7 +190,7 @@ def distinct(accounts: int) -> float:
 
 def _evidence(
     history: History,
-    detector: str,
+    detector: Detector,
     group: Sequence[int],
     log_p: float,
     flags: Bools,

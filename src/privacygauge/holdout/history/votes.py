@@ -116,7 +116,7 @@ def _best_vote(
     names = (name,) if own else tuple(history.names[c] for c in contributors)
     detector = VOTE if own else OTHERS_VOTE
     return Evidence(
-        detector.name, names, min(1.0, max(p * len(tried), _LEAST)), says, np.array([answer])
+        detector, names, min(1.0, max(p * len(tried), _LEAST)), says, np.array([answer])
     )
 
 
@@ -188,7 +188,7 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
         f"right on {inside:.1%} of the points on which the earlier submissions disagree, and on "
         f"{outside:.1%} of those on which they agree"
     )
-    return Evidence(SETTLED.name, (name,), p, says, of[place : place + 1])
+    return Evidence(SETTLED, (name,), p, says, of[place : place + 1])
 
 
 def _others(history: History, of: Ints, until: int, majority: Answers, most: int) -> Ints:

@@ -11,8 +11,13 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded
 from privacygauge.holdout.ladder import Ladder
 from privacygauge.holdout.mechanism import GuardState, Marked
-from privacygauge.holdout.server.accounts import checked_name, known_account, owned_by
-from privacygauge.holdout.server.actions import checked_reason, write_action
+from privacygauge.holdout.server.accounts import (
+    checked_name,
+    checked_reason,
+    known_account,
+    owned_by,
+    write_action,
+)
 from privacygauge.holdout.server.board import Board, about_this, unpacked
 from privacygauge.holdout.server.database import board_row, writing
 from privacygauge.holdout.server.schema import (
