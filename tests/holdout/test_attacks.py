@@ -14,10 +14,9 @@ from privacygauge.holdout import closed_form
 from privacygauge.holdout.analysts import Trials, play, trials, uniform_holdout
 from privacygauge.holdout.bounds import guarantee
 from privacygauge.holdout.guards import Rounded, guard_named
-from privacygauge.holdout.label_sums import LabelSums, label_sums
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.majority import BlumHardt, Majority
-from privacygauge.holdout.naive_bayes import NaiveBayes, largest, log_odds
+from privacygauge.holdout.naive_bayes import LabelSums, NaiveBayes, label_sums, largest, log_odds
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.point import simulated
 from privacygauge.holdout.priors import Knowledge, from_logits

@@ -5,9 +5,8 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.closed_form import nb_bias, poisson_bias
 from privacygauge.holdout.naive_bayes import NaiveBayes
-from privacygauge.holdout.sparse import poisson_bias
 from tests.thorough import times
 
 RNG = np.random.default_rng

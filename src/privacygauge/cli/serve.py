@@ -129,7 +129,7 @@ def serve(
     require_extra()
     from privacygauge.holdout.server import running
     from privacygauge.holdout.server.hidden import read_hidden
-    from privacygauge.holdout.server.promise import introduction
+    from privacygauge.holdout.server.standings import introduction
     from privacygauge.holdout.server.web import Rates, application
 
     (truth, ids), budget = read_hidden(labels), Budget(total, per_account, nats)

@@ -17,12 +17,18 @@ from scipy.special import rel_entr
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
-from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias, trusted
+from privacygauge.holdout.closed_form import (
+    FEWEST_CLASSES,
+    majority_bias,
+    nb_bias,
+    poisson_bias,
+    scan_bias,
+    trusted,
+)
 from privacygauge.holdout.guards import DIRECT, Exact
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import fewest, most_submissions
 from privacygauge.holdout.selection import honest_best_of_k, some
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 # Of points that are searched.
 _MOST = 10**12

@@ -15,10 +15,12 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (
+    FEWEST_CLASSES,
     answer_variance,
     count_per_label,
     majority_bias,
     nb_bias,
+    poisson_bias,
     queries_for_bias,
     scan_bias,
     trusted,
@@ -27,7 +29,6 @@ from privacygauge.holdout.detecting import designed_bias, designed_points, desig
 from privacygauge.holdout.guards import DIRECT, Exact, Rounded
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.selection import honest_best_of_k, honest_points, honest_submissions
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
 """What a number of `Bounded` can be."""

@@ -19,8 +19,7 @@ from scipy.special import softmax
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.holdout.decoding import Asked, Decoded, Decoder, asked, gathered, predictions
-from privacygauge.holdout.label_sums import ROWS, LabelSums
-from privacygauge.holdout.naive_bayes import check_sizes, largest
+from privacygauge.holdout.naive_bayes import ROWS, LabelSums, check_sizes, largest
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import Codes, each

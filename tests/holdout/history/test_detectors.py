@@ -8,7 +8,7 @@ import pytest
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.holdout.history import answers, votes
-from privacygauge.holdout.history.detectors import ALL
+from privacygauge.holdout.history.evidence import ALL
 from privacygauge.holdout.history.made import (
     ATTACKS,
     HABITS,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.holdout.server import limits
-from privacygauge.holdout.server.limits import RateLimit, network
+from privacygauge.holdout.server.outside import RateLimit, network
 
 
 class Clock:

@@ -21,9 +21,8 @@ from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import extra, open_board
 from privacygauge.holdout.server.accounts import add_account
 from privacygauge.holdout.server.database import connect
-from privacygauge.holdout.server.promise import promise
 from privacygauge.holdout.server.running import address, listening
-from privacygauge.holdout.server.standings import standings
+from privacygauge.holdout.server.standings import promise, standings
 from tests.holdout.server.serving import labels_of, served
 
 TRUTH = labels_of(0, 60, 3)

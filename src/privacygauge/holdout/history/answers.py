@@ -11,8 +11,12 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import COINS, FLIPS, LINEAGE, RANDOM, SCAN
 from privacygauge.holdout.history.evidence import (
+    COINS,
+    FLIPS,
+    LINEAGE,
+    RANDOM,
+    SCAN,
     Evidence,
     log_excess,
     log_many,

@@ -13,8 +13,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.history.detectors import FINAL_GAP
-from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.evidence import FINAL_GAP, Evidence
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.metrics import ACCURACY, Metric, metric_named
 

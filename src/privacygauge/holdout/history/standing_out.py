@@ -16,8 +16,7 @@ from privacygauge.holdout.history import answers as by_answers
 from privacygauge.holdout.history import replay as replays
 from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.answers import random_flips
-from privacygauge.holdout.history.detectors import ALL, SCORE_SCAN
-from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, Evidence
 from privacygauge.holdout.history.nearness import Nearness, nearness
 from privacygauge.holdout.history.overfitting import final_gaps
 from privacygauge.holdout.history.record import History, disagreeing

@@ -11,8 +11,7 @@ from scipy.stats import t as student
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import OTHERS_VOTE, SETTLED, VOTE
-from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.evidence import OTHERS_VOTE, SETTLED, VOTE, Evidence
 from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import Answers, History
 
