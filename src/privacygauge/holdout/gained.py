@@ -144,50 +144,55 @@ class Asked:
         return self.m >= FEWEST_CLASSES and not trusted(self.n, self.m, self.k)
 
 
-def attack_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
+def attack_rows(a: Asked) -> Iterator[Bias]:
     """Yield honest selection and the attacks."""
-    honest = (
+    n, m, k = a.n, a.m, a.k
+    best = honest_best_of_k(n, k, accuracy=a.accuracy, correlation=a.correlation)
+    told = (
         f"each {100 * a.accuracy:.4g}% right, errors correlated by {a.correlation:g}; at most, "
         "expected"
     )
-    yield Bias("honest_best_of_k", "honest, best of k", HONEST, whole.honest_best_of_k, honest)
-    yield Bias("nb", "naive Bayes", ATTACK, whole.nb, _of_nb(a), _nb_holds(a))
-    if a.m >= FEWEST_CLASSES:
-        few, told = (
-            "naive Bayes, few draws",
-            "the same with Poisson counts; exact answers; expected",
-        )
-        yield Bias("nb_poisson", few, ATTACK, whole.nb_poisson, told, a.exact)
+    yield Bias("honest_best_of_k", "honest, best of k", HONEST, best, told)
+    normal = nb_bias(n, m, k, error=a.error or 0.0)
+    yield Bias("nb", "naive Bayes", ATTACK, normal, _of_nb(a), _nb_holds(a))
+    if m >= FEWEST_CLASSES:
+        few, told = poisson_bias(n, m, k), "the same with Poisson counts; exact answers; expected"
+        yield Bias("nb_poisson", "naive Bayes, few draws", ATTACK, few, told, a.exact)
     told = "the same with votes; exact answers; closed form, expected"
     usual = a.exact and not a.sparse
-    yield Bias("majority", "majority", ATTACK, whole.majority, told, usual)
+    yield Bias("majority", "majority", ATTACK, majority_bias(n, m, k), told, usual)
     told = "one label after the other; exact answers; expected"
-    yield Bias("linear_scan", "linear scan", ATTACK, whole.linear_scan, told, a.exact)
+    yield Bias("linear_scan", "linear scan", ATTACK, scan_bias(n, m, k), told, a.exact)
     told = "a detecting matrix, two labels an example; exact answers; expected, about"
-    designed = designed_bias(a.n, a.m, a.k)
-    yield Bias("designed", "designed queries", ATTACK, designed, told, a.exact)
+    yield Bias("designed", "designed queries", ATTACK, designed_bias(n, m, k), told, a.exact)
 
 
-def guarantee_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
+def guarantee_rows(a: Asked) -> Iterator[Bias]:
     """Yield what no attack exceeds, and the rates."""
+    n, m, k = a.n, a.m, a.k
     sure = f"uniform labels, probability {a.probability:g}"
     apart = a.accounts is not None and a.error is None
     each = ", which remembers each account apart" if apart else ""
+    most = theory.guarantee(a.guard, n, m, k, delta=a.delta, accounts=a.accounts)
     told = f"{sure}; transcripts of {a.guard.name}{each}, exact tail"
-    yield Bias("kl", "any attack", GUARANTEE, whole.kl, told)
-    title, told = "any attack, Theorem 3.1", f"{sure}; exact answers, a simpler tail"
-    yield Bias("theorem_3_1", title, GUARANTEE, whole.theorem_3_1, told)
-    mean = theory.expected_bias(a.n, a.m, a.k)
-    told = "uniform labels; exact answers; after Remark 3.2"
-    yield Bias("expectation", "any attack, on average", GUARANTEE, mean, told)
-    bits = theory.bits_bias(a.k, a.n, a.m, delta=a.delta)
-    told = f"{sure}; if each answer were pass or fail"
-    yield Bias("one_bit", "any attack, one bit each", GUARANTEE, bits, told)
-    pointwise = theory.pointwise_rate(a.n, a.m, a.k)
+    yield Bias("kl", "any attack", GUARANTEE, most, told)
+    most, told = (
+        theory.theorem_3_1(n, m, k, delta=a.delta),
+        f"{sure}; exact answers, a simpler tail",
+    )
+    yield Bias("theorem_3_1", "any attack, Theorem 3.1", GUARANTEE, most, told)
+    most, told = theory.expected_bias(n, m, k), "uniform labels; exact answers; after Remark 3.2"
+    yield Bias("expectation", "any attack, on average", GUARANTEE, most, told)
+    most, told = (
+        theory.bits_bias(k, n, m, delta=a.delta),
+        f"{sure}; if each answer were pass or fail",
+    )
+    yield Bias("one_bit", "any attack, one bit each", GUARANTEE, most, told)
     told = "sqrt(k/n)/m, Theorem 4.4: no constant is known"
-    yield Bias("pointwise_rate", "rate of point-wise attacks", RATE, pointwise, told)
-    rate = theory.reconstruction_rate(a.n, a.m, a.k)
+    rate = theory.pointwise_rate(n, m, k)
+    yield Bias("pointwise_rate", "rate of point-wise attacks", RATE, rate, told)
     told = "k ln(k/m)/(n ln m), Corollary 4.6: no constant is known"
+    rate = theory.reconstruction_rate(n, m, k)
     yield Bias("reconstruction_rate", "rate of reconstruction", RATE, rate, told)
 
 
