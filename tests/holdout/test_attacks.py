@@ -243,7 +243,7 @@ def test_the_ladder_holds_every_attack_below_two_points(analyst, guard):
 @pytest.mark.parametrize("guard", [Ladder(0.01), ParameterFreeLadder()], ids=lambda g: g.name)
 def test_the_ladder_at_full_size(analyst, guard):
     deal = lambda rng: uniform_holdout(10_000, 2, rng)  # noqa: E731
-    assert trials(analyst, deal, 2_000, RNG(1).spawn(6), guard=guard).bias().value < 0.02
+    assert trials(analyst, deal, 2_000, RNG(1).spawn(times(6)), guard=guard).bias().value < 0.02
 
 
 GUARDS = (

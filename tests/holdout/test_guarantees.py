@@ -8,7 +8,7 @@ from privacygauge.holdout.analysts import trials, uniform_holdout
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import guarantee, kl_bias, transcript_nats
 from privacygauge.holdout.guards import guard_named
-from tests.thorough import crossed, quarter, times
+from tests.thorough import THOROUGH, crossed, times
 
 GUARDS = (
     "exact",
@@ -99,6 +99,6 @@ def test_some_attacks_stay_within_some_guarantees(attack):
 @pytest.mark.parametrize(("attack", "name"), crossed(list(ATTACKS), GUARDS))
 def test_guarantees_hold_for_every_attack(attack, name):
     needed(attack)
-    games = quarter(500)
+    games = 500 if THOROUGH else 60
     for n, m, k in SIZES:
         assert above(attack, guard_named(name), n, m, k, games, seed=4) <= allowed(games)

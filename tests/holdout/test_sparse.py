@@ -34,7 +34,9 @@ def test_it_meets_the_closed_form_where_that_holds(n, m, k):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(10_000, 1_000), (10_000, 5_000), (50_000, 1_000)])
 def test_a_thousand_classes_at_full_size(n, k):
-    found = trials(NaiveBayes(), lambda rng: uniform_holdout(n, 1_000, rng), k, RNG(1).spawn(10))
+    found = trials(
+        NaiveBayes(), lambda rng: uniform_holdout(n, 1_000, rng), k, RNG(1).spawn(times(10))
+    )
     assert not found.bias(0.99).excludes(poisson_bias(n, 1_000, k))
 
 

@@ -22,7 +22,7 @@ from tests.holdout.server.serving import (
     replayed_apart,
     served,
 )
-from tests.thorough import crossed, times
+from tests.thorough import THOROUGH, quarter, times
 
 N, M = 2_000, 5
 TRUTH = labels_of(0, N, M)
@@ -60,7 +60,7 @@ def stored(database):
 def test_many_clients_at_once(place):
     """Each of 200 sends 6, limited to 4 and to 700 in all: exactly 700, each 4 or fewer."""
     database, arguments = place
-    clients, total = times(200), times(700)
+    clients, total = quarter(200), quarter(700)
     tokens = tokens_of(database, clients)
     answers: list[tuple[int, dict]] = []
     start = threading.Barrier(clients, timeout=60)
@@ -88,11 +88,11 @@ def test_many_clients_at_once(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guard", [g for (g,) in crossed(GUARDS)])
+@pytest.mark.parametrize("guard", GUARDS if THOROUGH else GUARDS[2:])
 def test_kills_lose_nothing_and_release_nothing_twice(place, guard):
     """Clients that ask until they are answered, a server that is killed several times meanwhile."""
     database, arguments = place
-    tokens, each, most = tokens_of(database, 8), 15, times(4)
+    tokens, each, most = tokens_of(database, 8), times(15), times(4)
     server = Server(*arguments, "--guard", guard)
     ended = threading.Event()
     kills = []
