@@ -15,12 +15,11 @@ from privacygauge.holdout.analysts import Trials, play, trials, uniform_holdout
 from privacygauge.holdout.bounds import guarantee
 from privacygauge.holdout.guards import Rounded, guard_named
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
-from privacygauge.holdout.majority import BlumHardt, Majority
+from privacygauge.holdout.majority import BlumHardt, LinearScan, Majority
 from privacygauge.holdout.naive_bayes import LabelSums, NaiveBayes, label_sums, largest, log_odds
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.point import simulated
 from privacygauge.holdout.priors import Knowledge, from_logits
-from privacygauge.holdout.scan import LinearScan
 from tests.thorough import times
 
 RNG = np.random.default_rng

@@ -128,7 +128,7 @@ def serve(
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
     require_extra()
     from privacygauge.holdout.server import running
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.standings import introduction
     from privacygauge.holdout.server.web import Rates, application
 
@@ -339,7 +339,7 @@ def watch(
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
     """
     engine = _connected(database)
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.watching import look
 
     if not 0 < every < float("inf"):
@@ -367,7 +367,7 @@ def merge(
     """
     _connected(database).dispose()
     from privacygauge.holdout.server import open_board
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.merging import check_merge, merge_accounts
 
     truth = read_hidden(labels)[0]
@@ -392,7 +392,7 @@ def rescore(
     """
     source = _connected(database)
     from privacygauge.holdout.server import rescoring
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
 
     truth = read_hidden(labels)[0]
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, on_grid, positive
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
-from privacygauge.holdout.thresholdout import Thresholdout
 
 
 @dataclass(frozen=True)

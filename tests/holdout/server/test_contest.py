@@ -16,8 +16,8 @@ from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
 from privacygauge.holdout.server.accounts import add_account, hide_account
+from privacygauge.holdout.server.bodies import read_hidden
 from privacygauge.holdout.server.ending import ending
-from privacygauge.holdout.server.hidden import read_hidden
 from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.standings import as_csv, entries, standings
 from privacygauge.holdout.server.web import application

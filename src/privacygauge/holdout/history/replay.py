@@ -12,10 +12,9 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bounds import transcript_nats
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded, guard_named
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked
 from privacygauge.holdout.selection import expected_maximum, honest_best_of_k
-from privacygauge.holdout.thresholdout import Thresholdout
 
 _NEEDS_ALL = (ParameterFreeLadder,)
 _SAME = 1e-9
