@@ -51,7 +51,7 @@ peers: ## install the libraries that bench compares with, into .peers/
 
 soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for five minutes, on this machine alone
 	$(BIN)/python bench/soak.py
-	$(BIN)/pytest -q tests/holdout/server/test_fuzz.py
+	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest -q tests/holdout/server/test_fuzz.py
 
 docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build -W -n -d docs/_build/doctrees docs docs/_build/html

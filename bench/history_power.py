@@ -24,7 +24,6 @@ from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.guards import default_guard
 from privacygauge.holdout.history.habits import World
-from privacygauge.holdout.history.inspection import inspect
 from privacygauge.holdout.history.made import (
     HABITS,
     Work,
@@ -37,6 +36,7 @@ from privacygauge.holdout.history.made import (
 )
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.replay import Replay, replay
+from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.mechanism import Guard
 
 N, QUERIES, TEAMS, EACH = 1_000, 200, 8, 20

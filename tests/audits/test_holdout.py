@@ -14,12 +14,12 @@ from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
-from privacygauge.holdout.analysts import by_guard, play, trials, uniform_holdout
+from privacygauge.holdout.analysts import play, trials, uniform_holdout
 from privacygauge.holdout.attacked import read_labels, read_logits
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.closed_form import nb_bias
 from privacygauge.holdout.designed import DesignedQueries
-from privacygauge.holdout.designed_bias import (
+from privacygauge.holdout.detecting import (
     designed_bias,
     designed_points,
     designed_submissions,
@@ -178,21 +178,6 @@ def test_plays_are_those_of_a_plain_loop():
             assert result.accuracy.value == pytest.approx(np.mean([p.accuracy for p in plays]))
             assert result.queries_used == np.mean([p.queries_used for p in plays])
             assert result.baseline == 1 / 3
-
-
-def test_the_table_is_by_guard_of_the_analysts():
-    made = [ATTACKS["nb"].make(None), ATTACKS["majority"].make(None)]
-    guard = guard_named("noise:0.02")
-    table = by_guard(
-        made,
-        [guard],
-        lambda _: Holdout(LABELS, 3),
-        40,
-        lambda attack, name: [seeds.stream(0, "holdout", attack, name, i) for i in range(2)],
-    )
-    found = attacked("nb", "majority", guards=(guard,))
-    for result in found.results:
-        assert result.bias == table[result.attack, guard.name].bias()
 
 
 def test_a_further_attack_or_guard_changes_no_other_number():

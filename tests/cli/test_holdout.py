@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.holdout_attack.asks import AttackRequest
-from privacygauge.holdout.bounds import bounds
+from privacygauge.audits.holdout_bound.play import holdout_bounds
+from privacygauge.holdout.closed_form import nb_bias
 from tests.cli.test_main import run_inside
 
 KEYS = ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl")
@@ -48,7 +49,7 @@ def test_bound_has_the_keys_of_the_interface(capsys, tmp_path, monkeypatch):
     found = json.loads(done.stdout)
     assert found["kind"] == "holdout-bound"
     assert {key: found[key] for key in KEYS} == {
-        key: getattr(bounds(2_000, 3, 500), key) for key in KEYS
+        key: holdout_bounds(2_000, 3, 500).bias(key).value for key in KEYS
     }
     assert list(tmp_path.iterdir()) == []
     more = ("--queries", 500, "--accuracy", 0.5, "--json", "-")
@@ -62,7 +63,7 @@ def test_accounts_times_their_limit_are_the_queries(capsys):
     each = ("--accounts", 20, "--per-account", 25, "--json", "-")
     found = json.loads(run_inside(bound(*each), capsys).stdout)
     assert found["queries"] == 500
-    assert found["nb"] == bounds(2_000, 3, 500).nb
+    assert found["nb"] == nb_bias(2_000, 3, 500)
     for options in ((), ("--accounts", 20), ("--queries", 5, "--accounts", 1)):
         one_line(run_inside(bound(*options), capsys), "give either --queries, the submissions of")
 
@@ -78,8 +79,9 @@ def test_bound_prints_and_writes_nothing_unless_asked(capsys, tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_limits_of_bound(capsys):
-    held = bounds(2_000, 3, 500)
-    for metric, value in [("honest", held.honest_best_of_k), ("nb", held.nb), ("kl", held.kl)]:
+    held = holdout_bounds(2_000, 3, 500)
+    for metric, key in [("honest", "honest_best_of_k"), ("nb", "nb"), ("kl", "kl")]:
+        value = held.bias(key).value
         for limit, code in ((value * 1.01, 0), (value * 0.99, 3)):
             options = ("--queries", 500, "--quiet", "--fail-above", f"{metric}={limit}")
             assert run_inside(bound(*options), capsys).returncode == code

@@ -20,10 +20,10 @@ from privacygauge.holdout.closed_form import (
     scan_bias,
     trusted,
 )
+from tests.thorough import crossed
 
 
-@pytest.mark.parametrize("m", [2, 3, 10, 1_000])
-@pytest.mark.parametrize("d", [0.0, 0.1, 1.0, 4.0])
+@pytest.mark.parametrize(("m", "d"), crossed([2, 3, 10, 1_000], [0.0, 0.1, 1.0, 4.0]))
 def test_the_sum_is_the_integral(m, d):
     area = quad(lambda x: norm.pdf(x - d) * norm.cdf(x) ** (m - 1), d - 12, d + 12, epsabs=1e-13)[0]
     assert plurality_accuracy(d, m) == pytest.approx(area, abs=1e-9)

@@ -17,7 +17,7 @@ from privacygauge.holdout.guards import Exact, guard_named
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, BudgetError, Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 RNG = np.random.default_rng
 
@@ -134,8 +134,7 @@ def test_it_says_what_it_has_not_settled():
     assert 700 < int(words[1]) <= right < 800
 
 
-@pytest.mark.parametrize("m", [2, 3, 6])
-@pytest.mark.parametrize("k", [0, 1, 2, 3, 50])
+@pytest.mark.parametrize(("m", "k"), crossed([2, 3, 6], [0, 1, 2, 3, 50]))
 def test_any_budget_will_do(m, k):
     # Over 30 games on 60 points, three standard deviations of the mean accuracy are .035.
     found = [play(DesignedQueries(), uniform_holdout(60, m, RNG(s)), k, RNG(s)) for s in range(30)]

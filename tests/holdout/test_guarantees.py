@@ -8,7 +8,7 @@ from privacygauge.holdout.analysts import trials, uniform_holdout
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import guarantee, kl_bias, transcript_nats
 from privacygauge.holdout.guards import guard_named
-from tests.thorough import crossed, quarter, times
+from tests.thorough import THOROUGH, crossed, times
 
 GUARDS = (
     "exact",
@@ -92,13 +92,13 @@ def test_without_a_query_the_guarantee_is_close_to_chance():
 @pytest.mark.parametrize("attack", [name for name in ATTACKS if name != "reconstruction"])
 def test_some_attacks_stay_within_some_guarantees(attack):
     for name, (n, m, k) in zip(("exact", "ladder"), SIZES, strict=True):
-        assert above(attack, guard_named(name), n, m, k, games=20, seed=3) <= allowed(20)
+        assert above(attack, guard_named(name), n, m, k, games=10, seed=3) <= allowed(10)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("attack", "name"), crossed(list(ATTACKS), GUARDS))
 def test_guarantees_hold_for_every_attack(attack, name):
     needed(attack)
-    games = quarter(500)
+    games = 500 if THOROUGH else 60
     for n, m, k in SIZES:
         assert above(attack, guard_named(name), n, m, k, games, seed=4) <= allowed(games)

@@ -19,10 +19,9 @@ from privacygauge.holdout.guards import (
     default_guard,
     guard_named,
 )
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Marked
 from privacygauge.holdout.oracle import Holdout
-from privacygauge.holdout.thresholdout import Thresholdout
 
 RNG = np.random.default_rng
 NAMES = (

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.oracle import Holdout
-from privacygauge.holdout.thresholdout import Thresholdout
 
 RNG = np.random.default_rng
 

@@ -18,9 +18,11 @@ from privacygauge.holdout.message_passing import MessagePassing, decode
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, BudgetError, Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
-from tests.thorough import times
+from tests.thorough import THOROUGH, times
 
 RNG = np.random.default_rng
+FULL = (10_000, 2, 0.55), (5_000, 5, 1.35), (3_000, 10, 1.95)
+"""Points, classes, and queries a point from which all labels are found."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,7 @@ def test_all_labels_are_recovered(n, m, ratio):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "m", "ratio"), [(10_000, 2, 0.55), (5_000, 5, 1.35), (3_000, 10, 1.95)]
-)
+@pytest.mark.parametrize(("n", "m", "ratio"), FULL if THOROUGH else FULL[2:])
 def test_all_labels_are_recovered_at_full_size(n, m, ratio):
     holdout = uniform_holdout(n, m, RNG(3))
     assert play(MessagePassing(), holdout, int(n * ratio), RNG(4)).accuracy == 1.0

@@ -72,7 +72,7 @@ def test_the_theorems_queries_suffice():
     pytest.importorskip("ortools")
     # With probability 1/2 by the theorem; all of six in practice.
     k = reconstruction_queries(33, 3)
-    for seed in range(6):
+    for seed in range(times(6)):
         holdout = uniform_holdout(50, 3, RNG(seed))
         oracle = holdout.open(RNG(seed), budget=Budget(k))
         assert Reconstruction(33).decode(oracle, RNG(seed)).converged

@@ -12,12 +12,11 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import play
-from privacygauge.holdout.closed_form import nb_bias, queries_for_bias
+from privacygauge.holdout.closed_form import nb_bias, poisson_bias, queries_for_bias
+from privacygauge.holdout.majority import LinearScan
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
-from privacygauge.holdout.scan import LinearScan
-from privacygauge.holdout.sparse import poisson_bias
 from privacygauge.reproduce import Effort, feldman2019, feldman2019_logits, feldman2019_queries
 from privacygauge.reproduce.feldman2019 import feldman_fig3, feldman_fig5, theory
 from privacygauge.reproduce.feldman2019_logits import feldman_fig1, feldman_fig2, scan_gain

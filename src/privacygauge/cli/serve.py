@@ -128,8 +128,8 @@ def serve(
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
     require_extra()
     from privacygauge.holdout.server import running
-    from privacygauge.holdout.server.hidden import read_hidden
-    from privacygauge.holdout.server.promise import introduction
+    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.standings import introduction
     from privacygauge.holdout.server.web import Rates, application
 
     (truth, ids), budget = read_hidden(labels), Budget(total, per_account, nats)
@@ -289,7 +289,7 @@ def hide(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
 
     Example: privacygauge holdout serve hide alice --reason "shared labels with bob"
     """
-    from privacygauge.holdout.server.actions import hide_account
+    from privacygauge.holdout.server.accounts import hide_account
 
     hide_account(_connected(database), name, reason)
 
@@ -300,7 +300,7 @@ def show(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
 
     Example: privacygauge holdout serve show alice --reason "an error of ours"
     """
-    from privacygauge.holdout.server.actions import show_account
+    from privacygauge.holdout.server.accounts import show_account
 
     show_account(_connected(database), name, reason)
 
@@ -312,7 +312,7 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
     Example: privacygauge holdout serve actions
     """
     from privacygauge.cli.output import check_json, emit_rows
-    from privacygauge.holdout.server.actions import action_rows
+    from privacygauge.holdout.server.accounts import action_rows
 
     check_json(json)
     emit_rows(action_rows(_connected(database)), json)
@@ -339,7 +339,7 @@ def watch(
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
     """
     engine = _connected(database)
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.watching import look
 
     if not 0 < every < float("inf"):
@@ -367,7 +367,7 @@ def merge(
     """
     _connected(database).dispose()
     from privacygauge.holdout.server import open_board
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.merging import check_merge, merge_accounts
 
     truth = read_hidden(labels)[0]
@@ -392,7 +392,7 @@ def rescore(
     """
     source = _connected(database)
     from privacygauge.holdout.server import rescoring
-    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.bodies import read_hidden
 
     truth = read_hidden(labels)[0]
 

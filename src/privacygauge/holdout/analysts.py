@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +13,6 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import mean
-from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import Values
 from privacygauge.holdout.oracle import Budget, Holdout, Oracle
@@ -159,36 +158,3 @@ def trials(
         np.array([p.baseline for p in plays]),
         np.array([p.queries_used for p in plays], dtype=np.int64),
     )
-
-
-def by_guard(
-    analysts: Sequence[Analyst],
-    guards: Sequence[Guard],
-    deal: Callable[[np.random.Generator], Holdout],
-    k: int,
-    streams: Callable[[str, str], Sequence[np.random.Generator]],
-) -> Mapping[tuple[str, str], Trials]:
-    """Return the trials of every attack against every guard.
-
-    Parameters
-    ----------
-    analysts, guards : sequences
-        Each with a name of its own.
-    deal : callable
-        As in `trials`.
-    k : int
-        Submissions in each trial.
-    streams : callable
-        From the names of attack and guard to the generators of their trials: derived by role, so
-        that a further attack or guard changes no other number.
-    """
-    for names in ([a.name for a in analysts], [g.name for g in guards]):
-        if len(set(names)) < len(names):
-            raise InputError(f"names must differ, got {checks.listed(names)}: leave one out")
-    return {
-        (analyst.name, guard.name): trials(
-            analyst, deal, k, streams(analyst.name, guard.name), guard=guard
-        )
-        for analyst in analysts
-        for guard in guards or [Exact()]
-    }

@@ -24,10 +24,10 @@ from privacygauge.holdout.contest import (
     guards_of,
     result_of,
 )
-from privacygauge.holdout.known import FREQUENCIES, Having, in_words, known_before
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, metric_named
 from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.priors import FREQUENCIES, Having, in_words, known_before
 from privacygauge.holdout.selection import honest_best_of_k
 
 if TYPE_CHECKING:
@@ -169,22 +169,14 @@ class Attacked:
         """
         import pandas as pd
 
-        columns: dict[str, list[object]] = {
-            "attack": [r.attack for r in self.results],
-            "guard": [r.guard for r in self.results],
-            "baseline": [r.baseline for r in self.results],
-        }
-        for name, found in (
-            ("accuracy", [r.accuracy for r in self.results]),
-            ("bias", [r.bias for r in self.results]),
-            ("bias_corrected", [r.corrected for r in self.results]),
-        ):
-            columns[name] = [e.value for e in found]
-            columns[f"{name}_low"] = [e.low for e in found]
-            columns[f"{name}_high"] = [e.high for e in found]
-        columns["bias_expected"] = [r.expected for r in self.results]
-        columns["queries_used"] = [r.queries_used for r in self.results]
-        return pd.DataFrame(columns)
+        rows: list[dict[str, object]] = []
+        for r in self.results:
+            row: dict[str, object] = {"attack": r.attack, "guard": r.guard, "baseline": r.baseline}
+            found = {"accuracy": r.accuracy, "bias": r.bias, "bias_corrected": r.corrected}
+            for name, e in found.items():
+                row |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
+            rows.append(row | {"bias_expected": r.expected, "queries_used": r.queries_used})
+        return pd.DataFrame(rows)
 
     def caveats(self) -> Iterator[str]:
         """Yield what may mislead."""

@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import count_per_label
+from privacygauge.holdout.closed_form import count_per_label, trusted
 from privacygauge.holdout.gained import (
     ATTACK,
     Allowed,
@@ -108,16 +108,6 @@ def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
     if simulate and simulate < 2:
         raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
     accounts = a.accounts or 1
-    whole = theory.bounds(
-        a.n,
-        a.m,
-        a.k,
-        guard=a.guard,
-        accuracy=a.accuracy,
-        correlation=a.correlation,
-        delta=a.delta,
-        accounts=a.accounts,
-    )
     told = a.m >= 3 and a.n > 4 * a.m
     return Bounded(
         a.n,
@@ -129,11 +119,11 @@ def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
         correlation=a.correlation,
         allowed_bias=a.bias,
         nats=theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts),
-        biases=(*attack_rows(a, whole), *guarantee_rows(a, whole)),
+        biases=(*attack_rows(a), *guarantee_rows(a)),
         simulated=_simulated(a, simulate, seed) if simulate else None,
-        allowed=turned(a),
+        allowed=tuple(turned(a)),
         per_label=count_per_label(a.n, a.m, a.k),
-        trusted=whole.trusted,
+        trusted=trusted(a.n, a.m, a.k),
         reconstruction=theory.reconstruction_queries(a.n, a.m) if told else None,
         curves=curves(a),
     )

@@ -10,20 +10,16 @@ about labels that are uniform and unknown to the analyst, not about one with a g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
-from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias, trusted
-from privacygauge.holdout.guards import DIRECT, Exact
+from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.oracle import most_submissions
-from privacygauge.holdout.selection import honest_best_of_k
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
+from privacygauge.holdout.oracle import fewest, most_submissions
+from privacygauge.holdout.selection import some
 
 # Of points that are searched.
 _MOST = 10**12
@@ -168,7 +164,13 @@ def guaranteed_points(
     """Return the fewest points for which k submissions keep any attack within `bias` of 1/m."""
     asked, delta = guard or Exact(), 1 - checks.level(probability, "probability")
     _bias(bias, m)
-    return _fewest(lambda n: guarantee(asked, n, m, k, delta=delta, accounts=accounts) <= bias)
+
+    def enough(n: int) -> bool:
+        if n > _MOST:
+            raise InputError("no test set of up to 10^12 points is enough: allow a larger bias")
+        return guarantee(asked, n, m, k, delta=delta, accounts=accounts) <= bias
+
+    return fewest(enough)
 
 
 def reconstruction_queries(n: int, m: int) -> int:
@@ -196,94 +198,6 @@ def reconstruction_rate(n: int, m: int, k: int) -> float:
     return k * math.log(max(k / m, 1.0)) / (n * math.log(m))
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What k submissions to n points of m classes can do: each a bias above 1/m.
-
-    Except `honest_best_of_k`, which is above the submissions' true accuracy, and `trusted`.
-    """
-
-    nb: float
-    """Expected, NB without knowledge, by the closed form; off where `trusted` is False."""
-    majority: float
-    """Expected, the majority attack, by the closed form."""
-    linear_scan: float
-    """Expected, the linear scan without knowledge, exact."""
-    honest_best_of_k: float
-    """Expected, at most: the best of k submissions that nobody meant as an attack."""
-    theorem_3_1: float
-    """No attack exceeds it but with probability delta; above 1 it says nothing."""
-    kl: float
-    """The same with the exact exponent, and for the guard's transcripts."""
-    nb_poisson: float
-    """As `nb`, for exact answers, with label counts taken as Poisson: to be preferred where labels
-    are drawn seldom. The same as the closed form for fewer than 10 classes."""
-    trusted: bool
-    """Whether a label is drawn often enough, at a point and in a query, for the closed form."""
-
-
-def bounds(
-    n: int,
-    m: int,
-    k: int,
-    *,
-    guard: Guard | None = None,
-    accuracy: float = 0.8,
-    correlation: float = 0.0,
-    delta: float = 0.05,
-    accounts: int | None = None,
-) -> Bounds:
-    """Return the attacks' biases, honest selection's, and the guarantees.
-
-    Parameters
-    ----------
-    n, m, k : int
-        Points, classes and submissions of all accounts together, at least 1, 2 and 1.
-    guard : Guard, optional
-        Exact answers by default. It enters `kl` by its transcripts, and `nb` by the error of its
-        answers if each is about the submission itself, which a Ladder's is not. The other rows
-        are for exact answers.
-    accuracy, correlation : float
-        Of honest submissions.
-    delta : float, default 0.05
-        How often a guarantee may fail.
-    accounts : int, optional
-        As in `transcript_nats`; of `kl` alone.
-
-    Examples
-    --------
-    >>> from privacygauge.holdout.bounds import bounds
-    >>> found = bounds(50_000, 1_000, 5_200)
-    >>> round(found.theorem_3_1, 2), round(found.kl, 2)
-    (2.25, 0.24)
-    """
-    asked = guard or Exact()
-    return Bounds(
-        nb=nb_bias(n, m, k, error=asked.error(n) if isinstance(asked, DIRECT) else 0.0),
-        majority=majority_bias(n, m, k),
-        linear_scan=scan_bias(n, m, k),
-        honest_best_of_k=honest_best_of_k(n, k, accuracy=accuracy, correlation=correlation),
-        theorem_3_1=theorem_3_1(n, m, k, delta=delta),
-        kl=guarantee(asked, n, m, k, delta=delta, accounts=accounts),
-        nb_poisson=poisson_bias(n, m, k) if m >= FEWEST_CLASSES else nb_bias(n, m, k),
-        trusted=trusted(n, m, k),
-    )
-
-
-def _fewest(enough: Callable[[int], bool]) -> int:
-    """Return the smallest n, at most 10^12, with ``enough(n)``, which larger n keep."""
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > _MOST:
-            raise InputError("no test set of up to 10^12 points is enough: allow a larger bias")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
 def _divergence(q: float, p: float) -> float:
     return float(rel_entr(q, p) + rel_entr(1 - q, 1 - p))
 
@@ -291,7 +205,7 @@ def _divergence(q: float, p: float) -> float:
 def _exponent(nats: float, n: int, m: int, delta: float) -> float:
     if nats < 0 or m < 2:
         raise InputError(f"nats must be at least 0 and m at least 2, got {nats} and {m}")
-    _some(n, "n")
+    some(n, "n")
     return nats + math.log(1 / checks.level(delta, "delta"))
 
 
@@ -299,9 +213,3 @@ def _bias(bias: float, m: int) -> float:
     if not 0 < bias < 1 - 1 / m:
         raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
     return bias
-
-
-def _some(value: int, name: str) -> int:
-    if value < 1:
-        raise InputError(f"{name} must be at least 1, got {value}")
-    return value

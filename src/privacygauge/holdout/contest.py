@@ -19,14 +19,13 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst, Play, Trials, play
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import guarantee, transcript_nats
-from privacygauge.holdout.closed_form import nb_bias, trusted
+from privacygauge.holdout.closed_form import FEWEST_CLASSES, nb_bias, poisson_bias, trusted
 from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -43,6 +44,17 @@ class Decoded:
 def fallen_back(found: Decoded, note: str) -> Decoded:
     """Return `found` with the reason why it is not from the method that was asked for."""
     return replace(found, note="; ".join(part for part in (note, found.note) if part))
+
+
+class Decoder(Protocol):
+    """An attack that says how it found its labels."""
+
+    def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+        """Return labels and how they were found, after what it needs of the oracle's budget."""
+
+    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
+        """Return labels, (n,), after what it needs of the oracle's budget."""
+        return self.decode(oracle, rng).labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,16 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.holdout.decoding import Decoded, fallen_back
-from privacygauge.holdout.detecting import DetectingMatrix, points_for, queries_for
+from privacygauge.holdout.decoding import Decoded, Decoder, fallen_back
+from privacygauge.holdout.detecting import DetectingMatrix, kinds_left, points_for, queries_for
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import budget_of, check_knowledge, check_sizes
 from privacygauge.holdout.oracle import Oracle
-from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.priors import Informed, Knowledge
 
 
 @dataclass(frozen=True)
-class DesignedQueries:
+class DesignedQueries(Informed, Decoder):
     """Finds the labels of as many points as the budget allows, exactly, by detecting matrices.
 
     For two classes k queries find the labels of `detecting.points_for(k)` points: 5,120 for
@@ -55,14 +56,6 @@ class DesignedQueries:
         check_sizes(self.block, self.threads)
 
     needs_points = True
-
-    def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
-        return None if self.knowledge is None else self.knowledge.base
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after what it needs of the oracle's budget."""
-        return self.decode(oracle, rng).labels
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
         """Return labels and how they were found, after what it needs of the oracle's budget."""
@@ -119,7 +112,7 @@ class _Batch:
         open_, r = np.arange(len(self.points)), self.candidates.shape[1]
         rounds = unasked = 0
         for column in range(0, r - 1, 2):
-            kinds = _kinds(self.n_classes, column)
+            kinds = kinds_left(self.n_classes, column)
             asked = open_[: points_for(budget_of(oracle), kinds)]
             unasked += len(open_) - len(asked)
             if not len(asked):
@@ -195,20 +188,6 @@ def _affordable(k: int, loads: Callable[[int], Floats], m: int, most: int) -> in
 
     def cost(p: int) -> int:
         whole = np.ceil(loads(p) - 1e-9).astype(np.int64)
-        return sum(queries_for(int(load), _kinds(m, 2 * t)) for t, load in enumerate(whole))
+        return sum(queries_for(int(load), kinds_left(m, 2 * t)) for t, load in enumerate(whole))
 
-    return _last(lambda p: cost(p) <= k, most)
-
-
-def _kinds(m: int, tried: int) -> int:
-    """Return 2 where the next two candidates are all that are left, otherwise 3."""
-    return 2 if m - tried == 2 else 3
-
-
-def _last(enough: Callable[[int], bool], most: int) -> int:
-    """Return the largest p in 1..most with ``enough(p)``, which smaller p keep; 1 if none."""
-    low, high = 1, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return low
+    return max(1, bisect_left(range(1, most + 1), True, key=lambda p: cost(p) > k))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -15,19 +15,20 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (
+    FEWEST_CLASSES,
     answer_variance,
     count_per_label,
     majority_bias,
     nb_bias,
+    poisson_bias,
     queries_for_bias,
     scan_bias,
     trusted,
 )
-from privacygauge.holdout.designed_bias import designed_bias, designed_points, designed_submissions
+from privacygauge.holdout.detecting import designed_bias, designed_points, designed_submissions
 from privacygauge.holdout.guards import DIRECT, Exact, Rounded
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.selection import honest_best_of_k, honest_points, honest_submissions
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
 """What a number of `Bounded` can be."""
@@ -143,50 +144,55 @@ class Asked:
         return self.m >= FEWEST_CLASSES and not trusted(self.n, self.m, self.k)
 
 
-def attack_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
+def attack_rows(a: Asked) -> Iterator[Bias]:
     """Yield honest selection and the attacks."""
-    honest = (
+    n, m, k = a.n, a.m, a.k
+    best = honest_best_of_k(n, k, accuracy=a.accuracy, correlation=a.correlation)
+    told = (
         f"each {100 * a.accuracy:.4g}% right, errors correlated by {a.correlation:g}; at most, "
         "expected"
     )
-    yield Bias("honest_best_of_k", "honest, best of k", HONEST, whole.honest_best_of_k, honest)
-    yield Bias("nb", "naive Bayes", ATTACK, whole.nb, _of_nb(a), _nb_holds(a))
-    if a.m >= FEWEST_CLASSES:
-        few, told = (
-            "naive Bayes, few draws",
-            "the same with Poisson counts; exact answers; expected",
-        )
-        yield Bias("nb_poisson", few, ATTACK, whole.nb_poisson, told, a.exact)
+    yield Bias("honest_best_of_k", "honest, best of k", HONEST, best, told)
+    normal = nb_bias(n, m, k, error=a.error or 0.0)
+    yield Bias("nb", "naive Bayes", ATTACK, normal, _of_nb(a), _nb_holds(a))
+    if m >= FEWEST_CLASSES:
+        few, told = poisson_bias(n, m, k), "the same with Poisson counts; exact answers; expected"
+        yield Bias("nb_poisson", "naive Bayes, few draws", ATTACK, few, told, a.exact)
     told = "the same with votes; exact answers; closed form, expected"
     usual = a.exact and not a.sparse
-    yield Bias("majority", "majority", ATTACK, whole.majority, told, usual)
+    yield Bias("majority", "majority", ATTACK, majority_bias(n, m, k), told, usual)
     told = "one label after the other; exact answers; expected"
-    yield Bias("linear_scan", "linear scan", ATTACK, whole.linear_scan, told, a.exact)
+    yield Bias("linear_scan", "linear scan", ATTACK, scan_bias(n, m, k), told, a.exact)
     told = "a detecting matrix, two labels an example; exact answers; expected, about"
-    designed = designed_bias(a.n, a.m, a.k)
-    yield Bias("designed", "designed queries", ATTACK, designed, told, a.exact)
+    yield Bias("designed", "designed queries", ATTACK, designed_bias(n, m, k), told, a.exact)
 
 
-def guarantee_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
+def guarantee_rows(a: Asked) -> Iterator[Bias]:
     """Yield what no attack exceeds, and the rates."""
+    n, m, k = a.n, a.m, a.k
     sure = f"uniform labels, probability {a.probability:g}"
     apart = a.accounts is not None and a.error is None
     each = ", which remembers each account apart" if apart else ""
+    most = theory.guarantee(a.guard, n, m, k, delta=a.delta, accounts=a.accounts)
     told = f"{sure}; transcripts of {a.guard.name}{each}, exact tail"
-    yield Bias("kl", "any attack", GUARANTEE, whole.kl, told)
-    title, told = "any attack, Theorem 3.1", f"{sure}; exact answers, a simpler tail"
-    yield Bias("theorem_3_1", title, GUARANTEE, whole.theorem_3_1, told)
-    mean = theory.expected_bias(a.n, a.m, a.k)
-    told = "uniform labels; exact answers; after Remark 3.2"
-    yield Bias("expectation", "any attack, on average", GUARANTEE, mean, told)
-    bits = theory.bits_bias(a.k, a.n, a.m, delta=a.delta)
-    told = f"{sure}; if each answer were pass or fail"
-    yield Bias("one_bit", "any attack, one bit each", GUARANTEE, bits, told)
-    pointwise = theory.pointwise_rate(a.n, a.m, a.k)
+    yield Bias("kl", "any attack", GUARANTEE, most, told)
+    most, told = (
+        theory.theorem_3_1(n, m, k, delta=a.delta),
+        f"{sure}; exact answers, a simpler tail",
+    )
+    yield Bias("theorem_3_1", "any attack, Theorem 3.1", GUARANTEE, most, told)
+    most, told = theory.expected_bias(n, m, k), "uniform labels; exact answers; after Remark 3.2"
+    yield Bias("expectation", "any attack, on average", GUARANTEE, most, told)
+    most, told = (
+        theory.bits_bias(k, n, m, delta=a.delta),
+        f"{sure}; if each answer were pass or fail",
+    )
+    yield Bias("one_bit", "any attack, one bit each", GUARANTEE, most, told)
     told = "sqrt(k/n)/m, Theorem 4.4: no constant is known"
-    yield Bias("pointwise_rate", "rate of point-wise attacks", RATE, pointwise, told)
-    rate = theory.reconstruction_rate(a.n, a.m, a.k)
+    rate = theory.pointwise_rate(n, m, k)
+    yield Bias("pointwise_rate", "rate of point-wise attacks", RATE, rate, told)
     told = "k ln(k/m)/(n ln m), Corollary 4.6: no constant is known"
+    rate = theory.reconstruction_rate(n, m, k)
     yield Bias("reconstruction_rate", "rate of reconstruction", RATE, rate, told)
 
 
@@ -278,52 +284,36 @@ POINTS = 10**12
 """Number of points that are searched."""
 
 
-def turned(a: Asked) -> tuple[Allowed, ...]:
-    """Return the question turned round: what keeps the bias within what is allowed."""
-    designed = (_designed_allowed(a),) if a.exact else ()
-    return (_honest_allowed(a), _nb_allowed(a), *designed, _any_allowed(a))
-
-
-def _honest_allowed(a: Asked) -> Allowed:
-    p, rho, often = a.accuracy, a.correlation, a.probability
-    return Allowed(
+def turned(a: Asked) -> Iterator[Allowed]:
+    """Yield the question turned round: what keeps the bias within what is allowed."""
+    often, honest = a.probability, {"accuracy": a.accuracy, "correlation": a.correlation}
+    yield Allowed(
         "honest",
         "honest selection",
-        honest_submissions(a.bias, a.n, accuracy=p, correlation=rho, probability=often),
-        honest_points(a.bias, a.k, accuracy=p, correlation=rho, probability=often),
+        honest_submissions(a.bias, a.n, **honest, probability=often),
+        honest_points(a.bias, a.k, **honest, probability=often),
         f"the best of all stays within it with probability {often:g}",
     )
-
-
-def _nb_allowed(a: Asked) -> Allowed:
     told = "on average; closed form, rough where labels are drawn seldom"
     if a.error is None:
-        return Allowed("nb", "naive Bayes", None, None, f"{told}: none behind {a.guard.name}")
-    few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
-    return Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
-
-
-def _designed_allowed(a: Asked) -> Allowed:
-    return Allowed(
-        "designed",
-        "designed queries",
-        designed_submissions(a.bias, a.n, a.m),
-        designed_points(a.bias, a.m, a.k),
-        "on average; exact answers",
+        yield Allowed("nb", "naive Bayes", None, None, f"{told}: none behind {a.guard.name}")
+    else:
+        few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
+        yield Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
+    if a.exact:
+        most, least = designed_submissions(a.bias, a.n, a.m), designed_points(a.bias, a.m, a.k)
+        told = "on average; exact answers"
+        yield Allowed("designed", "designed queries", most, least, told)
+    points: int | None = None
+    with suppress(InputError):  # More than are searched; the arguments were checked before.
+        points = theory.guaranteed_points(
+            a.bias, a.m, a.k, guard=a.guard, probability=often, accounts=a.accounts
+        )
+    most = theory.guaranteed_submissions(
+        a.bias, a.n, a.m, guard=a.guard, probability=often, accounts=a.accounts
     )
-
-
-def _any_allowed(a: Asked) -> Allowed:
-    often = a.probability
-    submissions = partial(theory.guaranteed_submissions, guard=a.guard, probability=often)
-    points = partial(theory.guaranteed_points, guard=a.guard, probability=often)
-    return Allowed(
-        "any",
-        "any attack",
-        submissions(a.bias, a.n, a.m, accounts=a.accounts),
-        _or_none(lambda: points(a.bias, a.m, a.k, accounts=a.accounts)),
-        f"guaranteed with probability {often:g}, uniform labels",
-    )
+    told = f"guaranteed with probability {often:g}, uniform labels"
+    yield Allowed("any", "any attack", most, points, told)
 
 
 def _nb_points(a: Asked) -> int | None:
@@ -331,11 +321,3 @@ def _nb_points(a: Asked) -> int | None:
         return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
 
     return bisect_left(range(1, POINTS), True, key=within) + 1 if within(POINTS) else None
-
-
-def _or_none(points: Callable[[], int]) -> int | None:
-    try:
-        return points()
-    except InputError:
-        # More points than are searched; the arguments were checked before.
-        return None

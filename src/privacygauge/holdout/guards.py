@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from privacygauge.errors import InputError
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, on_grid, positive
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
-from privacygauge.holdout.thresholdout import Thresholdout
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,24 @@ class Calibrated(Memoryless):
         return math.isqrt(n if self.points is None else min(n, self.points))
 
 
+class _Noisy(Memoryless):
+    """Adds noise that depends on the submission's content: sent again, it is the same."""
+
+    def _noise(self, rng: np.random.Generator) -> float:
+        raise NotImplementedError
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
+        noise = self._noise(marked.generator(state.key))
+        return on_grid(marked.accuracy + noise, marked.n), state
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return k ln(n + 1), as for exact answers: counting transcripts credits no noise."""
+        return k * math.log(n + 1)
+
+
 @dataclass(frozen=True)
-class GaussianNoise(Memoryless):
+class GaussianNoise(_Noisy):
     """Adds normal noise that depends on the submission's content: sent again, it is the same."""
 
     sd: float = 0.005
@@ -115,22 +132,16 @@ class GaussianNoise(Memoryless):
         """``noise:SD``."""
         return f"noise:{self.sd:g}"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
-        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
-        noise = marked.generator(state.key).normal(0.0, self.sd)
-        return on_grid(marked.accuracy + noise, marked.n), state
+    def _noise(self, rng: np.random.Generator) -> float:
+        return rng.normal(0.0, self.sd)
 
     def error(self, n: int) -> float:
         """Return `sd`."""
         return self.sd
 
-    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln(n + 1), as for exact answers: counting transcripts credits no noise."""
-        return k * math.log(n + 1)
-
 
 @dataclass(frozen=True)
-class LaplaceNoise(Memoryless):
+class LaplaceNoise(_Noisy):
     """Adds Laplace noise that depends on the submission's content."""
 
     scale: float = 0.005
@@ -144,18 +155,12 @@ class LaplaceNoise(Memoryless):
         """``laplace:SCALE``."""
         return f"laplace:{self.scale:g}"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
-        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
-        noise = marked.generator(state.key).laplace(0.0, self.scale)
-        return on_grid(marked.accuracy + noise, marked.n), state
+    def _noise(self, rng: np.random.Generator) -> float:
+        return rng.laplace(0.0, self.scale)
 
     def error(self, n: int) -> float:
         """Return sqrt(2) times `scale`."""
         return math.sqrt(2) * self.scale
-
-    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln(n + 1), as for exact answers."""
-        return k * math.log(n + 1)
 
 
 DIRECT = (Exact, Rounded, Calibrated, GaussianNoise, LaplaceNoise)

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import softmax
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.holdout.label_sums import ROWS, LabelSums
 from privacygauge.holdout.metrics import Metric, Values
-from privacygauge.holdout.naive_bayes import budget_of
+from privacygauge.holdout.naive_bayes import ROWS, LabelSums, budget_of
 from privacygauge.holdout.oracle import Holdout, Oracle
 from privacygauge.holdout.queries import RandomQueries
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import Asked, Decoded, asked, fallen_back
+from privacygauge.holdout.decoding import Asked, Decoded, Decoder, asked, fallen_back
 from privacygauge.holdout.naive_bayes import check_sizes, largest
 from privacygauge.holdout.oracle import Oracle
-from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import RandomQueries
 
 _MOST = 4_000_000
@@ -24,7 +24,7 @@ _RAREST = -50.0
 
 
 @dataclass(frozen=True)
-class LinearProgramming:
+class LinearProgramming(Informed, Decoder):
     """The labels of least cost among shares of labels that explain the random queries' answers.
 
     Each point's labels get shares x_i(l) >= 0 that add up to 1 ("none of the candidates" is a
@@ -59,14 +59,6 @@ class LinearProgramming:
             raise InputError(f"seconds must be above 0, got {self.seconds}")
 
     needs_points = True
-
-    def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
-        return None if self.knowledge is None else self.knowledge.base
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
-        return self.decode(oracle, rng).labels
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
         """Return labels and how they were found, after all of the oracle's budget."""

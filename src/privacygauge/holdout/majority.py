@@ -1,15 +1,17 @@
-"""Plurality of random queries with weights of 1, -1 and 0: simpler, and weaker, than NB."""
+"""Simpler attacks than NB: plurality of random queries, and one label changed at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.holdout.naive_bayes import aggregated, ask, check_sizes, random_queries
+from privacygauge.holdout.naive_bayes import aggregated, ask, budget_of, check_sizes, random_queries
 from privacygauge.holdout.oracle import Oracle
+from privacygauge.holdout.priors import Informed, Knowledge
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Majority:
     """At least 1. It changes time, no answer."""
 
     name: ClassVar[str] = "majority"
+    least: ClassVar[float] = -1.0
+    """Weight of a query that is worse than a guess."""
 
     def __post_init__(self) -> None:
         check_sizes(self.block, self.threads)
@@ -43,11 +47,14 @@ class Majority:
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget."""
-        return _voted(self.block, self.threads, oracle, rng, least=-1.0)
+        queries = random_queries(oracle, None, rng)
+        answers = ask(oracle, queries, None, self.block, self.threads)
+        weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
+        return aggregated(queries, weights, None, rng, self.threads)
 
 
 @dataclass(frozen=True)
-class BlumHardt:
+class BlumHardt(Majority):
     """The original majority attack: queries that are worse than a guess are dropped.
 
     Sources
@@ -56,35 +63,87 @@ class BlumHardt:
     (2015), Section 4 ("boosting attack").
     """
 
-    block: int = 256
-    """As in `Majority`."""
-    threads: int = 1
-    """As in `Majority`."""
-
     name: ClassVar[str] = "blum-hardt"
-
-    def __post_init__(self) -> None:
-        check_sizes(self.block, self.threads)
-
-    needs_points = False
-
-    def unaided(self) -> Ints | None:
-        """Return None: without a query it guesses."""
-        return None
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
-        return _voted(self.block, self.threads, oracle, rng, least=0.0)
-
-
-def _voted(
-    block: int, threads: int, oracle: Oracle, rng: np.random.Generator, least: float
-) -> Ints:
-    queries = random_queries(oracle, None, rng)
-    weights = _votes(ask(oracle, queries, None, block, threads), oracle.n, oracle.n_classes)
-    return aggregated(queries, np.maximum(weights, least), None, rng, threads)
+    least: ClassVar[float] = 0.0
 
 
 def _votes(answers: Floats, n: int, m: int) -> Floats:
     # In whole points, so that 1/m, which no float is for most m, is met exactly.
     return np.asarray(np.sign(np.round(answers * n * m) - n))
+
+
+@dataclass(frozen=True)
+class LinearScan(Informed):
+    """Changes the label of one point after the other, and keeps what the accuracy confirms.
+
+    The first submission is a starting answer. A change that raises the accuracy was to the right
+    label, one that lowers it was from the right label, and one that does neither excludes both;
+    the last label left is inferred. Candidates are tried by descending prior, the least
+    confident points first. It needs points that keep their place, but not to see them.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), Section 5 and Figure 2.
+    """
+
+    knowledge: Knowledge | None = None
+    """What a base model says; by default random labels in a random order."""
+
+    name: ClassVar[str] = "scan"
+
+    needs_points = True
+
+    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
+        """Return labels, (n,), after all of the oracle's budget, or once all points are known."""
+        left = budget_of(oracle)
+        labels, todo = _plan(oracle, self.knowledge, rng)
+        if left == 0:
+            return labels
+        level = oracle.submit(labels)
+        for point, candidates in todo:
+            if oracle.left() == 0:
+                break
+            level = _settled(oracle, labels, point, candidates, level)
+        return labels
+
+
+def _plan(
+    oracle: Oracle, knowledge: Knowledge | None, rng: np.random.Generator
+) -> tuple[Ints, Iterator[tuple[int, Ints]]]:
+    """Return the starting labels, and each point with its candidates, the present one first."""
+    if knowledge is None:
+        start = rng.integers(0, oracle.n_classes, oracle.n)
+        return start.copy(), (
+            (i, _others_after(int(start[i]), oracle.n_classes, rng)) for i in range(oracle.n)
+        )
+    confidence = knowledge.log_prior.max(axis=1)
+    order = np.argsort(confidence, kind="stable")
+    return knowledge.base.astype(np.int64), (
+        (int(knowledge.points[i]), knowledge.candidates[i].astype(np.int64)) for i in order
+    )
+
+
+def _others_after(label: int, m: int, rng: np.random.Generator) -> Ints:
+    others = rng.permutation(m - 1)
+    return np.concatenate([[label], others + (others >= label)])
+
+
+def _settled(oracle: Oracle, labels: Ints, point: int, candidates: Ints, level: float) -> float:
+    """Set the label of one point as far as the budget goes; return the accuracy after it."""
+    complete = len(candidates) == oracle.n_classes
+    labels[point] = candidates[0]
+    for t, candidate in enumerate(candidates[1:], start=1):
+        labels[point] = candidate
+        if complete and 1 < t == len(candidates) - 1:
+            return level + 1 / oracle.n
+        if oracle.left() == 0:
+            # Excluded labels are worse than one that was not tried.
+            labels[point] = candidate if t > 1 else candidates[0]
+            return level
+        change = oracle.submit(labels) - level
+        if change > 0.5 / oracle.n:
+            return level + change
+        if change < -0.5 / oracle.n:
+            break
+    labels[point] = candidates[0]
+    return level

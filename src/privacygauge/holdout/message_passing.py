@@ -16,13 +16,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import Asked, Decoded, asked, gathered, predictions
-from privacygauge.holdout.label_sums import ROWS, LabelSums
-from privacygauge.holdout.naive_bayes import check_sizes, largest
+from privacygauge.holdout.decoding import Asked, Decoded, Decoder, asked, gathered, predictions
+from privacygauge.holdout.naive_bayes import ROWS, LabelSums, check_sizes, largest
 from privacygauge.holdout.oracle import Oracle
-from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import Codes, each
 
 # Squared points: far below what one wrong label does to an answer.
@@ -36,7 +35,7 @@ _CERTAIN = 1.0
 
 
 @dataclass(frozen=True)
-class MessagePassing:
+class MessagePassing(Informed, Decoder):
     """Approximate message passing over the answers to random queries; its first step is NB.
 
     Needs the same queries as NB and no more access to the oracle, but must know which labels all
@@ -93,14 +92,6 @@ class MessagePassing:
             raise InputError(f"damping must be in [0, 1), got {self.damping}")
 
     needs_points = True
-
-    def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
-        return None if self.knowledge is None else self.knowledge.base
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
-        return self.decode(oracle, rng).labels
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
         """Return labels and how they were found, after all of the oracle's budget."""

@@ -15,7 +15,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
-from scipy.stats import rankdata
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -103,17 +102,28 @@ class Metric(Protocol):
         """
 
 
-class _OfLabels:
+class _Mean:
+    """A mean over the examples of numbers in [0, 1]."""
+
+    def width(self, n_classes: int) -> int:
+        return 1
+
+    def points(self, truth: Values) -> float:
+        return float(len(truth))
+
+    def tail(self, truth: Values) -> float:
+        # Hoeffding, for hidden values that are independent of each other.
+        return self.points(truth)
+
+
+class _OfLabels(_Mean):
     """Hidden labels, of which an example's score is a number in [0, 1], averaged."""
 
     form: ClassVar[str] = "i"
     numbers: ClassVar[bool] = False
     # A number in [0, 1] of expectation s has a variance of at most s(1 - s), which is concave.
     like_share: ClassVar[bool] = True
-
-    @property
-    def worst(self) -> float | None:
-        return None
+    worst: float | None = None
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         labels = checks.classes(values, "labels")
@@ -130,21 +140,11 @@ class _OfLabels:
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         return _labels(values, (n,), n_classes)
 
-    def width(self, n_classes: int) -> int:
-        return 1
-
     def moves(self, n_classes: int) -> Values:
         return np.arange(n_classes)
 
     def effects(self, values: Values, counts: Ints) -> Floats:
         return np.asarray(np.eye(len(values)) / counts.sum())
-
-    def points(self, truth: Values) -> float:
-        return float(len(truth))
-
-    def tail(self, truth: Values) -> float:
-        # Hoeffding, for hidden values that are independent of each other.
-        return float(len(truth))
 
 
 @dataclass(frozen=True)
@@ -267,10 +267,7 @@ class _Brier(_OfProbabilities):
     """1 minus half of the squared distance between probabilities and truth, averaged."""
 
     name: ClassVar[str] = "brier"
-
-    @property
-    def worst(self) -> float | None:
-        return 1.0
+    worst = 1.0
 
     def score(self, submitted: Values, truth: Values) -> float:
         if submitted.ndim == 1:
@@ -287,36 +284,32 @@ class _Brier(_OfProbabilities):
 
 @dataclass(frozen=True)
 class _LogLoss(_OfProbabilities):
-    """1 minus the log-loss in units of `most`, averaged; an example loses no more than `most`."""
+    """1 minus the log-loss in units of `worst`, averaged; an example loses no more."""
 
-    most: float
+    worst: float
     """In nats, above 0: 34.5 where probabilities are kept 1e-15 from 0, as is usual."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.most <= _MOST:
+        if not 0.0 < self.worst <= _MOST:
             raise InputError(
                 f"logloss needs the most that an example loses, in (0, {_MOST:g}], got "
-                f"{self.most:g}: name the metric as logloss:15"
+                f"{self.worst:g}: name the metric as logloss:15"
             )
 
     @property
     def name(self) -> str:
-        return f"logloss:{self.most:g}"
-
-    @property
-    def worst(self) -> float | None:
-        return self.most
+        return f"logloss:{self.worst:g}"
 
     def score(self, submitted: Values, truth: Values) -> float:
         flat = submitted.ndim == 1
         both = np.stack([1 - submitted, submitted], axis=1) if flat else submitted
-        # exp(-most) is the probability that loses `most`: no logarithm of 0.
-        told = np.maximum(both[np.arange(len(truth)), truth], math.exp(-self.most))
-        return max(0.0, float(1 + np.log(told).mean() / self.most))
+        # exp(-worst) is the probability that loses `worst`: no logarithm of 0.
+        told = np.maximum(both[np.arange(len(truth)), truth], math.exp(-self.worst))
+        return max(0.0, float(1 + np.log(told).mean() / self.worst))
 
     def chance(self, truth: Values) -> float:
         """Return the score of the best constant: frequencies, or those of the likeliest classes."""
-        return float(1 - self._lost(np.sort(_frequencies(truth))[::-1]).min() / self.most)
+        return float(1 - self._lost(np.sort(_frequencies(truth))[::-1]).min() / self.worst)
 
     def best(self, belief: Floats, values: Values) -> Values:
         falling = -np.sort(-belief, axis=1)
@@ -327,13 +320,13 @@ class _LogLoss(_OfProbabilities):
     def _lost(self, falling: Floats) -> Floats:
         """Return what is lost where 1, 2, ... of the classes, the likeliest first, are submitted.
 
-        What a class left out loses is `most`; the others' probabilities are larger for it.
+        What a class left out loses is `worst`; the others' probabilities are larger for it.
         """
         held = np.cumsum(falling, axis=-1)
         return np.asarray(
             -np.cumsum(xlogy(falling, falling), axis=-1)
             + xlogy(held, held)
-            + self.most * (1 - held)
+            + self.worst * (1 - held)
         )
 
 
@@ -404,10 +397,11 @@ class _AUC(_OfTwo):
         return _floats(values, (n,), -math.inf, math.inf)
 
     def score(self, submitted: Values, truth: Values) -> float:
-        positive = truth == 1
-        n, p = len(truth), int(np.count_nonzero(positive))
-        ranks = float(rankdata(submitted)[positive].mean())
-        return (ranks - (p + 1) / 2) / (n - p)
+        positive, order = submitted[truth == 1], np.sort(submitted)
+        n, p = len(order), len(positive)
+        # A rank is the mean over the places of the tied.
+        ranks = (order.searchsorted(positive) + order.searchsorted(positive, "right") + 1) / 2
+        return (float(ranks.mean()) - (p + 1) / 2) / (n - p)
 
     def points(self, truth: Values) -> float:
         """Return the size of the smaller class: the variance is at most A(1 - A) over it.
@@ -451,7 +445,7 @@ class _AUC(_OfTwo):
 
 
 @dataclass(frozen=True)
-class _OfNumbers:
+class _OfNumbers(_Mean):
     """Hidden numbers in a range that everybody knows."""
 
     low: float
@@ -487,15 +481,6 @@ class _OfNumbers:
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         return _floats(values, (n,), self.low, self.high)
-
-    def width(self, n_classes: int) -> int:
-        return 1
-
-    def points(self, truth: Values) -> float:
-        return float(len(truth))
-
-    def tail(self, truth: Values) -> float:
-        return float(len(truth))
 
     def moves(self, n_classes: int) -> Values:
         """Return the ends of the range: between them an error or its square is linear in them."""
@@ -558,13 +543,8 @@ class _RootSquaredError(_OfNumbers):
         """Return n/4, for X, a mean of numbers in [0, 1], with expectation mu.
 
         Its variance is at most mu/n, and its root off that of mu by at most |X - mu|/sqrt(mu).
-        """
-        return len(truth) / 4
-
-    def tail(self, truth: Values) -> float:
-        """Return n/4: X is below mu - t with a probability of at most exp(-n t^2/(2 mu)).
-
-        Where its root is smaller by e, t is at least e sqrt(mu).
+        It is the `tail` as well: X is below mu - t with a probability of at most
+        exp(-n t^2/(2 mu)), and where its root is smaller by e, t is at least e sqrt(mu).
         """
         return len(truth) / 4
 
@@ -664,12 +644,11 @@ def _floats(
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} must be numbers of shape {shape}") from error
-    outside = np.flatnonzero((array < low) | (array > high))
-    if not len(array) or outside.size:
-        got = f"{array[outside[0]]:g} in row {outside[0] // math.prod(shape[1:])}"
-        raise InputError(
-            f"{name} must be in [{low:g}, {high:g}], got {got if len(array) else 'none'}"
-        )
+    if not len(array) or array.min() < low or array.max() > high:
+        got = "none"
+        for place in np.flatnonzero((array < low) | (array > high))[:1]:
+            got = f"{array[place]:g} in row {place // math.prod(shape[1:])}"
+        raise InputError(f"{name} must be in [{low:g}, {high:g}], got {got}")
     return array.reshape(shape)
 
 

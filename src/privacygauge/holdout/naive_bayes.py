@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import BudgetError, InputError
-from privacygauge.holdout.label_sums import ROWS, LabelSums
 from privacygauge.holdout.oracle import Oracle
-from privacygauge.holdout.priors import Knowledge
-from privacygauge.holdout.queries import RandomQueries, each
+from privacygauge.holdout.priors import Informed, Knowledge
+from privacygauge.holdout.queries import Codes, RandomQueries, each
 
 
 @dataclass(frozen=True)
-class NaiveBayes:
+class NaiveBayes(Informed):
     """The attack NB: the label with the largest posterior given random queries' accuracies.
 
     A query's accuracy a is the probability that it is right at any one point, so it multiplies
@@ -59,10 +59,6 @@ class NaiveBayes:
     def needs_points(self) -> bool:
         """Whether it has looked at the points: only with knowledge about them."""
         return self.knowledge is not None
-
-    def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
-        return None if self.knowledge is None else self.knowledge.base
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget."""
@@ -214,3 +210,42 @@ def largest(sums: Floats, rng: np.random.Generator) -> Ints:
     rows = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
     best[rows] = (rng.random((len(rows), sums.shape[1])) * tied[rows]).argmax(axis=1)
     return best
+
+
+# Sums of so many points stay in a core's fast memory while all queries are added to them.
+ROWS = 64
+
+
+class LabelSums:
+    """Adds the weights of queries up by the label they give, in memory of its own."""
+
+    def __init__(self, weights: Floats, m: int) -> None:
+        k = len(weights)
+        self._added = np.tile(weights, ROWS)
+        self._labels, self._sums = np.empty((ROWS, k), np.int32), np.empty((ROWS, m))
+
+    def __call__(self, labels: Codes) -> Floats:
+        """Return the sums, (p, m), for labels (p, k); p is `ROWS` at most.
+
+        They stand until the next call.
+        """
+        p = len(labels)
+        np.copyto(self._labels[:p], labels)
+        return _added_up(self._labels[:p], self._added[: self._labels[:p].size], self._sums[:p])
+
+
+def label_sums(labels: Codes, weights: Floats, m: int) -> Floats:
+    """Return for each row of `labels`, (p, k), the sums of `weights`, (p, k), by label, (p, m)."""
+    return _added_up(labels.astype(np.int32), weights.reshape(-1), np.empty((len(labels), m)))
+
+
+def _added_up(labels: NDArray[np.int32], weights: Floats, out: Floats) -> Floats:
+    from scipy.sparse import csr_array
+
+    # A sparse matrix with repeated entries adds them up when it is made dense: several times
+    # faster than numpy's own scatter-additions.
+    k = labels.shape[1]
+    places = k * np.arange(len(labels) + 1, dtype=np.int32)
+    entries = (weights, labels.reshape(-1), places)
+    sums: Floats = csr_array(entries, shape=out.shape).toarray(out=out)
+    return sums

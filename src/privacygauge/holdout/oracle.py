@@ -6,6 +6,7 @@ of its own from `Holdout.open`, with a full budget and a guard that has seen not
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -238,15 +239,15 @@ class Oracle:
 
 def most_submissions(nats: Callable[[int], float], most: float) -> int:
     """Return the largest k with ``nats(k) <= most``, for nats that grow with k without end."""
-    if nats(1) > most:
-        return 0
-    low, high = 1, 2
-    while nats(high) <= most:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if nats(middle) <= most else (low, middle)
-    return low
+    return fewest(lambda k: nats(k) > most) - 1
+
+
+def fewest(enough: Callable[[int], bool]) -> int:
+    """Return the smallest number of at least 1 that is `enough`, as all larger ones are."""
+    high = 1
+    while not enough(high):
+        high *= 2
+    return bisect_left(range(high), True, high // 2 + 1, key=enough)
 
 
 def _submissions(labels: ArrayLike, n: int, n_classes: int, rows: int | None) -> Labels:

@@ -15,8 +15,7 @@ from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import share
-from privacygauge.holdout.label_sums import label_sums
-from privacygauge.holdout.naive_bayes import largest, log_odds
+from privacygauge.holdout.naive_bayes import label_sums, largest, log_odds
 
 # Labels that are drawn at a time.
 _BATCH = 1_000_000

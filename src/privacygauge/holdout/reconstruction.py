@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import Decoded, fallen_back
+from privacygauge.holdout.decoding import Decoded, Decoder, fallen_back
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import budget_of, check_sizes
 from privacygauge.holdout.oracle import Oracle
@@ -40,7 +40,7 @@ class Reconstructed:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class Reconstruction(Decoder):
     """Algorithm 2: random queries over t points, one fixed label elsewhere, and a full search.
 
     Whether the labels found are the only ones that give the answers is searched for too, and said
@@ -79,10 +79,6 @@ class Reconstruction:
     def unaided(self) -> Ints | None:
         """Return None: without a query it guesses."""
         return None
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
-        return self.decode(oracle, rng).labels
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
         """Return labels and how they were found, after all of the oracle's budget."""

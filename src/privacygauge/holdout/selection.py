@@ -61,14 +61,14 @@ def honest_points(
     """Return the fewest points on which the best of k submissions stays within `bias`."""
     if bias <= 0:
         raise InputError(f"bias must be above 0, got {bias}")
-    x = float(ndtri(checks.level(probability, "probability") ** (1 / _some(k, "k"))))
+    x = float(ndtri(checks.level(probability, "probability") ** (1 / some(k, "k"))))
     return max(1, math.ceil((max(x, 0.0) * _deviation(1, accuracy, correlation) / bias) ** 2))
 
 
 def expected_maximum(k: int) -> float:
     """Return the expected maximum of k independent standard normals; 0 for one."""
     x = np.linspace(-12.0, 12.0, 4_801)
-    log_density = -0.5 * x**2 - 0.5 * math.log(2 * math.pi) + (_some(k, "k") - 1) * log_ndtr(x)
+    log_density = -0.5 * x**2 - 0.5 * math.log(2 * math.pi) + (some(k, "k") - 1) * log_ndtr(x)
     return float((x * k * np.exp(log_density)).sum() * (x[1] - x[0]))
 
 
@@ -76,10 +76,11 @@ def _deviation(n: int, accuracy: float, correlation: float) -> float:
     if not 0 <= correlation <= 1:
         raise InputError(f"correlation must be in [0, 1], got {correlation}")
     p = checks.level(accuracy, "accuracy")
-    return math.sqrt(p * (1 - p) * (1 - correlation) / _some(n, "n"))
+    return math.sqrt(p * (1 - p) * (1 - correlation) / some(n, "n"))
 
 
-def _some(value: int, name: str) -> int:
+def some(value: int, name: str) -> int:
+    """Return `value`, at least 1."""
     if value < 1:
         raise InputError(f"{name} must be at least 1, got {value}")
     return value

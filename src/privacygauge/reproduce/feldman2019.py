@@ -10,11 +10,17 @@ from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rates import less, proportion
 from privacygauge.holdout.analysts import Analyst
-from privacygauge.holdout.closed_form import blum_hardt_bias, majority_bias, nb_bias, trusted
+from privacygauge.holdout.closed_form import (
+    FEWEST_CLASSES,
+    blum_hardt_bias,
+    majority_bias,
+    nb_bias,
+    poisson_bias,
+    trusted,
+)
 from privacygauge.holdout.majority import BlumHardt, Majority
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.point import simulated
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 from privacygauge.reproduce.feldman2019_plays import (
     LEVEL,
     Series,

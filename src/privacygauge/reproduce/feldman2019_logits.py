@@ -10,11 +10,11 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.datasets.logits import cifar_logits
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
+from privacygauge.holdout.majority import LinearScan
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
-from privacygauge.holdout.scan import LinearScan
 from privacygauge.reproduce.feldman2019 import PAPER
 from privacygauge.reproduce.feldman2019_plays import (
     LEVEL,

@@ -6,10 +6,9 @@ import itertools
 import math
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.closed_form import FEWEST_CLASSES, nb_bias, poisson_bias
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import most_submissions
-from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 from privacygauge.reproduce.feldman2019 import PAPER
 from privacygauge.reproduce.feldman2019_plays import LEVEL, Series, Uniform, plays, point
 from privacygauge.reproduce.table import Cell, Effort, Row, Table

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import beta
 
 from privacygauge.core.seeds import stream
-from privacygauge.holdout.history.inspection import inspect
 from privacygauge.holdout.history.made import ATTACKS, attacked_history, varied_history
 from privacygauge.holdout.history.record import History, in_time
-from tests.thorough import crossed, quarter
+from privacygauge.holdout.history.standing_out import inspect
+from tests.thorough import THOROUGH, crossed, quarter, times
 
 
 def smallest_corrected(history: History, rng: np.random.Generator) -> float:
@@ -58,17 +58,8 @@ def independent(i: int) -> History:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_few_honest_histories_stay_silent(whole):
-    histories = [drawn(i) for i in range(3)]
-    for i, history in enumerate(histories):
-        given = history if whole else scores_alone(history)
-        assert smallest_corrected(given, stream(i, "points")) > 0.05
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("whole", [True, False])
 def test_at_most_one_honest_history_in_twenty_has_a_finding(whole):
-    alarms, n = 0, quarter(1000)
+    alarms, n = 0, 1_000 if THOROUGH else 120
     for i in range(n):
         history = drawn(i)
         given = history if whole else scores_alone(history)
@@ -79,12 +70,12 @@ def test_at_most_one_honest_history_in_twenty_has_a_finding(whole):
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_nor_where_errors_are_independent(whole):
-    alarms = 0
-    for i in range(200):
+    alarms, n = 0, times(200)
+    for i in range(n):
         history = independent(i)
         given = history if whole else scores_alone(history)
         alarms += smallest_corrected(given, stream(i, "points")) <= 0.05
-    assert upper(alarms, 200) <= 0.05
+    assert upper(alarms, n) <= 0.05
 
 
 UNSEEN = {("top-2", False), ("designed", False), ("flips", False)}
@@ -101,11 +92,11 @@ UNSEEN = {("top-2", False), ("designed", False), ("flips", False)}
     ],
 )
 def test_planted_attacks_are_found(attack, accounts, whole):
-    found = 0
-    for i in range(20):
+    found, n = 0, quarter(20)
+    for i in range(n):
         rng = stream(i, "planted", attack, accounts)
         history = attacked_history(rng, attack, m=int(rng.choice([2, 10])), accounts=accounts)
         given = history if whole else scores_alone(history)
         found += smallest_corrected(given, rng) <= 0.05
     # A scan that several accounts share leaves larger steps in the scores of each.
-    assert found >= (6 if (attack, accounts, whole) == ("scan", 4, False) else 16)
+    assert found >= n * (0.3 if (attack, accounts, whole) == ("scan", 4, False) else 0.8)

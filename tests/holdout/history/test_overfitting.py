@@ -136,7 +136,7 @@ def test_one_submission_at_random_is_fishers_test():
 
 def test_choosing_among_k_is_paid_for():
     """The best of k honest submissions, of independent errors: at most as often as it says."""
-    rng, k, n, alarms, games = RNG(3), 20, 200, 0, times(2_000)
+    rng, k, n, alarms, games = RNG(3), 20, 200, 0, times(1_000)
     for _ in range(games):
         right = rng.random((k, 2 * n)) < 0.7
         history = in_time(None, "a" * k, right[:, :n].mean(axis=1), n=n)

@@ -20,8 +20,12 @@ from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import GuardState, Marked
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board, score
-from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.actions import action_rows, hide_account, show_account
+from privacygauge.holdout.server.accounts import (
+    action_rows,
+    add_account,
+    hide_account,
+    show_account,
+)
 from privacygauge.holdout.server.board import HiddenError, KeyConflictError
 from privacygauge.holdout.server.database import connect
 from privacygauge.holdout.server.schema import state_columns, state_of

@@ -15,15 +15,14 @@ from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
-from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.actions import hide_account
+from privacygauge.holdout.server.accounts import add_account, hide_account
+from privacygauge.holdout.server.bodies import read_hidden
 from privacygauge.holdout.server.ending import ending
-from privacygauge.holdout.server.hidden import read_hidden
 from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.standings import as_csv, entries, standings
 from privacygauge.holdout.server.web import application
 from tests.holdout.server.serving import bearer, labels_of, npy, only_sqlite
-from tests.thorough import times
+from tests.thorough import quarter
 
 RNG = np.random.default_rng
 N, M = 400, 4
@@ -153,7 +152,7 @@ def test_no_answer_depends_on_the_private_points(opened, metric):
         for name in ("ann", "bea"):
             board.admit(name)
         rng = RNG(5)
-        for _ in range(6):
+        for _ in range(3):
             sent = rng.integers(0, 2, N)
             other = np.where(board.public, sent, 1 - sent)
             assert board.submit("ann", sent).score == board.submit("bea", other).score
@@ -222,7 +221,7 @@ def test_the_end_shows_who_overfitted(opened):
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_the_interval_of_the_difference_covers_and_honest_teams_are_not_accused(opened, metric):
     """Submissions that owe nothing to answers: the truth is no difference, but for luck."""
-    covered, accused, rounds = 0, 0, times(100)
+    covered, accused, rounds = 0, 0, quarter(100)
     for i in range(rounds):
         rng = RNG(10_000 + i)  # not that of the labels
         truth = labels_of(i, 300, 2)
@@ -357,7 +356,7 @@ def test_a_database_of_the_version_before_goes_on(opened):
 
 def attacked_board(opened, tmp_path, guard):
     """Return the log, as a file, of a board that honest teams and an attack submitted to."""
-    history = attacked_history(RNG(8), "nb", n=400, m=2, teams=4, submissions=10, queries=80)
+    history = attacked_history(RNG(8), "nb", n=400, m=2, teams=4, submissions=6, queries=60)
     board = opened(history.labels, guard=guard)
     for account, row in zip(history.accounts, history.answers, strict=True):
         board.admit(account)

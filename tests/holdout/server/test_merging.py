@@ -9,18 +9,33 @@ from sqlalchemy import select, update
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import contest, open_board
-from privacygauge.holdout.server.accounts import account_of_token, add_account
-from privacygauge.holdout.server.actions import action_rows, hide_account, show_account
+from privacygauge.holdout.server.accounts import (
+    account_of_token,
+    action_rows,
+    add_account,
+    hide_account,
+    show_account,
+)
 from privacygauge.holdout.server.board import now
 from privacygauge.holdout.server.ending import ending
 from privacygauge.holdout.server.merging import merge_accounts
 from privacygauge.holdout.server.schema import BOARD, STATE
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import labels_of
+from tests.thorough import crossed
 
 N, M = 60, 2
 KEY = "00112233445566778899aabbccddeeff"
 TRUTH = labels_of(0, N, M)
+GUARDS = (
+    "exact",
+    "round:2",
+    "calibrated",
+    "noise:0.05",
+    "ladder",
+    "ladder:0.05",
+    "thresholdout:0.04",
+)
 
 
 def filled(file, guard, turns, *, keep=True, scope="account", **options):
@@ -46,11 +61,7 @@ def remembered(board, name):
     return place, tuple(rows[0])[1:]
 
 
-@pytest.mark.parametrize("keep", [True, False])
-@pytest.mark.parametrize(
-    "guard",
-    ["exact", "round:2", "calibrated", "noise:0.05", "ladder", "ladder:0.05", "thresholdout:0.04"],
-)
+@pytest.mark.parametrize(("keep", "guard"), crossed([True, False], GUARDS))
 def test_it_is_as_if_one_account_had_submitted_all(place, guard, keep):
     turns = ("ann", "bea", "bea", "ann", "bea", "ann")
     two = filled(place("two.sqlite"), guard, turns, keep=keep)

@@ -25,6 +25,7 @@ from tests.holdout.server.serving import (
     replayed,
     replayed_apart,
 )
+from tests.thorough import times
 
 pytestmark = pytest.mark.slow
 N, M = 500, 4
@@ -76,13 +77,14 @@ def test_processes_that_begin_at_once_begin_one_board(database):
 
 
 def test_two_servers_share_budgets_and_keys(database, tmp_path):
-    """24 clients ask both servers for the same at once; one server is killed, and comes back."""
+    """Clients ask both servers for the same at once; one server is killed, and comes back."""
+    clients, total = times(24), times(130)
     (tmp_path / "labels.npy").write_bytes(npy(TRUTH))
     arguments = ("--labels", str(tmp_path / "labels.npy"), "--database", database)
-    limits = ("--guard", "ladder", "--per-account", "6", "--total", "130")
+    limits = ("--guard", "ladder", "--per-account", "6", "--total", str(total))
     servers = [Server(*arguments, *limits), Server(*arguments)]
     board = open_board(database, TRUTH)
-    tokens = [add_account(board.engine, f"team{i}") for i in range(24)]
+    tokens = [add_account(board.engine, f"team{i}") for i in range(clients)]
     urls = [server.url for server in servers]
 
     def client(i: int):
@@ -101,8 +103,8 @@ def test_two_servers_share_budgets_and_keys(database, tmp_path):
             got.append((labels, answers))
         return got
 
-    with ThreadPoolExecutor(24) as pool:
-        work = [pool.submit(client, i) for i in range(24)]
+    with ThreadPoolExecutor(clients) as pool:
+        work = [pool.submit(client, i) for i in range(clients)]
         time.sleep(1.0)
         servers[1].kill()
         servers[1] = Server(*arguments, port=servers[1].port)
@@ -116,10 +118,10 @@ def test_two_servers_share_budgets_and_keys(database, tmp_path):
         assert len(set(taken)) <= 1  # the same answer from both
         assert len(taken) in (0, 2)
         receipts |= {dict(receipt)["number"]: (dict(receipt), labels) for receipt in taken}
-    assert sorted(receipts) == list(range(1, 131))
+    assert sorted(receipts) == list(range(1, total + 1))
     kept = list(log(board.engine))
-    assert [vars(r) for r in kept] == [receipts[k][0] for k in range(1, 131)]
-    order = [(receipts[k][0]["account"], receipts[k][1]) for k in range(1, 131)]
+    assert [vars(r) for r in kept] == [receipts[k][0] for k in range(1, total + 1)]
+    order = [(receipts[k][0]["account"], receipts[k][1]) for k in range(1, total + 1)]
     assert [r.score for r in kept] == replayed_apart(board, order)
     accounts = [r.account for r in kept]
     assert max(map(accounts.count, set(accounts))) <= 6

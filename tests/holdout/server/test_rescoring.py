@@ -8,13 +8,13 @@ import pytest
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.accounts import account_of_token, add_account
-from privacygauge.holdout.server.actions import hide_account
+from privacygauge.holdout.server.accounts import account_of_token, add_account, hide_account
 from privacygauge.holdout.server.board import packed, unpacked
 from privacygauge.holdout.server.database import connect
 from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import labels_of, replayed_apart
+from tests.thorough import crossed
 
 N, M = 60, 3
 TRUTH = labels_of(0, N, M)
@@ -22,13 +22,13 @@ GUARDS = ("exact", "noise:0.05", "ladder", "ladder:0.05", "thresholdout:0.04")
 
 
 def played(file, guard, scope="account", keep=True):
-    """A board of three accounts with 24 submissions, and what was sent."""
+    """A board of three accounts with 12 submissions, and what was sent."""
     board = open_board(
-        file, TRUTH, n_classes=M, guard=guard, scope=scope, budget=Budget(25), keep=keep
+        file, TRUTH, n_classes=M, guard=guard, scope=scope, budget=Budget(13), keep=keep
     )
     tokens = {name: add_account(board.engine, name) for name in ("ann", "bea", "cat")}
     rng, sent = np.random.default_rng(1), []
-    for i in range(24):
+    for i in range(12):
         labels = np.where(rng.random(N) < rng.uniform(0, 0.9), TRUTH, rng.integers(0, M, N))
         sent.append((("bea", "ann", "cat")[i % 3], labels))
         board.submit(*sent[-1], key=str(i))
@@ -43,12 +43,11 @@ def test_what_is_packed_is_unpacked(m):
         assert len(packed(labels, m)) < 300
 
 
-@pytest.mark.parametrize("scope", ["account", "board"])
-@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize(("scope", "guard"), crossed(["account", "board"], GUARDS))
 def test_with_the_same_labels_every_answer_is_the_same(place, guard, scope):
     board, _, tokens = played(place("old.sqlite"), guard, scope)
     done = rescore(board.engine, place("new.sqlite"), TRUTH)
-    assert (done.submissions, done.changed, done.left_out) == (24, 0, ())
+    assert (done.submissions, done.changed, done.left_out) == (12, 0, ())
     again = open_board(place("new.sqlite"), TRUTH)
     assert list(log(again.engine)) == list(log(board.engine))
     assert standings(again) == standings(board)
@@ -75,9 +74,9 @@ def test_corrected_labels_without_a_hidden_account(place, guard):
     left = [(name, labels) for name, labels in sent if name != "bea"]
     scores = [receipt.score for receipt in log(again.engine)]
     assert scores == replayed_apart(again, left)
-    assert (done.submissions, done.left_out) == (16, ("bea",))
+    assert (done.submissions, done.left_out) == (8, ("bea",))
     assert done.changed > 0
-    assert [r.number for r in log(again.engine)] == list(range(1, 17))
+    assert [r.number for r in log(again.engine)] == list(range(1, 9))
     again.close()
 
 

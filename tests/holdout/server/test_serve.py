@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.cli.serve import app
@@ -20,12 +21,12 @@ from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import extra, open_board
 from privacygauge.holdout.server.accounts import add_account
 from privacygauge.holdout.server.database import connect
-from privacygauge.holdout.server.promise import promise
 from privacygauge.holdout.server.running import address, listening
-from privacygauge.holdout.server.standings import standings
+from privacygauge.holdout.server.standings import promise, standings
 from tests.holdout.server.serving import labels_of, served
 
 TRUTH = labels_of(0, 60, 3)
+COMMAND = get_command(app)
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def run(tmp_path, monkeypatch, capsys):
     np.save("labels.npy", TRUTH)
 
     def called(*arguments: str) -> str:
-        app(list(arguments), standalone_mode=False)
+        COMMAND(list(arguments), standalone_mode=False)
         return capsys.readouterr().out
 
     return called

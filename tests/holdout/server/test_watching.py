@@ -10,9 +10,9 @@ import pytest
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.actions import action_rows, show_account
+from privacygauge.holdout.server.accounts import action_rows, show_account
 from privacygauge.holdout.server.watching import look
-from tests.thorough import times
+from tests.thorough import quarter
 
 RNG = np.random.default_rng
 
@@ -54,12 +54,12 @@ def test_an_attack_is_stopped_on_its_way(place, attack, keep, labels):
 @pytest.mark.slow
 def test_honest_contests_are_watched_without_an_alert(tmp_path):
     found = 0
-    for i in range(times(24)):
+    for i in range(quarter(24)):
         history = honest_history(RNG(i), n=200, m=2, teams=4, submissions=12)
         board, alerts, _ = watched(tmp_path / f"{i}.sqlite", history, keep=True, labels=True)
         found += bool(alerts)
         board.close()
-    assert found <= times(24) * 0.05
+    assert found <= quarter(24) * 0.05
 
 
 def test_looks_are_few_and_share_the_level(place):

@@ -13,7 +13,7 @@ from privacygauge.holdout.names import ATTACKS, GUARDS
 if TYPE_CHECKING:
     from privacygauge.audits.holdout_attack.play import HoldoutAudit
     from privacygauge.audits.work import Work
-    from privacygauge.holdout.known import Prior
+    from privacygauge.holdout.priors import Prior
 
 METRICS = with_low("bias", "accuracy")
 """What a test set can be held to."""
@@ -97,7 +97,7 @@ def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Return the audit that was asked for, playing what the run does not hold yet."""
     from privacygauge.audits.holdout_attack.play import audit_of
     from privacygauge.holdout.attacked import contest_of
-    from privacygauge.holdout.known import Having
+    from privacygauge.holdout.priors import Having
 
     prior = cast("Prior", asked.prior)
     having = Having(asked.logits, asked.top, asked.least_confident, asked.temperature, prior)

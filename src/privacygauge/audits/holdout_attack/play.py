@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.running import Running
 from privacygauge.holdout.attacked import Attacked, attacked, contest_of
 from privacygauge.holdout.contest import Contest, Progress, played
-from privacygauge.holdout.known import Having, Prior
 from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.priors import Having, Prior
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 

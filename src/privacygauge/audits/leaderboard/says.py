@@ -10,7 +10,7 @@ import numpy as np
 from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import ALL
+from privacygauge.holdout.history.evidence import ALL
 from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest

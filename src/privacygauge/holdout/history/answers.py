@@ -11,14 +11,18 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import COINS, LINEAGE, RANDOM, SCAN
 from privacygauge.holdout.history.evidence import (
+    COINS,
+    FLIPS,
+    LINEAGE,
+    RANDOM,
+    SCAN,
     Evidence,
     log_excess,
     log_many,
     probability,
 )
-from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.nearness import Nearness, around, codes_of
 from privacygauge.holdout.history.record import Answers, History
 from privacygauge.holdout.history.scores import (
     BAND,
@@ -50,7 +54,7 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
         return np.asarray(small[np.isin(history.codes, group) & near.fresh])
 
     what = "differ from an earlier one in one or two labels"
-    return per_account_and_group(history, SCAN.name, small & near.fresh, counted, _MOST, what)
+    return per_account_and_group(history, SCAN, small & near.fresh, counted, _MOST, what)
 
 
 def random_rows(history: History, near: Nearness) -> Bools:
@@ -80,7 +84,7 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
         return np.asarray(flags[of] & (narrow(history, counts) and centred(history, counts)))
 
     what = "score as random labels do and agree with each other no more than those"
-    return per_account_and_group(history, RANDOM.name, flags, counted, _TENTH, what)
+    return per_account_and_group(history, RANDOM, flags, counted, _TENTH, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +111,10 @@ def coins(history: History, near: Nearness) -> Coins:
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
         of = np.flatnonzero((history.codes == code) & near.fresh)
-        for place, row in enumerate(of):
-            around = of[_window(place, len(of))]
-            if len(around) >= _FEWEST:
-                table[row] = _predicted(near.sample[row], near.sample[around])
+        codes = codes_of(near.sample[of])
+        for place, (others, counts) in enumerate(around(codes, WINDOW)):
+            if len(others) >= _FEWEST:
+                table[of[place]] = _predicted(codes[place], codes[others], counts)
     contested, hits, guess, variance = table.T
     enough = contested >= _CONTESTED
     flags = enough & (hits <= guess + BAND * np.sqrt(variance))
@@ -128,27 +132,26 @@ def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evid
         flags = found.flags[of]
         log_p = log_excess(flags, _QUARTER) if _plausible(history, found, of[flags]) else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
-        evidence.append(Evidence(COINS.name, (name,), probability(log_p), says, of[flags]))
+        evidence.append(Evidence(COINS, (name,), probability(log_p), says, of[flags]))
     return tuple(evidence)
 
 
 def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
     """Return for every two accounts whether each goes on with the other's work."""
-    return tuple(_pair(history, near, a, b) for a, b in combinations(range(len(history.names)), 2))
+    k, accounts = len(history), range(len(history.names))
+    earlier = np.tri(k, k=-1, dtype=np.bool_) & near.fresh
+    agreed = np.where(earlier, near.agreement, -np.inf)
+    # (accounts, k): how far a submission is from the nearest earlier one of each account.
+    far = len(near.points) - np.stack([agreed[:, history.codes == c].max(axis=1) for c in accounts])
+    return tuple(_pair(history, near, far, a, b) for a, b in combinations(accounts, 2))
 
 
-def _window(place: int, total: int) -> Ints:
-    first = min(max(0, place - WINDOW // 2), max(0, total - WINDOW - 1))
-    around = np.arange(first, min(total, first + WINDOW + 1))
-    return np.asarray(around[around != place])
-
-
-def _predicted(row: Answers, others: Answers) -> tuple[int, int, float, float]:
+def _predicted(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
     """Return contested points, hits of the others' most frequent answer, and those of a guess."""
-    same = (others[:, None] == others[None]).sum(axis=1)
-    contested = same[0] < len(others)
-    # An answer that c of the others gave is counted c times, each time with 1/c.
-    rate = 1 / np.round((1 / same[:, contested]).sum(axis=0))
+    contested = counts.max(axis=0) < len(others)
+    rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
+    # Of equally frequent answers the earliest.
+    same = np.take_along_axis(counts, others, axis=0)
     best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
     hits = np.count_nonzero((best == row) & contested)
     total = int(np.count_nonzero(contested))
@@ -174,9 +177,11 @@ def _plausible(history: History, found: Coins, rows: Ints) -> bool:
     return bool(more.mean() <= _POOLED * noise)
 
 
-def _pair(history: History, near: Nearness, a: int, b: int) -> Evidence:
+def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:
     first, second = (np.flatnonzero((history.codes == c) & near.fresh) for c in (a, b))
-    flags = [_closer(near, first, second), _closer(near, second, first)]
+    flags = [2 * far[b, first] < far[a, first], 2 * far[a, second] < far[b, second]]
+    for own in flags:
+        own[:1] = False  # nothing of their own before it
     # Both directions have to hold, so the larger of the two is a p-value for the pair.
     log_p = max(log_many(found, _HALF) for found in flags)
     rows = np.sort(np.concatenate([first[flags[0]], second[flags[1]]]))
@@ -186,16 +191,81 @@ def _pair(history: History, near: Nearness, a: int, b: int) -> Evidence:
         "ones as from their own"
     )
     names = (history.names[a], history.names[b])
-    return Evidence(LINEAGE.name, names, probability(log_p), says, rows)
+    return Evidence(LINEAGE, names, probability(log_p), says, rows)
 
 
-def _closer(near: Nearness, own: Ints, other: Ints) -> Bools:
-    """Return which submissions of `own` are much nearer to earlier ones of `other`."""
-    s = len(near.points)
-    found = np.zeros(len(own), np.bool_)
-    for place, row in enumerate(own[1:], start=1):
-        theirs = other[other < row]
-        if len(theirs):
-            far = s - near.agreement[row, own[:place]].max()
-            found[place] = 2 * (s - near.agreement[row, theirs].max()) < far
-    return found
+_AROUND, _NEIGHBOURS = 40, 12
+"""Submissions of the account around one that it is compared with, and the fewest."""
+_WAVERING, _WRONG = 100, 30
+"""Points on which those disagree, and of these where their majority is wrong: the fewest."""
+_BASELESS = 0.4
+"""Of all points: what changes more of them has no base, and is found as random."""
+_TOGETHER = 1.0
+"""Standard deviations, for the mean over an account's submissions: of 12 it has one of 0.3."""
+
+
+def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+    """Return for every account whether it submits a model with labels changed at random.
+
+    On the points on which the submissions around one disagree, its changes of their majority are
+    compared with how many others change it there, and with where it is wrong.
+    """
+    if history.labels is None:
+        return Skipped(FLIPS.title, "the labels are not available")
+    labels = history.labels[near.points]
+    what = "change their base where chance falls: neither where others do nor where it is wrong"
+    found = []
+    for code, name in enumerate(history.names):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        codes = codes_of(np.vstack([near.sample[of], labels]))
+        tests = [
+            _compared(row, counts, len(others), codes[-1])
+            for row, (others, counts) in zip(codes, around(codes[:-1], _AROUND), strict=False)
+        ]
+        flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
+        flagged = [test for test in tests if test is not None and test.like_chance]
+        log_p = log_excess(flags, _QUARTER) if flagged and _together(flagged) else 0.0
+        says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
+        found.append(Evidence(FLIPS, (name,), probability(log_p), says, of[flags]))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """How far two sums over a submission's changes are above those of changes at random."""
+
+    above: Floats
+    """(2,) By how much others change the same points, and the base is wrong there."""
+    variance: Floats
+    """(2,) Of either, for a random choice of as many points."""
+
+    @property
+    def like_chance(self) -> bool:
+        """Whether both are within what a random choice comes to."""
+        return bool((self.above <= BAND * np.sqrt(self.variance)).all())
+
+
+def _compared(row: Ints, counts: Answers, total: int, truth: Ints) -> _Compared | None:
+    """Return how a submission changes the majority of `total` others, given their counts."""
+    if total < _NEIGHBOURS:
+        return None
+    base, changes = counts.argmax(axis=0), total - counts.max(axis=0)
+    contested = changes > 0
+    size, wrong = int(contested.sum()), base != truth
+    if size < _WAVERING or np.count_nonzero(wrong & contested) < _WRONG:
+        return None
+    off = row != base
+    if off.mean() > _BASELESS:
+        return None
+    changed = off[contested]
+    d = int(changed.sum())
+    values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
+    # Sums over d of so many points, drawn without replacement.
+    above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
+    variance = d * (size - d) / (size - 1) * values.var(axis=1)
+    return _Compared(above, variance) if variance.all() else None
+
+
+def _together(tests: list[_Compared]) -> bool:
+    off = np.mean([test.above / np.sqrt(test.variance) for test in tests], axis=0)
+    return bool((off <= _TOGETHER).all())

@@ -12,7 +12,6 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history import replay as replays
-from privacygauge.holdout.history.inspection import inspect
 from privacygauge.holdout.history.overfitting import Overfitting, overfitting
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.replay import Replay, Winner
@@ -21,6 +20,7 @@ from privacygauge.holdout.history.standing_out import (
     Submissions,
     corrected,
     evidence_in,
+    inspect,
     ladder_of,
     near_copies,
     shared_copies,

@@ -13,12 +13,11 @@ from privacygauge.holdout.analysts import Analyst
 from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.history.habits import HABIT, OWN, World
 from privacygauge.holdout.history.record import History, in_time
-from privacygauge.holdout.majority import Majority
+from privacygauge.holdout.majority import LinearScan, Majority
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
-from privacygauge.holdout.scan import LinearScan
 
 HABITS = tuple(HABIT)
 """What honest teams do."""

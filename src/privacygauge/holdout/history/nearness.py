@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -54,11 +55,46 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     if history.n > POINTS:
         points = np.sort(rng.choice(history.n, POINTS, replace=False))
     sample = np.ascontiguousarray(answers[:, points])
-    agreement = np.stack([np.count_nonzero(sample == row, axis=1) for row in sample])
+    agreement = np.empty((len(sample), len(sample)), np.int64)
+    for i, row in enumerate(sample):
+        same = np.bitwise_count(np.packbits(sample[: i + 1] == row, axis=1)).sum(axis=1)
+        agreement[i, : i + 1] = agreement[: i + 1, i] = same
     copy_of = _copies(answers)
     found = [_nearest(answers, agreement, copy_of, i) for i in range(len(answers))]
     near, distance = (np.array(column, np.int64) for column in zip(*found, strict=True))
     return Nearness(points, sample, agreement, copy_of, near, distance)
+
+
+def codes_of(rows: Answers) -> Ints:
+    """Return the rank, (k, s), of every label among those that its point has in the rows."""
+    order = np.argsort(rows, axis=0, kind="stable")
+    ranked = np.take_along_axis(rows, order, axis=0)
+    ranks, codes = np.zeros(rows.shape, np.int64), np.empty(rows.shape, np.int64)
+    np.cumsum(ranked[1:] != ranked[:-1], axis=0, out=ranks[1:])
+    np.put_along_axis(codes, order, ranks, axis=0)
+    return codes
+
+
+def around(codes: Ints, size: int) -> Iterator[tuple[Ints, Answers]]:
+    """Yield for every row the places of the `size` others around it, and their counts by label.
+
+    The counts, (labels, s), stand until the next row.
+    """
+    (k, s), labels = codes.shape, int(codes.max(initial=0)) + 1
+    places, counts = codes * s + np.arange(s), np.zeros(labels * s, np.int32)
+    for row in places[: size + 1]:
+        counts[row] += 1
+    before = 0
+    for place, row in enumerate(places):
+        first = min(max(0, place - size // 2), max(0, k - size - 1))
+        if first > before:
+            counts[places[before]] -= 1
+            counts[places[first + size]] += 1
+            before = first
+        counts[row] -= 1
+        window = np.arange(first, min(k, first + size + 1))
+        yield window[window != place], counts.reshape(labels, s)
+        counts[row] += 1
 
 
 def _copies(answers: Answers) -> Ints:

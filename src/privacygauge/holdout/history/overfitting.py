@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import hypergeom, norm, spearmanr
+import scipy
+from scipy.special import ndtr, ndtri
 
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.history.detectors import FINAL_GAP
-from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.evidence import FINAL_GAP, Evidence
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.metrics import ACCURACY, Metric, metric_named
 
@@ -100,17 +100,17 @@ def gap(
         deviation = math.sqrt(max(0.0, pooled * (1 - pooled)) * (1 / n + 1 / m))
     else:
         deviation = math.sqrt(1 / n + 1 / m) / 2
-        half = deviation * float(norm.isf((1 - level) / 2))
+        half = deviation * float(-ndtri((1 - level) / 2))
         found = Estimate(a - b, a - b - half, a - b + half, level, int(n + m), "largest variance")
     z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0
-    return found, float(2 * norm.sf(z))
+    return found, float(2 * ndtr(-z))
 
 
 def rank_correlation(public: Floats, private: Floats) -> float:
     """Return Spearman's; not a number for fewer than two teams, or where all are equal."""
     if len(np.unique(public)) < 2 or len(np.unique(private)) < 2:
         return math.nan
-    return float(spearmanr(public, private).statistic)
+    return float(scipy.stats.spearmanr(public, private).statistic)
 
 
 def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
@@ -183,13 +183,13 @@ def _final_gap(history: History, code: int) -> Evidence:
     n, m, metric = history.n, history.n_private, metric_named(history.metric)
     if metric == ACCURACY:
         right, others = round(public * n), round(private * m)
-        alone = float(hypergeom.sf(right - 1, n + m, right + others, n))
+        alone = float(scipy.stats.hypergeom.sf(right - 1, n + m, right + others, n))
     else:
         _, both = gap((public, private), (n, m), metric, 0.95)
         alone = both / 2 if public > private else 1.0
     says = f"{public:.4g} on public and {private:.4g} on private points, after {k:,} submissions"
     p_value = min(1.0, max(k * alone, 1e-300))
-    return Evidence(FINAL_GAP.name, (history.names[code],), p_value, says, np.array([row]))
+    return Evidence(FINAL_GAP, (history.names[code],), p_value, says, np.array([row]))
 
 
 def _judged(history: History, code: int) -> int:

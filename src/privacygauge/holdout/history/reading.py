@@ -133,7 +133,7 @@ def read_history(
         ``exact``, the score behind the guard, which is then looked at in place of its answers;
         ``private``, the score that decided in the end; ``selected``, true for what a team chose
         to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of labels. Or
-        with the columns of Meta Kaggle's table Submissions (`exports.NAMES`), as it is, for one
+        with the columns of Meta Kaggle's table Submissions (`NAMES`), as it is, for one
         contest: scores of a metric that is an error are then errors, of which less is better.
     n : int, optional
         Points of the test set; told by labels or predictions where it is not given.

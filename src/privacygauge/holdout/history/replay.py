@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,10 +12,9 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bounds import transcript_nats
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded, guard_named
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked
 from privacygauge.holdout.selection import expected_maximum, honest_best_of_k
-from privacygauge.holdout.thresholdout import Thresholdout
 
 _NEEDS_ALL = (ParameterFreeLadder,)
 _SAME = 1e-9
@@ -179,13 +177,6 @@ def winner(history: History) -> Winner:
         correlation,
         honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
     )
-
-
-def replays(
-    history: History, guards: Sequence[Guard], rngs: Sequence[np.random.Generator]
-) -> tuple[Replay | Skipped, ...]:
-    """Return the history under every guard, each with a generator of its own."""
-    return tuple(replay(history, guard, rng) for guard, rng in zip(guards, rngs, strict=True))
 
 
 def _marked(history: History, i: int) -> Marked:

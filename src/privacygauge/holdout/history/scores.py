@@ -10,8 +10,10 @@ from scipy.stats import chi2
 
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import CHANCE_SCORES, SCORE_SCAN
 from privacygauge.holdout.history.evidence import (
+    CHANCE_SCORES,
+    SCORE_SCAN,
+    Detector,
     Evidence,
     best_group,
     log_excess,
@@ -81,7 +83,7 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     inside = of[first : last + 1] if log_p < 0 else of[:0]
     whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
     says = f"{len(inside):,} submissions in a row{whose} move the score by single right answers"
-    return Evidence(SCORE_SCAN.name, names, probability(log_p), says, inside)
+    return Evidence(SCORE_SCAN, names, probability(log_p), says, inside)
 
 
 def _single_steps(counts: Ints) -> tuple[float, int, int]:
@@ -108,8 +110,7 @@ def _single_steps(counts: Ints) -> tuple[float, int, int]:
 
 def at_chance(history: History) -> Bools:
     """Return which submissions, (k,), score within `BAND` standard deviations of 1/m."""
-    assert history.n_classes is not None
-    middle, deviation = _chance(history.n, history.n_classes)
+    middle, deviation = _chance(history)
     off = np.abs(history.n_correct - middle)
     return np.asarray(off <= BAND * deviation + max(history.step, 1.0) / 2)
 
@@ -131,12 +132,12 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         return np.asarray(flags & plausible)
 
     what = "score as random labels do"
-    return per_account_and_group(history, CHANCE_SCORES.name, near, counted, _CHANCE, what)
+    return per_account_and_group(history, CHANCE_SCORES, near, counted, _CHANCE, what)
 
 
 def per_account_and_group(
     history: History,
-    detector: str,
+    detector: Detector,
     flags: Bools,
     counted: Callable[[Sequence[int]], Bools],
     rate: float,
@@ -190,7 +191,7 @@ def distinct(accounts: int) -> float:
 
 def _evidence(
     history: History,
-    detector: str,
+    detector: Detector,
     group: Sequence[int],
     log_p: float,
     flags: Bools,
@@ -204,32 +205,32 @@ def _evidence(
     return Evidence(detector, names, probability(log_p), says, inside)
 
 
-def _chance(n: int, m: int) -> tuple[float, float]:
+def _chance(history: History) -> tuple[float, float]:
+    """Return the mean and the standard deviation of the right answers of random labels."""
+    assert history.n_classes is not None
+    n, m = history.n, history.n_classes
     return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
 
 
 def far_above_chance(history: History) -> bool:
     """Return whether most accounts are far above 1/m."""
-    assert history.n_classes is not None
-    middle, deviation = _chance(history.n, history.n_classes)
+    middle, deviation = _chance(history)
     typical = [np.median(history.n_correct[history.codes == c]) for c in range(len(history.names))]
     return bool(np.median(typical) > middle + _CLEAR * deviation)
 
 
 def narrow(history: History, counts: Ints) -> bool:
     """Return whether right answers spread no wider than Bin(n, 1/m)."""
-    assert history.n_classes is not None
     if len(counts) < 2:
         return True
-    _, deviation = _chance(history.n, history.n_classes)
+    _, deviation = _chance(history)
     spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
     return bool(spread <= chi2.isf(_TAIL, len(counts) - 1))
 
 
 def centred(history: History, counts: Ints) -> bool:
     """Return whether the mean of right answers lies where that of Bin(n, 1/m) does."""
-    assert history.n_classes is not None
     if not len(counts):
         return True
-    middle, deviation = _chance(history.n, history.n_classes)
+    middle, deviation = _chance(history)
     return bool(abs(counts.mean() - middle) <= BAND * deviation / math.sqrt(len(counts)))

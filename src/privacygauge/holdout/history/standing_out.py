@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,35 +12,29 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history import answers as by_answers
 from privacygauge.holdout.history import replay as replays
-from privacygauge.holdout.history.detectors import Detector, detector_named
-from privacygauge.holdout.history.inspection import Inspection
-from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history import votes
+from privacygauge.holdout.history.answers import random_flips
+from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, Evidence
+from privacygauge.holdout.history.nearness import Nearness, nearness
+from privacygauge.holdout.history.overfitting import final_gaps
 from privacygauge.holdout.history.record import History, disagreeing
+from privacygauge.holdout.history.scores import chance_scores, score_scan
 from privacygauge.holdout.ladder import ParameterFreeLadder
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectedTest:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CorrectedTest(Evidence):
     """One test, corrected for all that were made."""
 
-    detector: Detector
-    """What was tested, against which null."""
-    accounts: tuple[str, ...]
-    """Whom it speaks of."""
-    p_value: float
-    """Of this test alone, in (0, 1]."""
     adjusted: float
     """After Holm's correction over all tests, in (0, 1]."""
     stands_out: bool
     """Whether it is a finding at the level."""
-    says: str
-    """What was counted."""
-    rows: Ints = field(repr=False)
-    """The submissions behind it, numbered in time from 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +108,7 @@ def corrected(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
         return ()
     adjusted = holm(np.array([test.p_value for test in found.evidence]))
     tests = [
-        CorrectedTest(
-            detector_named(test.detector),
-            test.accounts,
-            test.p_value,
-            float(p),
-            bool(p <= most),
-            test.says,
-            test.rows,
-        )
+        CorrectedTest(**vars(test), adjusted=float(p), stands_out=bool(p <= most))
         for test, p in zip(found.evidence, adjusted, strict=True)
     ]
     return tuple(sorted(tests, key=lambda test: test.p_value))
@@ -245,3 +231,56 @@ def _below_chance(history: History, n_classes: int) -> list[str]:
         f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of random "
         "labels: if these are error rates, nothing here can be told. Give accuracies."
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What every detector says, uncorrected, and what could not be looked for."""
+
+    evidence: tuple[Evidence, ...]
+    """One a test; p-values are not yet corrected for their number."""
+    skipped: tuple[Skipped, ...]
+    """Detectors that the history holds too little for."""
+    near: Nearness | None
+    """What the answers have in common; None where there are none."""
+
+
+def inspect(history: History, rng: np.random.Generator) -> Inspection:
+    """Return the evidence of every detector that the history holds enough for.
+
+    Parameters
+    ----------
+    history : History
+    rng : numpy.random.Generator
+        Draws the points on which all submissions are compared, where there are many.
+    """
+    if history.answers is None:
+        parts = [score_scan(history), chance_scores(history), final_gaps(history)]
+        absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
+        return _gathered([*parts, *absent], None)
+    near = nearness(history, rng)
+    flips = by_answers.coins(history, near)
+    throughout = np.zeros(len(history), np.bool_)
+    if history.n_classes is not None and history.counted:
+        throughout = by_answers.random_rows(history, near)
+    return _gathered(
+        [
+            Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
+            chance_scores(history),
+            final_gaps(history),
+            by_answers.one_label_scan(history, near),
+            by_answers.random_answers(history, near),
+            by_answers.random_changes(history, near, flips),
+            random_flips(history, near),
+            votes.votes(history, near, throughout | flips.flags, throughout),
+            votes.settled_points(history, near),
+            by_answers.shared_lineage(history, near),
+        ],
+        near,
+    )
+
+
+def _gathered(parts: list[tuple[Evidence, ...] | Skipped], near: Nearness | None) -> Inspection:
+    skipped = tuple(part for part in parts if isinstance(part, Skipped))
+    found = tuple(x for part in parts if not isinstance(part, Skipped) for x in part)
+    return Inspection(found, skipped, near)

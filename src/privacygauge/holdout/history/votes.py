@@ -11,8 +11,7 @@ from scipy.stats import t as student
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.detectors import OTHERS_VOTE, SETTLED, VOTE
-from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.evidence import OTHERS_VOTE, SETTLED, VOTE, Evidence
 from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import Answers, History
 
@@ -116,7 +115,7 @@ def _best_vote(
     names = (name,) if own else tuple(history.names[c] for c in contributors)
     detector = VOTE if own else OTHERS_VOTE
     return Evidence(
-        detector.name, names, min(1.0, max(p * len(tried), _LEAST)), says, np.array([answer])
+        detector, names, min(1.0, max(p * len(tried), _LEAST)), says, np.array([answer])
     )
 
 
@@ -188,7 +187,7 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
         f"right on {inside:.1%} of the points on which the earlier submissions disagree, and on "
         f"{outside:.1%} of those on which they agree"
     )
-    return Evidence(SETTLED.name, (name,), p, says, of[place : place + 1])
+    return Evidence(SETTLED, (name,), p, says, of[place : place + 1])
 
 
 def _others(history: History, of: Ints, until: int, majority: Answers, most: int) -> Ints:

@@ -5,6 +5,7 @@ Needs the extra ``serve``; with PostgreSQL, ``postgresql``.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -113,29 +114,18 @@ def score(
     BudgetError
         If nothing is left for this account.
     """
-    if trial:
-        with TemporaryDirectory() as folder:
-            return score(
-                submitted,
-                account=account,
-                labels=labels,
-                database=Path(folder) / "trial.sqlite",
-                n_classes=n_classes,
-                guard=guard,
-                scope=scope,
-                metric=metric,
-            )
-    board = open_board(
-        database,
-        labels,
-        n_classes=n_classes,
-        guard=guard,
-        scope=scope,
-        budget=budget,
-        metric=metric,
-    )
-    try:
-        board.admit(account)
-        return board.submit(account, submitted, key=key).score
-    finally:
-        board.close()
+    with TemporaryDirectory() if trial else nullcontext() as folder:
+        board = open_board(
+            database if folder is None else Path(folder) / "trial.sqlite",
+            labels,
+            n_classes=n_classes,
+            guard=guard,
+            scope=scope,
+            budget=None if trial else budget,
+            metric=metric,
+        )
+        try:
+            board.admit(account)
+            return board.submit(account, submitted, key=None if trial else key).score
+        finally:
+            board.close()

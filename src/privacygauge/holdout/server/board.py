@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
@@ -327,18 +327,9 @@ def _write(
     key: str | None,
     claimed: float | None,
 ) -> None:
-    connection.execute(
-        insert(SUBMISSION).values(
-            number=receipt.number,
-            time=receipt.time,
-            account_id=holder["id"],
-            score=receipt.score,
-            about=receipt.about,
-            digest=receipt.digest,
-            claimed=claimed,
-            key=key,
-        )
-    )
+    row = asdict(receipt) | {"account_id": holder["id"], "claimed": claimed, "key": key}
+    del row["account"]
+    connection.execute(insert(SUBMISSION).values(row))
     best, number = holder["best"], holder["best_number"]
     if receipt.about == receipt.number and (best is None or receipt.score > best):
         best, number = receipt.score, receipt.number

@@ -1,4 +1,4 @@
-"""Submissions as they arrive: read with a limit, then out of JSON or the npy format."""
+"""Submissions as they arrive, read with a limit, and the owner's file of hidden labels."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.datasets.arrays import HeadError, ObjectError, read_head
+from privacygauge.datasets.reading import csv_texts, read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.holdout.metrics import ACCURACY, Metric
+from privacygauge.runs.folder import require_local
 
 JSON = "application/json"
 NPY = "application/octet-stream"
@@ -176,3 +179,37 @@ def _array_in(body: bytes, columns: int) -> NDArray[np.generic]:
 
 def _too_long(most: int) -> BodyError:
     return BodyError(413, f"the body must have at most {most} bytes")
+
+
+def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None]:
+    """Return hidden values, (n,), and the names of the points; None where they have none.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        .npy; .npz with one array; or .csv with a column of labels and perhaps one ``id``.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    require_local(path, "labels are read from a file")
+    if path.suffix.lower() == ".npy":
+        return read_array(path, "labels"), None
+    content = read_content(path, "labels")
+    if isinstance(content, Mapping):
+        if len(content) != 1:
+            raise InputError(f"{path} must hold one array of labels, got {len(content)}")
+        return next(iter(content.values())), None
+    others = [name for name in content.columns if name != _ID]
+    if len(others) != 1:
+        raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
+    values = np.asarray(content[others[0]])
+    if _ID not in content.columns:
+        return values, None
+    # As text: a point may be called 007.
+    names = tuple(str(name).strip() for name in csv_texts(path, [_ID])[_ID])
+    if len(set(names)) < len(names):
+        raise InputError(f"{path}: every id must differ from the others")
+    return values, names

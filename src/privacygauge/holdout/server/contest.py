@@ -16,7 +16,7 @@ from privacygauge.holdout.server.accounts import (
     known_account,
     owned_by,
 )
-from privacygauge.holdout.server.database import board_row, reading, writing
+from privacygauge.holdout.server.database import begun_board, board_row, reading, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
     BOARD,
@@ -64,8 +64,7 @@ def describe(
     given = {"title": title, "rules": rules, "per_day": per_day, "finals": finals}
     given = {name: value for name, value in given.items() if value is not None}
     with writing(engine) as connection:
-        if board_row(connection) is None:
-            raise InputError("the database holds no board yet: start the server first")
+        begun_board(connection)
         if given:
             connection.execute(update(BOARD).values(given))
 

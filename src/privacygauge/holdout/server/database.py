@@ -93,6 +93,14 @@ def board_row(connection: Connection) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
+def begun_board(connection: Connection, name: str = "the database") -> RowMapping:
+    """Return `board_row` of a database that has to hold a board."""
+    row = board_row(connection)
+    if row is None:
+        raise InputError(f"{name} holds no board yet: start the server first")
+    return row
+
+
 def wait_for_makers(connection: Connection) -> None:
     """Wait until no other process makes tables or a board; SQLite's transaction did so before."""
     if connection.dialect.name == "postgresql":

@@ -11,10 +11,15 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded
 from privacygauge.holdout.ladder import Ladder
 from privacygauge.holdout.mechanism import GuardState, Marked
-from privacygauge.holdout.server.accounts import checked_name, known_account, owned_by
-from privacygauge.holdout.server.actions import checked_reason, write_action
+from privacygauge.holdout.server.accounts import (
+    checked_name,
+    checked_reason,
+    known_account,
+    owned_by,
+    write_action,
+)
 from privacygauge.holdout.server.board import Board, about_this, unpacked
-from privacygauge.holdout.server.database import board_row, writing
+from privacygauge.holdout.server.database import begun_board, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
     EXACT,
@@ -62,8 +67,7 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
     """
     check_merge(name, other, reason)
     with board.turn, writing(board.engine) as connection:
-        if board_row(connection) is None:
-            raise InputError("the database holds no board any more: start the server again")
+        begun_board(connection)
         stays, goes = (known_account(connection, each) for each in (name, other))
         for each in (stays, goes):
             if each["hidden"]:
@@ -100,7 +104,7 @@ def _replayed(
     apart = board.scope == "account"
     held = int(stays["id"])
     row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
-    key = bytes(row["state_key"]) if row else _key(board, connection)
+    key = bytes((row or begun_board(connection))["state_key"])
     state, about = board.guard.start(key), 0
     best: tuple[float | None, int | None] = None, None
     for each, marked in _submissions(board, connection, held, apart):
@@ -145,12 +149,6 @@ def _submissions(
                 f"submission {row['number']} was not kept, and the guard {board.guard.name} "
                 "answers by its labels: hide one of the accounts instead"
             )
-
-
-def _key(board: Board, connection: Connection) -> bytes:
-    row = board_row(connection)
-    assert row is not None
-    return bytes(row["state_key"])
 
 
 def _write(connection: Connection, held: int, state: GuardState, about: int, *, new: bool) -> None:

@@ -19,7 +19,14 @@ from privacygauge.holdout.mechanism import content
 from privacygauge.holdout.metrics import Metric, Values, metric_named
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.server.board import SCOPES, Board
-from privacygauge.holdout.server.database import board_row, connect, shown, wait_for_makers, writing
+from privacygauge.holdout.server.database import (
+    begun_board,
+    board_row,
+    connect,
+    shown,
+    wait_for_makers,
+    writing,
+)
 from privacygauge.holdout.server.schema import BOARD
 
 
@@ -128,9 +135,7 @@ def _first_row(labels: ArrayLike, wanted: Wanted) -> dict[str, object]:
 
 def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
     connection.execute(insert(BOARD).values(values))
-    row = board_row(connection)
-    assert row is not None
-    return row
+    return begun_board(connection)
 
 
 def _drawn(truth: Values, metric: Metric, share: float) -> Bools:

@@ -20,8 +20,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.server.limits import network
-from privacygauge.holdout.server.outside import HEADERS
+from privacygauge.holdout.server.outside import HEADERS, network
 
 
 @dataclass(frozen=True)

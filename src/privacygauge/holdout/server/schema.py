@@ -178,39 +178,36 @@ ADDED = {
 }
 """Columns of `BOARD` that a database of an older version lacks; `ACCOUNT` lacks its last two."""
 
-_REFUSED = "submissions are only ever added"
-_REFUSED_ACTION = "actions are only ever added"
 
-TRIGGERS = {
-    "sqlite": (
-        f"CREATE TRIGGER submission_update BEFORE UPDATE ON submission "
-        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
-        f"CREATE TRIGGER submission_delete BEFORE DELETE ON submission "
-        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
-        # INSERT OR REPLACE removes the row in its way without asking the trigger before this.
-        "CREATE TRIGGER submission_replace BEFORE INSERT ON submission WHEN EXISTS ("
-        "SELECT 1 FROM submission WHERE number = NEW.number "
-        "OR (account_id = NEW.account_id AND key = NEW.key)) "
-        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
-        f"CREATE TRIGGER action_update BEFORE UPDATE ON action "
-        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED_ACTION}'); END",
-        f"CREATE TRIGGER action_delete BEFORE DELETE ON action "
-        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED_ACTION}'); END",
-        "CREATE TRIGGER action_replace BEFORE INSERT ON action WHEN EXISTS ("
-        "SELECT 1 FROM action WHERE number = NEW.number) "
-        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED_ACTION}'); END",
-    ),
-    "postgresql": (
-        "CREATE FUNCTION submission_refuse() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{_REFUSED}'; END $$",
-        "CREATE TRIGGER submission_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON submission "
-        "FOR EACH STATEMENT EXECUTE FUNCTION submission_refuse()",
-        "CREATE FUNCTION action_refuse() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{_REFUSED_ACTION}'; END $$",
-        "CREATE TRIGGER action_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON action "
-        "FOR EACH STATEMENT EXECUTE FUNCTION action_refuse()",
-    ),
-}
+def _triggers(table: str, same: str) -> dict[str, tuple[str, ...]]:
+    """Return what refuses all but additions to a table; `same` is where a row is in the way."""
+    refused = f"{table}s are only ever added"
+    stop = f"BEGIN SELECT RAISE(ABORT, '{refused}'); END"
+    return {
+        "sqlite": (
+            *(
+                f"CREATE TRIGGER {table}_{what} BEFORE {what.upper()} ON {table} {stop}"
+                for what in ("update", "delete")
+            ),
+            # INSERT OR REPLACE removes the row in its way without asking the trigger before this.
+            f"CREATE TRIGGER {table}_replace BEFORE INSERT ON {table} WHEN EXISTS "
+            f"(SELECT 1 FROM {table} WHERE {same}) {stop}",
+        ),
+        "postgresql": (
+            f"CREATE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{refused}'; END $$",
+            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_refuse()",
+        ),
+    }
+
+
+_SAME = "number = NEW.number"
+_OF_SUBMISSION = _triggers(
+    "submission", f"{_SAME} OR (account_id = NEW.account_id AND key = NEW.key)"
+)
+_OF_ACTION = _triggers("action", _SAME)
+TRIGGERS = {kind: (*_OF_SUBMISSION[kind], *_OF_ACTION[kind]) for kind in _OF_ACTION}
 """Statements that hold `SUBMISSION` and `ACTION` to additions, by kind of database."""
 
 

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from sqlalchemy import Connection, Engine, RowMapping, false, func, select
 
 from privacygauge.errors import InputError
+from privacygauge.holdout.bounds import kl_bias, transcript_nats
+from privacygauge.holdout.metrics import ACCURACY, metric_bias
 from privacygauge.holdout.server import contest
 from privacygauge.holdout.server.accounts import known_account
 from privacygauge.holdout.server.board import Board, Receipt, now, receipt_of
@@ -108,26 +110,19 @@ def standings(board: Board) -> Standings:
         phases = tuple(Phase(**phase) for phase in contest.phases(connection))
         over = row["public"] is not None and contest.ended(connection, now())
         result = ending_of(connection) if over else None
+    same = ("rules", "metric", "n_classes", "guard", "scope", "used", "nats", "per_account",
+            "per_day", "finals")  # fmt: skip
     return Standings(
-        row["title"] or "Leaderboard",
-        row["rules"],
-        len(board.holdout),
+        title=row["title"] or "Leaderboard",
+        n=len(board.holdout),
         n_private=board.n - len(board.holdout),
-        metric=row["metric"],
-        n_classes=row["n_classes"],
-        guard=row["guard"],
-        scope=row["scope"],
         accounts=accounts,
-        used=row["used"],
         left=board.total_left(row),
-        nats=row["nats"],
-        per_account=row["per_account"],
-        per_day=row["per_day"],
-        finals=row["finals"],
         phases=phases,
         last=time,
         places=tuple(Place(each["name"], each["best"], each["used"]) for each in rows),
         ending=result,
+        **{name: row[name] for name in same},
     )
 
 
@@ -224,3 +219,49 @@ def _boards(connection: Connection, engine: Engine) -> RowMapping:
     if row is None:
         raise InputError(f"{shown(engine)} holds no board yet: start the server first")
     return row
+
+
+def introduction(board: Board, url: str) -> str:
+    """Return the lines that a server begins with."""
+    now = standings(board)
+    left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
+    guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"
+    classes = f", {now.n_classes:,} classes" if now.n_classes else ""
+    kept = f" and {now.n_private:,} for the end" if now.n_private else ""
+    metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
+    return (
+        f"{shown(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}\n"
+        f"{now.used:,} submissions so far, {left}{promise(board, now)}\n"
+        f"Listening at {url}; Ctrl+C stops it"
+    )
+
+
+def promise(board: Board, now: Standings) -> str:
+    """Return what the guard and the budget promise together, where there is a budget."""
+    hidden, metric = board.holdout, board.holdout.metric
+
+    def most_gained(nats: float) -> float:
+        if metric == ACCURACY:
+            return kl_bias(nats, now.n, now.n_classes)
+        return metric_bias(metric, hidden.labels, nats)
+
+    accounts = max(1, now.accounts)
+    most = None if now.left is None else now.used + now.left
+    each = None if now.per_account is None else accounts * now.per_account
+    k = min((limit for limit in (most, each) if limit is not None), default=0)
+    if k == 0:
+        return ": set --total, --nats or both, since every answer tells something"
+    # The owner alone makes accounts; with more of them a guard for each promises less.
+    apart = accounts if now.scope == "account" else None
+    m = max(2, now.n_classes)
+    bias = most_gained(transcript_nats(board.guard, k, now.n, m, accounts=apart))
+    whose = f"{accounts:,} account{'s' * (accounts > 1)}"
+    if apart is None and k == most:
+        whose = "any number of accounts"
+    elif now.nats is not None and (by_nats := most_gained(now.nats)) <= bias:
+        bias, whose = by_nats, "any number of accounts"
+    return (
+        f": in all they let no attack from {whose} without knowledge of the points gain more than "
+        f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'} over "
+        "guessing (probability 0.95)"
+    )

@@ -13,13 +13,12 @@ from privacygauge.core import checks
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.history.detectors import detector_named
-from privacygauge.holdout.history.inspection import inspect
 from privacygauge.holdout.history.record import History, in_time
+from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.metrics import metric_named
-from privacygauge.holdout.server.actions import write_action
+from privacygauge.holdout.server.accounts import write_action
 from privacygauge.holdout.server.board import unpacked
-from privacygauge.holdout.server.database import board_row, reading, writing
+from privacygauge.holdout.server.database import begun_board, board_row, reading, writing
 from privacygauge.holdout.server.opening import public_of
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
 
@@ -74,9 +73,7 @@ def look(
         raise InputError(f"throttle must be at least 0, got {throttle}")
     alpha = 1 - checks.level(level)
     with writing(engine) as connection:
-        board = board_row(connection)
-        if board is None:
-            raise InputError("the database holds no board yet: start the server first")
+        board = begun_board(connection)
         if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
             return ()
         number = board["looks"] + 1
@@ -90,7 +87,7 @@ def look(
     alerts: dict[str, Alert] = {}
     for place in np.argsort(adjusted, kind="stable"):
         if adjusted[place] <= most:
-            title = detector_named(found[place].detector).title
+            title = found[place].detector.title
             for name in found[place].accounts:
                 reason = f"{title}: {found[place].says}"[:500]
                 alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))

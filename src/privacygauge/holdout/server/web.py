@@ -17,9 +17,7 @@ from privacygauge.holdout.server import bodies, contest, page
 from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, Left, Receipt, now
 from privacygauge.holdout.server.database import reading
-from privacygauge.holdout.server.limits import RateLimit
-from privacygauge.holdout.server.outside import Outside
-from privacygauge.holdout.server.problems import ANSWERS, RateError, problems
+from privacygauge.holdout.server.outside import ANSWERS, Outside, RateError, RateLimit, problems
 from privacygauge.holdout.server.standings import Standings, own_submissions, standings
 
 _SECONDS_FOR_BODY = 60.0
