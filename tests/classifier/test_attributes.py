@@ -48,10 +48,11 @@ def test_the_confidence_attack_is_that_of_asking_value_by_value(game):
 
 def test_ties_are_as_good_as_coins():
     rng = np.random.default_rng(0)
-    x, y, unit = population(4000, rng, tied=0.0)
+    n = 1000
+    x, y, unit = population(n, rng, tied=0.0)
     same = lambda asked: np.full((len(asked), 2), 0.5)  # noqa: E731
-    found = guesses(same, x, y, np.arange(4000) % 2 == 0, unit, [SENSITIVE], rng)
-    assert abs(found.right["confidence"].mean() - 0.5) < 0.04
+    found = guesses(same, x, y, np.arange(n) % 2 == 0, unit, [SENSITIVE], rng)
+    assert abs(found.right["confidence"].mean() - 0.5) < 5 * 0.5 / np.sqrt(n)
 
 
 def test_people_are_in_one_part_and_both_sides_in_every_part(game):

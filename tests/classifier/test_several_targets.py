@@ -34,8 +34,13 @@ def played(**options: object) -> Audit:
     return audit_model(Noisy(leak=1.0), X, Y, **{"n_shadows": 4, "attacks": ATTACKS, **options})
 
 
-def test_targets_are_added_until_the_interval_is_narrow() -> None:
-    one, wide, narrow = played(), played(half_width=0.4), played(half_width=0.04)
+@pytest.fixture(scope="module")
+def narrow() -> Audit:
+    return played(half_width=0.04)
+
+
+def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
+    one, wide = played(), played(half_width=0.4)
     assert one.targets is None
     assert wide.targets.n_targets == 8
     assert narrow.targets.n_targets > 8
@@ -48,11 +53,13 @@ def test_targets_are_added_until_the_interval_is_narrow() -> None:
     assert np.array_equal(first.score, narrow.records.scores[narrow.targets.attacks[0].title])
 
 
-def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(
+    tmp_path: Path, narrow: Audit
+) -> None:
     first = played(half_width=0.04, run=tmp_path / "a")
     before = content(tmp_path / "a")
     again = played(half_width=0.04, run=tmp_path / "a")
-    assert again.to_json() == first.to_json() == played(half_width=0.04).to_json()
+    assert again.to_json() == first.to_json() == narrow.to_json()
     assert content(tmp_path / "a") == before
     # A run without further targets grows to one with them, and keeps its bytes.
     played(run=tmp_path / "b")

@@ -16,7 +16,6 @@ from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -292,15 +291,15 @@ def test_random_states_that_were_given_stay_and_others_are_drawn(wrapped: bool) 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 4)), rng.integers(0, 2, 20)
 
-    def forest(state: int | None) -> object:
-        trees = RandomForestClassifier(2, max_depth=2, random_state=state)
-        return make_pipeline(StandardScaler(), trees) if wrapped else trees
+    def drawing(state: int | None) -> object:
+        tree = DecisionTreeClassifier(max_depth=2, max_features=1, random_state=state)
+        return make_pipeline(StandardScaler(), tree) if wrapped else tree
 
-    found = measured(forest(3), x, y, 0.01, queries=0).pdtp
-    assert_allclose(found, refits(forest(3), x, y, 0.01), rtol=0, atol=1e-12)
-    drawn = measured(forest(None), x, y, 0.01, queries=0).pdtp
+    found = measured(drawing(3), x, y, 0.01, queries=0).pdtp
+    assert_allclose(found, refits(drawing(3), x, y, 0.01), rtol=0, atol=1e-12)
+    drawn = measured(drawing(None), x, y, 0.01, queries=0).pdtp
     assert (drawn != found).any()
-    assert (drawn == measured(forest(None), x, y, 0.01, queries=0).pdtp).all()
+    assert (drawn == measured(drawing(None), x, y, 0.01, queries=0).pdtp).all()
 
 
 def test_halves_are_those_of_refits() -> None:

@@ -238,10 +238,11 @@ def test_constant_numbers_say_nothing() -> None:
     assert_allclose(np.exp(only.log_p(x[:, :1])), 0.5)
 
 
-def test_a_million_categories_are_no_trouble() -> None:
-    x, y = np.arange(1_000_000)[:, None], np.arange(1_000_000) % 2
-    fitted = NaiveBayes((1_000_000,)).fit(x, y, n_classes=2)
-    rows = np.arange(0, 1_000_000, 1000)
+def test_many_categories_are_no_trouble() -> None:
+    n = 200_000
+    x, y = np.arange(n)[:, None], np.arange(n) % 2
+    fitted = NaiveBayes((n,)).fit(x, y, n_classes=2)
+    rows = np.arange(0, n, 1000)
     own = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows))
     # A category that occurs once: 2/(n + v) against 1/(n + v), and back to even.
     assert_allclose(own, np.log(1.5) - np.log(1.0), atol=1e-5)

@@ -97,7 +97,7 @@ def test_the_dtp_lies_in_its_range(width, alpha, answers, drawn):
 
 def test_the_bound_of_normalised_answers_is_all_but_reached():
     best = 0.0
-    for seed in range(30):
+    for seed in range(15):
         learner = RandomDecisionTrees(SIZES, n_trees=3, depth=1, seed=seed, alpha=0.01)
         rng = np.random.default_rng(seed)
         x, y = DOMAIN[rng.integers(0, 12, size=40)], rng.integers(0, 2, size=40)
@@ -172,7 +172,7 @@ def test_attributes_are_chosen_evenly():
 def test_people_left_out_are_refits(data_folder):
     x, y = adult_codes(1000)
     learner = random_trees_of(x, n_trees=3, depth=4, alpha=0.1)
-    assert_honest(learner, x, y, 2, rows=np.arange(0, 1000, 5), queries=x[:20])
+    assert_honest(learner, x, y, 2, rows=np.arange(0, 1000, 20), queries=x[:20])
 
 
 def test_it_is_a_learner_that_knows_its_dtp():
