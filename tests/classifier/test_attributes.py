@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
@@ -18,14 +19,18 @@ from privacygauge.classifier.attributes import (
     weighted,
 )
 from privacygauge.errors import InputError
-from tests.audits.example_attribute import SENSITIVE, overfitted, population
+from tests.audits.example_attribute import SENSITIVE, population
+
+
+def overfitted(x, y):
+    return RandomForestClassifier(20, random_state=0).fit(x, y)
 
 
 @pytest.fixture(scope="module")
 def game():
     rng = np.random.default_rng(0)
-    x, y, unit = population(300, rng, rows=2)
-    member = (rng.random(300) < 0.5)[unit]
+    x, y, unit = population(200, rng, rows=2)
+    member = (rng.random(200) < 0.5)[unit]
     return overfitted(x[member], y[member]), x, y, member, unit
 
 

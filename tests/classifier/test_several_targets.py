@@ -36,7 +36,7 @@ def played(**options: object) -> Audit:
 
 @pytest.fixture(scope="module")
 def narrow() -> Audit:
-    return played(half_width=0.04)
+    return played(half_width=0.05)
 
 
 def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
@@ -44,7 +44,7 @@ def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
     assert one.targets is None
     assert wide.targets.n_targets == 8
     assert narrow.targets.n_targets > 8
-    assert narrow.targets.half_width <= 0.04 < wide.targets.half_width
+    assert narrow.targets.half_width <= 0.05 < wide.targets.half_width
     # All else is the audit of the first target, as it is without further ones.
     plain, with_further = (json.loads(a.to_json()) for a in (one, narrow))
     assert with_further.pop("targets")["n_targets"] == narrow.targets.n_targets
@@ -56,14 +56,14 @@ def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
 def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(
     tmp_path: Path, narrow: Audit
 ) -> None:
-    first = played(half_width=0.04, run=tmp_path / "a")
+    first = played(half_width=0.05, run=tmp_path / "a")
     before = content(tmp_path / "a")
-    again = played(half_width=0.04, run=tmp_path / "a")
+    again = played(half_width=0.05, run=tmp_path / "a")
     assert again.to_json() == first.to_json() == narrow.to_json()
     assert content(tmp_path / "a") == before
     # A run without further targets grows to one with them, and keeps its bytes.
     played(run=tmp_path / "b")
-    assert played(half_width=0.04, run=tmp_path / "b").to_json() == first.to_json()
+    assert played(half_width=0.05, run=tmp_path / "b").to_json() == first.to_json()
     assert content(tmp_path / "b") == before
     assert plan_in(tmp_path / "a").n_units == 4 + first.targets.n_targets
 

@@ -23,6 +23,7 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game, observed, softmax
 from tests.laws.numbers import of_play, of_scores
+from tests.thorough import THOROUGH, crossed
 
 ATTACKS = (
     Distance(),
@@ -276,10 +277,9 @@ def test_blocks_change_no_number(attack, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per_target", [False, True])
-@pytest.mark.parametrize("k", [4, 8, 16, 64])
+@pytest.mark.parametrize(("k", "per_target"), crossed((4, 8, 16, 64), (False, True)))
 def test_without_leakage_there_is_nothing_to_find(k, per_target):
-    games = 150
+    games = 150 if THOROUGH else 40
     attacks = (Distance(), Frequency(), Frequency(bin=0.1), Frequency(bin=0.1, smoothing=1.0))
     areas, rates = np.empty((2, len(attacks), games))
     for seed in range(games):

@@ -21,7 +21,7 @@ from privacygauge.classifier.defences.accountant import (
 )
 from privacygauge.errors import InputError
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 SETTINGS = [(0.01, 1.0), (0.2, 0.8), (0.9, 3.0), (1e-4, 0.6)]
 
@@ -78,21 +78,24 @@ def by_orders(q, noise, steps, delta):
     return float(proven.min())
 
 
-@pytest.mark.parametrize("q", [1e-4, 0.01, 0.3])
-@pytest.mark.parametrize("noise", [0.4, 1.0, 5.0])
-@pytest.mark.parametrize("steps", [1, 1000])
-@pytest.mark.parametrize("delta", [1e-3, 1e-7])
+@pytest.mark.parametrize(
+    ("q", "noise", "steps", "delta"),
+    crossed([1e-4, 0.01, 0.3], [0.4, 1.0, 5.0], [1, 1000], [1e-3, 1e-7]),
+)
 def test_no_order_of_a_fine_grid_proves_less(q, noise, steps, delta):
     expected = max(0.0, by_orders(q, noise, steps, delta))
     assert SubsampledGaussian(noise, q, steps).renyi_epsilon(delta) <= expected * 1.001 + 1e-4
 
 
+@pytest.mark.slow
 def test_fractional_orders_give_what_dp_accounting_gives_by_its_own_series():
     rdp = pytest.importorskip("dp_accounting.rdp")
     events = pytest.importorskip("dp_accounting")
     settings = [(0.01, 0.6, 100, 1e-5), (0.2, 3.0, 300, 1e-3), (1e-3, 1.0, 50, 1e-6)]
     for q, noise, steps, delta in settings:
-        theirs = rdp.RdpAccountant(orders=[*(1 + np.geomspace(0.05, 12, 30)), *range(13, 257, 3)])
+        theirs = rdp.RdpAccountant(
+            orders=[*(1 + np.geomspace(0.05, 12, 60)), *range(13, 60), *range(60, 257, 4)]
+        )
         step = events.PoissonSampledDpEvent(q, events.GaussianDpEvent(noise))
         expected = theirs.compose(step, steps).get_epsilon(delta)
         found = SubsampledGaussian(noise, q, steps).renyi_epsilon(delta)
@@ -220,7 +223,7 @@ def test_nothing_of_the_accountant_reaches_the_user():
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("epsilon", [32.0, 100.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(32.0, marks=pytest.mark.slow), 100.0])
 def test_large_epsilons_are_spent_too(epsilon):
     """By the losses on a grid of a tenth of the width: whole orders left a third to two thirds."""
     fine = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

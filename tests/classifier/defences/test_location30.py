@@ -6,10 +6,11 @@ import pytest
 from privacygauge.classifier.defences.defence import defended
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.reproduce.song2021_defences import authors_predictions
+from tests.thorough import THOROUGH
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3 if THOROUGH else 1))
 def test_what_memguard_promises_holds_for_every_record(data_folder, seed):
     target, _ = authors_predictions("tc_output")
     p = target.values.astype(np.float64)
