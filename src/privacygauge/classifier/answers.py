@@ -31,12 +31,7 @@ class UserCodeError(InputError):
 def code_of_users(name: str, what: str) -> Iterator[None]:
     """Say in one line what code of the user's raised.
 
-    Parameters
-    ----------
-    name : str
-        The function or model.
-    what : str
-        What it was to do, such as ``to train on 12 records``.
+    `name` is the function or model, `what` what it was to do, such as ``to train on 12 records``.
     """
     try:
         yield
@@ -50,22 +45,11 @@ def code_of_users(name: str, what: str) -> Iterator[None]:
 def answers_of(
     model: object, x: Held, n_classes: int, names: Sequence[str] = ()
 ) -> dict[str, Floats]:
-    """Return what a trained model, or a function, says of every record.
+    """Return ``probs`` or ``logits``, (n, n_classes), that a model or function says of n records.
 
-    Parameters
-    ----------
-    model : object
-        With ``predict_proba``; a PyTorch module; a Keras model; or a function of records. What
-        any but the first return are probabilities if all rows are, logits otherwise.
-    x : array or data frame of n records
-    n_classes : int
-    names : sequence of str, optional
-        The names of the classes 0..k-1, one of which each of the model's may be.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n, n_classes)
-        ``probs`` or ``logits``.
+    The model has ``predict_proba``, or is a PyTorch module, a Keras model or a function of records;
+    what any but the first return are probabilities if all rows are, logits otherwise. `names` are
+    those of the classes 0..k-1, one of which each of the model's may be.
     """
     classes = classes_of(model, n_classes, names)
     return finite_answers(*answers(model, x, classes, n_classes, model), classes, n_classes)

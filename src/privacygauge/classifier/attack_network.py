@@ -163,14 +163,7 @@ def even_rows(member: Bools, rng: np.random.Generator) -> Ints:
 
 
 def prediction_inputs(rows: Rows, *, ordered: bool = False) -> Inputs:
-    """Return the probability vectors of some rows, (n, c).
-
-    Parameters
-    ----------
-    rows : Rows
-    ordered : bool
-        Whether every vector is sorted, the largest first, or stays in the order of the classes.
-    """
+    """Return the probability vectors of some rows, (n, c); `ordered` sorts each, largest first."""
     values = probabilities(rows.source.values[rows.index], logits=rows.source.logits)
     if ordered:
         values = np.sort(values, axis=1)[:, ::-1]

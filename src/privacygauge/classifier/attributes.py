@@ -88,12 +88,8 @@ class Guesses:
 def secret_of(x: NDArray[Any] | pd.DataFrame, columns: str | Sequence[int]) -> Secret:
     """Return the values of a sensitive column.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, d), or data frame
-    columns : str or sequence of int
-        The column of a frame, or those of an array: several where they encode one column, one
-        of them 1 and the others 0.
+    `columns` is one of a frame, or those of an array (n, d): several where they encode one column,
+    one of them 1 and the others 0.
 
     Raises
     ------

@@ -149,22 +149,9 @@ def trained_and_judged(
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return what is found by each way to train, and the defences whose training failed.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        Without a defence.
-    x, y : ndarray, shapes (n, d) and (n,)
-    defences : sequence of TrainingDefence, Trainer or str
-    design : Design
-    owner : ndarray of int, shape (n,), optional
-        Whose records they are.
-    delta : float, optional
-        Of DP-SGD that names none; default: one over the number of records.
-    seed, level
-        As in `AskedOfTargets`.
-    how : mapping
-        How `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress`` and
-        ``before``.
+    `trainer` trains without a defence; `owner` (n,) says whose records they are; `delta` is that of
+    DP-SGD that names none, by default one over the number of records; `how` says how
+    `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
     """
     asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
     asked = design.asked(len(asked_for), seed, level)

@@ -77,16 +77,10 @@ def measure(
 
 
 def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> Cost:
-    """Return what a model costs that is trained in several ways, one after the other.
+    """Return what a model of a cohort costs that is trained in several ways, one after the other.
 
-    Parameters
-    ----------
-    trainers : sequence of Trainer
-        At least one; of networks a few epochs are tried, of others one model is trained.
-    cohort : Cohort
-        The models to be trained.
-    n_jobs : int
-        Processes; -1 for one a core.
+    Of networks a few epochs are tried, of others one model is trained. `n_jobs` are processes; -1
+    for one a core.
     """
     # The first training also loads what it is made with, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)

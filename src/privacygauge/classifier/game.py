@@ -144,19 +144,8 @@ def crossfit_halves(
 ) -> Bools:
     """Return which records are in the first of two halves, even in every class and side.
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-    member : ndarray of bool, shape (n,)
-    rng : numpy.random.Generator
-    unit : ndarray of int, shape (n,), optional
-        Whose records they are; default: each has a unit of its own.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        All records of a unit are in one half. Among the units whose first record is of one class
-        and side the halves differ by at most one.
+    All records of a unit are in one half; without `unit` each record has one of its own. Among the
+    units whose first record is of one class and side the halves differ by at most one.
     """
     units = np.arange(len(labels)) if unit is None else unit
     _, one, index = np.unique(units, return_index=True, return_inverse=True)

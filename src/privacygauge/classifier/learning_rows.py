@@ -39,16 +39,9 @@ def shadow_rows(
 ) -> LearningRows | Skipped:
     """Return the shadow records to learn from, or why the attack `name` is skipped.
 
-    Parameters
-    ----------
-    name : str
-    observation : Observation
-    most : int
-        At most so many rows, drawn at random.
-    rng : numpy.random.Generator
-    models : int, optional
-        At most so many rows of each record, the first. Then whole records are drawn: one that
-        is a member in some rows and not in others cannot be learnt by heart.
+    At most `most` rows, drawn at random, and the first `models` rows of each record. With `models`
+    whole records are drawn: one that is a member in some rows and not in others cannot be learnt
+    by heart.
     """
     if not isinstance(observation, PredictionObservation):
         return Skipped(name, "needs the full prediction vectors")

@@ -208,19 +208,9 @@ def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
 
 
 def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) -> Floats:
-    """Return the signal by which models are compared on single records.
+    """Return the signal by which models are compared on n records, (n,), or (n, q) for q queries.
 
-    Parameters
-    ----------
-    rows : Predictions
-        n records, q queries each.
-    resolved : Resolution
-    known : ndarray of float, shape (r,)
-        What is known already: the values of the first r records for the first query.
-
-    Returns
-    -------
-    ndarray of float, shape (n,), or (n, q) for several queries
+    `known` (r,) are values that are known already: of the first r records for the first query.
     """
     first = known
     if len(known) < len(rows):

@@ -81,18 +81,8 @@ def trajectories(
 ) -> Trajectories:
     """Return the predictions of every model after each recorded epoch, from one training.
 
-    Parameters
-    ----------
-    trainer : ByEpoch
-        Such as `EarlyStopping`, which has no other defence.
-    cohort : Cohort
-    recorded : sequence of int, optional
-        Ascending epochs in 1..epochs; default: all.
-
-    Returns
-    -------
-    Trajectories
-        After epoch e a model is the one that training for e epochs would have given.
+    `recorded` are ascending epochs in 1..epochs; all by default. After epoch e a model is the one
+    that training for e epochs would have given.
 
     Raises
     ------

@@ -120,14 +120,8 @@ def defended(
 def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     """Return `p`, with the predicted class raised above all others where rounding made a tie.
 
-    Parameters
-    ----------
-    p : ndarray, shape (n, k)
-        Changed answers; rows need not sum to 1.
-    predicted : ndarray of int, shape (n,)
-        The class that each row must have as its first maximum.
-    step : float
-        How far above the largest value, more than 0.
+    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that each must have as its
+    first maximum; `step`, above 0, is how far above the largest value it is raised.
     """
     rows = np.flatnonzero(p.argmax(axis=1) != predicted)
     kept = p.copy()

@@ -169,20 +169,8 @@ def clipped_sum(
 ) -> list[torch.Tensor]:
     """Return the sum over records of their clipped gradients of the cross-entropy.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        A Sequential of Linear layers and activations.
-    x : Tensor, shape (r, d)
-        r may be 0.
-    y : Tensor of int64, shape (r,)
-    clip : float
-        The largest norm of a record's gradient, above 0.
-
-    Returns
-    -------
-    list of Tensor
-        One for each of the module's parameters, in its order.
+    One for each parameter of the module, a Sequential of Linear layers and activations. There may
+    be no records (r, d); `clip` is the largest norm of a record's gradient, above 0.
     """
     layers = layers_of(module)
     assert layers is not None  # checked before training

@@ -167,14 +167,9 @@ def _alike(
 
 
 def recorded_epochs(epochs: int, further: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return about 15 epochs of a training: each of the first ones, later ones further apart.
+    """Return about 15 epochs in 1..epochs: each of the first ones, later ones further apart.
 
-    Parameters
-    ----------
-    epochs : int
-        At least 1, the last one.
-    further : sequence of int
-        Others to record, in 1..epochs.
+    The last one and `further` ones are among them.
     """
     spread = np.unique(np.geomspace(1, epochs, 20).round().astype(int))
     return tuple(sorted({*spread.tolist(), *further, epochs}))

@@ -30,18 +30,8 @@ ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": 
 def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
     """Return log probabilities of networks, and what the DTP of each but the first is at most.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    cohort : Cohort
-        Of 1 + r models: on all of T first, then without one record each.
-    box : Box
-        The domain.
-
-    Returns
-    -------
-    tuple of ndarray, shapes (1 + r, a, k) and (r,)
-        The bounds are infinite where the trainer makes other networks than `MLP`.
+    The cohort has 1 + r models: on all of T first, then without one record each. They are
+    (1 + r, a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):

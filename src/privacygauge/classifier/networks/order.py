@@ -13,22 +13,10 @@ from privacygauge.core.checks import Bools, Floats, Ints
 
 
 def own_order(own: Bools, seed: int, epoch: int) -> Ints:
-    """Return a model's records in the order of one epoch.
+    """Return a model's records, those where `own` (n,) is true, in the order of one epoch.
 
     All n records are permuted and those of others struck out, so a record that is left out
     leaves the order of the rest.
-
-    Parameters
-    ----------
-    own : ndarray of bool, shape (n,)
-        True where the model is trained on the record.
-    seed : int
-    epoch : int
-        At least 0.
-
-    Returns
-    -------
-    ndarray of int, shape (own.sum(),)
     """
     order = seeds.stream(seed, "order", epoch).permutation(len(own))
     return order[own[order]]
@@ -86,18 +74,10 @@ def groups(sizes: Ints, batch_size: int) -> tuple[slice, ...]:
 
 
 def fill_order(order: Ints, inside: Bools, model_seeds: Sequence[int], epoch: int) -> None:
-    """Write the records of every batch of an epoch.
+    """Write the records of every batch of an epoch to `order`, (steps, m, batch_size).
 
     What is left of a batch is filled with the model's own first record, so that nothing of
     another model's records can reach it.
-
-    Parameters
-    ----------
-    order : ndarray of int, shape (steps, m, batch_size)
-        Written to.
-    inside : ndarray of bool, shape (m, n)
-    model_seeds : sequence of int, length m
-    epoch : int
     """
     n_steps, _, batch_size = order.shape
     for model, (own, seed) in enumerate(zip(inside, model_seeds, strict=True)):
