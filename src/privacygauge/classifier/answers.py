@@ -118,21 +118,11 @@ def checked(
     non_negative: bool = False,
     proper: bool = False,
 ) -> tuple[Floats, bool]:
-    """Return what was said of n records as numbers, and whether these are logits.
+    """Return what `name` said of n records as numbers, and whether these are logits.
 
-    Parameters
-    ----------
-    said : array_like or tensor, shape (n, k) or, for q queries per record, (n, q, k)
-    n : int
-    classes : ndarray of int, shape (k,)
-        What the columns stand for.
-    n_classes : int
-    name : str
-        What said it.
-    non_negative : bool
-        Whether logits may be all above 0.
-    proper : bool
-        Whether these are probabilities in any case.
+    It said (n, k) numbers or, for q queries per record, (n, q, k); the columns stand for `classes`
+    (k,). `non_negative` is whether logits may be all above 0, `proper` whether these are
+    probabilities in any case.
     """
     seen = _numbers(said, name)
     if seen.ndim not in (2, 3) or (len(seen), seen.shape[-1]) != (n, len(classes)):

@@ -245,14 +245,7 @@ def imputation(
 def weighted(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
     """Return the log odds of each value by a conditional logit, (n, v).
 
-    Parameters
-    ----------
-    features : sequence of ndarray, shape (n, v)
-        Each is given one weight, learnt for a part on the members of the others.
-    code : ndarray of int, shape (n,)
-        The true values.
-    member : ndarray of bool, shape (n,)
-    fold : ndarray of int, shape (n,)
+    Each of the features (n, v) is given one weight, learnt for a part on the members of the others.
     """
     stacked = np.stack(features, axis=2)
     found = np.empty(stacked.shape[:2])

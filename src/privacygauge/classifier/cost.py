@@ -58,15 +58,7 @@ def measure(
 ) -> Cost:
     """Return what a model costs, from training a few: of networks for a few epochs only.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    x, y : ndarray, shapes (n, d) and (n,)
-    n_models : int
-        How many will be trained.
-    n_jobs : int
-        Processes; -1 for one a core.
-    seed : int
+    So many models will be trained, by `n_jobs` processes; -1 for one a core.
     """
     at_once = n_at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))

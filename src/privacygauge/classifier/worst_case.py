@@ -133,17 +133,8 @@ def judged(
 ) -> WorstCaseFindings | Skipped:
     """Return what attacks achieve on both groups; skipped where too few models could be trained.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        What trained them.
-    values : ndarray, shape (m, a, k)
-        Predictions of every model on the canaries, then on the ordinary targets.
-    inside : ndarray of bool, shape (m, n)
-    chosen : Targets
-    label : str
-        Which wrong class canaries got.
-    asked : AskedOfTargets
+    `values` (m, a, k) are predictions of every model on the canaries, then on the ordinary targets;
+    `label` says which wrong class canaries got.
     """
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
     if finite.sum() < _FEWEST:

@@ -103,14 +103,7 @@ class FittedBayesInference:
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return each record's DTP, which is its PDTP: only queries equal to it are answered again.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (r,)
-            Records of the training set.
-        width : float
-            Of the bins of published probabilities; 0 for none.
-        box : Box
-            Not needed: whatever the domain, it holds the record.
+        The box is not needed: whatever the domain, it holds the record.
         """
         shares = self._log_shares(self._counts[self._groups[1][rows]])
         exact = log_ratio(shares, self.log_p_without(rows), width)

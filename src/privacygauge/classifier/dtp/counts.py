@@ -51,12 +51,7 @@ class Counts:
     def leaving_out(self, codes: Ints, y: Ints) -> Removal:
         """Return what taking each of these records from the counts changes.
 
-        Parameters
-        ----------
-        codes : ndarray of int, shape (r, m)
-            Categories of records that are in the counts.
-        y : ndarray of int, shape (r,)
-            Their classes.
+        Their categories (r, m) and classes (r,) are in the counts.
         """
         n = self.n[y].astype(np.float64)
         sizes = np.array(self.sizes, np.float64)
@@ -117,18 +112,10 @@ def count(codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: f
 def moved(log_odds: Floats, log_rho: Floats) -> Floats:
     """Return the larger of the log ratios of p(y_t | x) and of the other labels.
 
-    Parameters
-    ----------
-    log_odds : ndarray of float, shape (...)
-        Of p(y_t | x) with the record; -inf and inf where only the one or the other is possible.
-    log_rho : ndarray of float, shape (...)
-        Change of the joint of y_t relative to the others.
-
-    Returns
-    -------
-    ndarray of float, shape (...)
-        With p the probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and
-        ``1 / (1 + p (rho - 1))`` for every other label, which has no ratio where p = 1.
+    `log_odds` are those of p(y_t | x) with the record; -inf and inf where only the one or the other
+    is possible. `log_rho` is the change of the joint of y_t relative to the others. With p the
+    probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and ``1 / (1 + p (rho -
+    1))`` for every other label, which has no ratio where p = 1.
     """
     with np.errstate(invalid="ignore"):
         to_own = np.logaddexp(0.0, log_odds)  # -log(1 - p)

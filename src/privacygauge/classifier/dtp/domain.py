@@ -36,22 +36,10 @@ def is_small(sizes: tuple[int, ...], n_classes: int) -> bool:
 
 
 def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
-    """Return the exact DTP of records over the whole domain of categories.
+    """Return the exact DTP of records over the whole domain of categories, (r,).
 
-    Parameters
-    ----------
-    counts : Counts
-        Of the training set.
-    codes : ndarray of int, shape (r, m)
-        Records of the training set.
-    y : ndarray of int, shape (r,)
-        Their classes.
-
-    Returns
-    -------
-    ndarray of float, shape (r,)
-        Infinite where leaving the record out makes some probability 0, or some query without
-        an answer.
+    Infinite where leaving the record out makes some probability 0, or some query without an answer.
+    The codes (r, m) and classes (r,) are of records that are in the counts.
 
     Notes
     -----

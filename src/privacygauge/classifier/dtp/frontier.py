@@ -24,22 +24,11 @@ _BLOCK = 1 << 21
 
 
 def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
-    """Return the exact DTP of records over every query of categories, with smoothing.
+    """Return the exact DTP of records over every query of categories, with smoothing, (r,).
 
-    Parameters
-    ----------
-    counts : Counts
-        Of two classes, with alpha > 0.
-    codes : ndarray of int, shape (r, m)
-        Records of the training set.
-    y : ndarray of int, shape (r,)
-        Their classes.
-
-    Returns
-    -------
-    ndarray of float, shape (r,)
-        NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all of a class
-        where, by the first twenty, they would take more than `MOST_WORK`.
+    NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all of a class where, by
+    the first twenty, they would take more than `MOST_WORK`. The codes (r, m) and classes (r,) are
+    of records that are in the counts, which have two classes and alpha > 0.
 
     Notes
     -----
