@@ -57,7 +57,7 @@ def area(attack: Attack, rounds: list[Round]) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "spread"), [(60, 0.0), (200, 3.0)])
 def test_it_holds_its_level_where_members_are_like_the_others(n: int, spread: float) -> None:
-    games = 1000 if THOROUGH else 60
+    games = 1000 if THOROUGH else 40
     found = [played(QUICK, dealt(n, 0.0, spread, seed)) for seed in range(games)]
     areas = [auc(one.transcript) for one in found]
     shares = [balanced_accuracy(one.decisions) for one in found]
