@@ -18,8 +18,7 @@ from privacygauge.classifier.attack_network import (
     prediction_inputs,
     standardised,
 )
-from privacygauge.classifier.game import PredictionGame, Rows
-from privacygauge.classifier.learning_rows import first_rows, shadow_rows
+from privacygauge.classifier.game import PredictionGame, Rows, first_rows, shadow_rows
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame

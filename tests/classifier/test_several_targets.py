@@ -13,9 +13,8 @@ import privacygauge as pg
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.fitted import Fitted
+from privacygauge.classifier.fitted import Fitted, split
 from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.several_targets import split
 from privacygauge.classifier.shadows import Trained, train_shadows
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline

@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import values_each_way
-from privacygauge.classifier.defences.ways import defences_of, trainings_of, ways_of
 from privacygauge.classifier.mislabelled import Targets, UniformLabel
 from privacygauge.classifier.shadows import random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.classifier.worst_case import Design, as_drawn, judged_each_way
+from privacygauge.classifier.worst_case import (
+    Design,
+    as_drawn,
+    defences_of,
+    judged_each_way,
+    trainings_of,
+    ways_of,
+)
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.classifier.game import PredictionObservation, Rows
-from privacygauge.classifier.learning_rows import at_most
+from privacygauge.classifier.game import PredictionObservation, Rows, at_most
 from privacygauge.classifier.predictions import blocks_of
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Floats, Ints

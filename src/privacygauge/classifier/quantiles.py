@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
-from privacygauge.classifier.game import PredictionObservation, Rows
-from privacygauge.classifier.learning_rows import at_most
+from privacygauge.classifier.game import PredictionObservation, Rows, at_most
 from privacygauge.classifier.predictions import blocks_of
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.attack_network import Inputs, even_rows, prediction_inputs
-from privacygauge.classifier.learning_rows import shadow_rows
+from privacygauge.classifier.game import shadow_rows
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.networks.extra import checked_device, one_thread, seeded
 from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.order import own_order
-from privacygauge.classifier.networks.task import BLOCK, Task
+from privacygauge.classifier.networks.task import BLOCK, Task, own_order
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.learner import Box, DtpRange, logs, matrix, training_set
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.records import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 

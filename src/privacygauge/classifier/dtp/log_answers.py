@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from privacygauge.classifier.dtp.records import class_log_p, logs
+from privacygauge.classifier.dtp.learner import class_log_p, logs
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.checks import Floats
 

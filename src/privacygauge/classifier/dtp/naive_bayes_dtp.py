@@ -6,14 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from privacygauge.classifier.dtp.counted import Counted
+from privacygauge.classifier.dtp.counts import Counted
 from privacygauge.classifier.dtp.domain import (
+    dtp_of_two_classes,
     dtp_over_cells,
     dtp_over_cells_binned,
     is_small,
     n_cells,
 )
-from privacygauge.classifier.dtp.frontier import dtp_of_two_classes
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifier.dtp.stability import naive_bayes_bound

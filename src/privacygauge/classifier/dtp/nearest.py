@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.records import logs, matrix, training_set
+from privacygauge.classifier.dtp.learner import logs, matrix, training_set
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from privacygauge.classifier.dtp.learner import Box
+from privacygauge.classifier.dtp.learner import Box, class_log_p
 from privacygauge.classifier.dtp.log_answers import log_answers
-from privacygauge.classifier.dtp.records import class_log_p
-from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
