@@ -107,6 +107,7 @@ def test_weights_are_those_of_logistic_regression_and_calibrated():
         assert abs(p[among].mean() - code[among].mean()) < 0.05
 
 
+@pytest.mark.slow
 def test_a_frame_an_array_and_one_column_a_value_give_the_same_guesses(game):
     _, x, y, member, unit = game
     texts = np.array(["a", "b"])[x[:, SENSITIVE].astype(int)]

@@ -158,6 +158,7 @@ def test_an_estimator_without_probabilities_is_audited():
     assert clone(hard).estimator.get_params() == hard.estimator.get_params()
 
 
+@pytest.mark.slow
 def test_a_model_that_exists_is_asked_for_classes_alone():
     x, y = people(60)
     member = np.random.default_rng(0).random(60) < 0.5

@@ -32,7 +32,7 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game, made_up, observed, softmax
 from tests.laws.numbers import of_play, of_scores
-from tests.thorough import crossed, times
+from tests.thorough import crossed
 
 TINY = Network(hidden=4, epochs=3)
 QUICK = (
@@ -64,10 +64,10 @@ def test_even_rows_hold_every_row_and_both_kinds_alike(n_in, n_out, seed):
     rng = np.random.default_rng(seed)
     member = rng.permutation(np.arange(n_in + n_out) < n_in)
     rows = even_rows(member, rng)
-    often = np.bincount(rows, minlength=len(member))
-    assert often.min() >= 1
-    assert often[member].sum() == often[~member].sum() == max(n_in, n_out)
-    assert all(np.ptp(often[side]) <= 1 for side in (member, ~member))
+    times = np.bincount(rows, minlength=len(member))
+    assert times.min() >= 1
+    assert times[member].sum() == times[~member].sum() == max(n_in, n_out)
+    assert all(np.ptp(times[side]) <= 1 for side in (member, ~member))
 
 
 @given(st.lists(st.integers(0, 4), max_size=40), st.integers(1, 4))
@@ -108,7 +108,7 @@ def test_prediction_vectors_are_sorted_or_left():
 @pytest.mark.slow
 @pytest.mark.parametrize(("attack", "k"), crossed(QUICK, (4, 8, 16, 64)))
 def test_without_leakage_there_is_nothing_to_find(attack, k):
-    games = times(24)
+    games = 24
     areas, rates = np.empty(games), np.empty(games)
     for seed in range(games):
         dealt = made_pool_game(n=40, k=k, c=2, seed=seed, features=2).round()

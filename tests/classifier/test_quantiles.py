@@ -69,12 +69,14 @@ def test_it_holds_its_level_where_members_are_like_the_others(n: int, spread: fl
     assert abs(np.mean([x.value for x in areas]) - 0.5) < 4 / np.sqrt(3 * n * games)
 
 
+@pytest.mark.slow
 def test_it_reaches_the_threshold_where_all_records_are_alike() -> None:
     games = [dealt(1_000, 1.0, 0.0, seed) for seed in range(2)]
     ours, theirs = (np.mean([area(a, g) for g in games]) for a in (SOME, THRESHOLD))
     assert abs(ours - theirs) < 0.01
 
 
+@pytest.mark.slow
 def test_it_reaches_who_knows_the_difficulty_where_records_differ() -> None:
     rounds = dealt(4_000, 1.0, 3.0, 0)
     best = float(ndtr(1 / np.sqrt(2)))
@@ -83,6 +85,7 @@ def test_it_reaches_who_knows_the_difficulty_where_records_differ() -> None:
     assert best - 0.03 < ours < best + 0.025
 
 
+@pytest.mark.slow
 def test_without_features_the_other_classes_tell_how_hard_a_record_is() -> None:
     rng = np.random.default_rng(0)
     n, k = 3_000, 5
@@ -149,19 +152,17 @@ def test_the_audit_plays_it_where_records_are_known() -> None:
     audit = pg.audit_classifier(target, features=["x"])
     assert "quantile-regression" in {e.name for e in audit.evaluations}
     of_both = {"features": x, "shadow_features": other}
-    alone, array, without, by_name, by_array = (
+    alone, without, by_name, by_array = (
         list(
             pg.audit_classifier(target, *known, attacks=[QUICK], **features).records.scores.values()
         )
         for known, features in (
             ([], {"features": ["x"]}),
-            ([], {"features": x}),
             ([], {}),
             ([shadow], {"features": ["x"]}),
             ([shadow], of_both),
         )
     )
-    assert np.array_equal(alone, array)
     assert np.array_equal(by_name, by_array)
     assert not np.array_equal(alone, without)
 

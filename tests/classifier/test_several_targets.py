@@ -52,6 +52,7 @@ def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
     assert np.array_equal(first.score, narrow.records.scores[narrow.targets.attacks[0].title])
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(
     tmp_path: Path, narrow: Audit
 ) -> None:

@@ -89,7 +89,9 @@ class PoolGame:
                     "members, which gives them away: leave the target out of its pool"
                 )
         for one, other in _pairs(kind[1:]):
-            if isinstance(pool, Pool) and _are_the_same(pool, one, other):
+            if isinstance(pool, Pool) and all(
+                np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers)
+            ):
                 raise InputError(
                     f"models {one} and {other} of the pool (from 0) are the same one: leave one out"
                 )
@@ -153,10 +155,6 @@ def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
     """Yield neighbours among the models of each kind."""
     order = np.argsort(kind, kind="stable")
     yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
-
-
-def _are_the_same(pool: Pool, one: int, other: int) -> bool:
-    return all(np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers))
 
 
 @dataclass(frozen=True, eq=False)

@@ -223,7 +223,8 @@ def test_nothing_of_the_accountant_reaches_the_user():
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("epsilon", [pytest.param(32.0, marks=pytest.mark.slow), 100.0])
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [32.0, 100.0])
 def test_large_epsilons_are_spent_too(epsilon):
     """By the losses on a grid of a tenth of the width: whole orders left a third to two thirds."""
     fine = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

@@ -304,6 +304,7 @@ def test_random_states_that_were_given_stay_and_others_are_drawn(wrapped: bool) 
     assert (drawn == measured(drawing(None), x, y, 0.01, queries=0).pdtp).all()
 
 
+@pytest.mark.slow
 def test_halves_are_those_of_refits() -> None:
     rng = np.random.default_rng(0)
     x, y = np.round(rng.normal(size=(16, 1)), 1), np.arange(16) % 2

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygauge.classifier.dtp.learner import Bounded, Learner, box_of
@@ -11,6 +11,7 @@ from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees, random
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_codes, assert_honest
+from tests.thorough import quarter
 
 SIZES = (2, 3, 2)
 DOMAIN = np.array(list(itertools.product(*(range(size) for size in SIZES))), float)
@@ -86,6 +87,7 @@ def test_the_dtp_of_the_geometric_mean_is_the_pdtp(drawn):
 @pytest.mark.parametrize("width", [0.0, 0.01])
 @every_alpha
 @every_answer
+@settings(max_examples=quarter(24))
 @given(forests())
 def test_the_dtp_lies_in_its_range(width, alpha, answers, drawn):
     learner, x, y, k = drawn

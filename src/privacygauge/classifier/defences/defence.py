@@ -105,7 +105,11 @@ def defended(
     p = probabilities(predictions.values, logits=predictions.logits)
     member = predictions.member
     if owner is not None:
-        _require_same_classes(predictions, owner)
+        if predictions.n_classes != owner.n_classes:
+            raise InputError(
+                f"the owner's predictions have {owner.n_classes} classes, the target's "
+                f"{predictions.n_classes}: both must come from the same model"
+            )
         known = probabilities(owner.values, logits=owner.logits)
         released = defence.fit(known, owner.member, fits).answer(p, answers)
     else:
@@ -132,11 +136,3 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
 def normalised(p: Floats) -> Floats:
     """Return rows divided by their sums, which are more than 0."""
     return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)
-
-
-def _require_same_classes(predictions: Predictions, owner: Predictions) -> None:
-    if predictions.n_classes != owner.n_classes:
-        raise InputError(
-            f"the owner's predictions have {owner.n_classes} classes, the target's "
-            f"{predictions.n_classes}: both must come from the same model"
-        )
