@@ -137,16 +137,8 @@ class CandidateGame:
     ) -> CandidateRound:
         """Return everything the game's models say about the targets.
 
-        Parameters
-        ----------
-        measurements : int
-            Iterations in which the targets' PDTP is measured: by training once more without each,
-            or, for a learner, by leaving each out without training.
-        run : str or Path, optional
-            Folder that keeps what was trained.
-        n_jobs : int, optional
-            As in `train_shadows`.
-        progress : callable, optional
+        PDTP of the targets is measured in so many iterations: by training once more without each,
+        or, for a learner, by leaving each out without training. The rest is as in `train_shadows`.
         """
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")

@@ -64,14 +64,14 @@ def until_narrow(
     """Return what attacks do on average over 8, 16, 32 or 64 targets: the first that are enough.
 
     The same shadow models, whose number is fixed, attack all targets. Targets are added until the
-    interval of every attack's mean AUC has at most the half-width asked for. Only widths are
-    looked at, at numbers of targets that are fixed beforehand.
+    interval of every attack's mean AUC has at most the half-width asked for. Only widths are looked
+    at, at numbers of targets that are fixed beforehand. Attacks that could be played on every
+    target count.
 
     Parameters
     ----------
     train : callable
         Returns the target and so many further models at least.
-    attacks : sequence of Attack
     n_shadows : int
         So many first of the further models are the adversary's; the others are targets.
     width : float
@@ -82,12 +82,6 @@ def until_narrow(
         Whom each record is about.
     seed : int
         The first target's scores are those of an audit with this seed.
-    level : float
-
-    Returns
-    -------
-    SeveralTargets
-        Of the attacks that could be played on every target.
 
     Raises
     ------
