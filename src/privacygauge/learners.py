@@ -12,7 +12,7 @@ from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.networks.augment import ImageAugment, views
-from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.rows import Training
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.classifier.training import train_predictions

@@ -19,11 +19,11 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.classifier.dtp.indirect import Planted, nearest_example
+from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.ratios import cap, log_ratio
-from privacygauge.classifier.dtp.records import logs
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 

@@ -25,7 +25,7 @@ def by_sklearn(network, known, member, asked, rng):
 
 
 @pytest.mark.parametrize(
-    "network", [Network(epochs=20), Network(hidden=3, batch=7, penalty=0.1, epochs=5)]
+    "network", [Network(epochs=8), Network(hidden=3, batch=7, penalty=0.1, epochs=5)]
 )
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_the_log_odds_are_those_of_scikit_learn(network, share):

@@ -18,8 +18,7 @@ from privacygauge.classifier.attack_network import (
     prediction_inputs,
     standardised,
 )
-from privacygauge.classifier.game import PredictionGame, Rows
-from privacygauge.classifier.learning_rows import first_rows, shadow_rows
+from privacygauge.classifier.game import PredictionGame, Rows, first_rows, shadow_rows
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
@@ -33,6 +32,7 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game, made_up, observed, softmax
 from tests.laws.numbers import of_play, of_scores
+from tests.thorough import crossed
 
 TINY = Network(hidden=4, epochs=3)
 QUICK = (
@@ -106,8 +106,7 @@ def test_prediction_vectors_are_sorted_or_left():
 
 
 @pytest.mark.slow
-@every_attack
-@pytest.mark.parametrize("k", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (8, 16, 64))])
+@pytest.mark.parametrize(("attack", "k"), crossed(QUICK, (4, 8, 16, 64)))
 def test_without_leakage_there_is_nothing_to_find(attack, k):
     games = 24
     areas, rates = np.empty(games), np.empty(games)

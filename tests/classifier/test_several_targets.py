@@ -13,9 +13,8 @@ import privacygauge as pg
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.fitted import Fitted
+from privacygauge.classifier.fitted import Fitted, split
 from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.several_targets import split
 from privacygauge.classifier.shadows import Trained, train_shadows
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
@@ -34,12 +33,17 @@ def played(**options: object) -> Audit:
     return audit_model(Noisy(leak=1.0), X, Y, **{"n_shadows": 4, "attacks": ATTACKS, **options})
 
 
-def test_targets_are_added_until_the_interval_is_narrow() -> None:
-    one, wide, narrow = played(), played(half_width=0.4), played(half_width=0.04)
+@pytest.fixture(scope="module")
+def narrow() -> Audit:
+    return played(half_width=0.05)
+
+
+def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
+    one, wide = played(), played(half_width=0.4)
     assert one.targets is None
     assert wide.targets.n_targets == 8
     assert narrow.targets.n_targets > 8
-    assert narrow.targets.half_width <= 0.04 < wide.targets.half_width
+    assert narrow.targets.half_width <= 0.05 < wide.targets.half_width
     # All else is the audit of the first target, as it is without further ones.
     plain, with_further = (json.loads(a.to_json()) for a in (one, narrow))
     assert with_further.pop("targets")["n_targets"] == narrow.targets.n_targets
@@ -48,15 +52,18 @@ def test_targets_are_added_until_the_interval_is_narrow() -> None:
     assert np.array_equal(first.score, narrow.records.scores[narrow.targets.attacks[0].title])
 
 
-def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(tmp_path: Path) -> None:
-    first = played(half_width=0.04, run=tmp_path / "a")
+@pytest.mark.slow
+def test_a_run_that_goes_on_gives_the_same_report_and_trains_nothing(
+    tmp_path: Path, narrow: Audit
+) -> None:
+    first = played(half_width=0.05, run=tmp_path / "a")
     before = content(tmp_path / "a")
-    again = played(half_width=0.04, run=tmp_path / "a")
-    assert again.to_json() == first.to_json() == played(half_width=0.04).to_json()
+    again = played(half_width=0.05, run=tmp_path / "a")
+    assert again.to_json() == first.to_json() == narrow.to_json()
     assert content(tmp_path / "a") == before
     # A run without further targets grows to one with them, and keeps its bytes.
     played(run=tmp_path / "b")
-    assert played(half_width=0.04, run=tmp_path / "b").to_json() == first.to_json()
+    assert played(half_width=0.05, run=tmp_path / "b").to_json() == first.to_json()
     assert content(tmp_path / "b") == before
     assert plan_in(tmp_path / "a").n_units == 4 + first.targets.n_targets
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygauge.classifier import targeted
@@ -23,6 +23,7 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game, observed, softmax
 from tests.laws.numbers import of_play, of_scores
+from tests.thorough import crossed, quarter, times
 
 ATTACKS = (
     Distance(),
@@ -31,6 +32,7 @@ ATTACKS = (
     Frequency(),
     Frequency(bin=0.25, smoothing=1.0),
 )
+FEW = settings(max_examples=quarter(24))
 every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=repr)
 
 
@@ -244,6 +246,7 @@ def test_a_tie_is_a_nonmember_and_the_smallest_difference_is_not(attack):
 
 
 @every_attack
+@FEW
 @given(pools())
 def test_members_and_nonmembers_swapped_turn_the_sign(attack, drawn):
     q, models, inside = drawn
@@ -253,6 +256,7 @@ def test_members_and_nonmembers_swapped_turn_the_sign(attack, drawn):
 
 
 @every_attack
+@FEW
 @given(pools(), st.integers(0, 2**32 - 1))
 def test_shuffled_targets_shuffle_scores_and_shuffled_models_change_none(attack, drawn, seed):
     q, models, inside = drawn
@@ -276,10 +280,9 @@ def test_blocks_change_no_number(attack, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per_target", [False, True])
-@pytest.mark.parametrize("k", [4, 8, 16, 64])
+@pytest.mark.parametrize(("k", "per_target"), crossed((4, 8, 16, 64), (False, True)))
 def test_without_leakage_there_is_nothing_to_find(k, per_target):
-    games = 150
+    games = times(150)
     attacks = (Distance(), Frequency(), Frequency(bin=0.1), Frequency(bin=0.1, smoothing=1.0))
     areas, rates = np.empty((2, len(attacks), games))
     for seed in range(games):

@@ -31,12 +31,7 @@ class UserCodeError(InputError):
 def code_of_users(name: str, what: str) -> Iterator[None]:
     """Say in one line what code of the user's raised.
 
-    Parameters
-    ----------
-    name : str
-        The function or model.
-    what : str
-        What it was to do, such as ``to train on 12 records``.
+    `name` is the function or model, `what` what it was to do, such as ``to train on 12 records``.
     """
     try:
         yield
@@ -50,22 +45,11 @@ def code_of_users(name: str, what: str) -> Iterator[None]:
 def answers_of(
     model: object, x: Held, n_classes: int, names: Sequence[str] = ()
 ) -> dict[str, Floats]:
-    """Return what a trained model, or a function, says of every record.
+    """Return ``probs`` or ``logits``, (n, n_classes), that a model or function says of n records.
 
-    Parameters
-    ----------
-    model : object
-        With ``predict_proba``; a PyTorch module; a Keras model; or a function of records. What
-        any but the first return are probabilities if all rows are, logits otherwise.
-    x : array or data frame of n records
-    n_classes : int
-    names : sequence of str, optional
-        The names of the classes 0..k-1, one of which each of the model's may be.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n, n_classes)
-        ``probs`` or ``logits``.
+    The model has ``predict_proba``, or is a PyTorch module, a Keras model or a function of records;
+    what any but the first return are probabilities if all rows are, logits otherwise. `names` are
+    those of the classes 0..k-1, one of which each of the model's may be.
     """
     classes = classes_of(model, n_classes, names)
     return finite_answers(*answers(model, x, classes, n_classes, model), classes, n_classes)
@@ -134,21 +118,11 @@ def checked(
     non_negative: bool = False,
     proper: bool = False,
 ) -> tuple[Floats, bool]:
-    """Return what was said of n records as numbers, and whether these are logits.
+    """Return what `name` said of n records as numbers, and whether these are logits.
 
-    Parameters
-    ----------
-    said : array_like or tensor, shape (n, k) or, for q queries per record, (n, q, k)
-    n : int
-    classes : ndarray of int, shape (k,)
-        What the columns stand for.
-    n_classes : int
-    name : str
-        What said it.
-    non_negative : bool
-        Whether logits may be all above 0.
-    proper : bool
-        Whether these are probabilities in any case.
+    It said (n, k) numbers or, for q queries per record, (n, q, k); the columns stand for `classes`
+    (k,). `non_negative` is whether logits may be all above 0, `proper` whether these are
+    probabilities in any case.
     """
     seen = _numbers(said, name)
     if seen.ndim not in (2, 3) or (len(seen), seen.shape[-1]) != (n, len(classes)):

@@ -52,22 +52,11 @@ class Network:
     def log_odds(
         self, known: Inputs, member: Bools, asked: Inputs, rng: np.random.Generator
     ) -> Floats:
-        """Return the log-odds of being a member at even odds, after training.
+        """Return the log-odds of being a member at even odds, after training, (n,).
 
-        Parameters
-        ----------
-        known : ndarray, shape (s, d)
-            Records with known membership.
-        member : ndarray of bool, shape (s,)
-            Both kinds must occur. The rarer kind is repeated, so that both weigh alike.
-        asked : ndarray, shape (n, d)
-        rng : numpy.random.Generator
-            For the first weights and the order of the records.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            The sum that enters the logistic function, which would round many to 0 and 1.
+        That is the sum that enters the logistic function, which would round many to 0 and 1.
+        Members and non-members must occur in `known`; the rarer kind is repeated, so that both
+        weigh alike. `rng` draws the first weights and the order of the records.
         """
         rows = even_rows(member, rng)
         batch = min(self.batch, len(rows))
@@ -163,14 +152,7 @@ def even_rows(member: Bools, rng: np.random.Generator) -> Ints:
 
 
 def prediction_inputs(rows: Rows, *, ordered: bool = False) -> Inputs:
-    """Return the probability vectors of some rows, (n, c).
-
-    Parameters
-    ----------
-    rows : Rows
-    ordered : bool
-        Whether every vector is sorted, the largest first, or stays in the order of the classes.
-    """
+    """Return the probability vectors of some rows, (n, c); `ordered` sorts each, largest first."""
     values = probabilities(rows.source.values[rows.index], logits=rows.source.logits)
     if ordered:
         values = np.sort(values, axis=1)[:, ::-1]
@@ -186,11 +168,6 @@ def standardised(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inpu
     """Return both, less the means of `known`, over its deviations (1 where they are 0).
 
     Columns of 0 and 1, such as categories, stay as they are: rare ones would become large.
-
-    Parameters
-    ----------
-    known : ndarray, shape (s, d)
-    asked : ndarray, shape (n, d)
     """
     learnt = known.astype(np.float64)
     mean, deviation = learnt.mean(axis=0), learnt.std(axis=0)

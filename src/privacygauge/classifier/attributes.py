@@ -88,12 +88,8 @@ class Guesses:
 def secret_of(x: NDArray[Any] | pd.DataFrame, columns: str | Sequence[int]) -> Secret:
     """Return the values of a sensitive column.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, d), or data frame
-    columns : str or sequence of int
-        The column of a frame, or those of an array: several where they encode one column, one
-        of them 1 and the others 0.
+    `columns` is one of a frame, or those of an array (n, d): several where they encode one column,
+    one of them 1 and the others 0.
 
     Raises
     ------
@@ -249,14 +245,7 @@ def imputation(
 def weighted(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
     """Return the log odds of each value by a conditional logit, (n, v).
 
-    Parameters
-    ----------
-    features : sequence of ndarray, shape (n, v)
-        Each is given one weight, learnt for a part on the members of the others.
-    code : ndarray of int, shape (n,)
-        The true values.
-    member : ndarray of bool, shape (n,)
-    fold : ndarray of int, shape (n,)
+    Each of the features (n, v) is given one weight, learnt for a part on the members of the others.
     """
     stacked = np.stack(features, axis=2)
     found = np.empty(stacked.shape[:2])

@@ -93,11 +93,6 @@ def judged_guesses(
         What the model calls the classes, and what the values of several columns are called.
     people : tuple of array_like or None
         The person behind each record, and the names of the records, (n,) each.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     table = cast("pd.DataFrame", x) if hasattr(x, "columns") else np.asarray(x)
     labels, side = np.asarray(y), checks.bools(member, "member", length=len(table))

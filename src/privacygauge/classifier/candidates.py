@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.binning import BIN
-from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.learner import Learner, logs
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.records import logs
 from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.pool import Pool, probabilities
@@ -138,16 +137,8 @@ class CandidateGame:
     ) -> CandidateRound:
         """Return everything the game's models say about the targets.
 
-        Parameters
-        ----------
-        measurements : int
-            Iterations in which the targets' PDTP is measured: by training once more without each,
-            or, for a learner, by leaving each out without training.
-        run : str or Path, optional
-            Folder that keeps what was trained.
-        n_jobs : int, optional
-            As in `train_shadows`.
-        progress : callable, optional
+        PDTP of the targets is measured in so many iterations: by training once more without each,
+        or, for a learner, by leaving each out without training. The rest is as in `train_shadows`.
         """
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")

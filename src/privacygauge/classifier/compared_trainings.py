@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import values_each_way
-from privacygauge.classifier.defences.ways import defences_of, trainings_of, ways_of
 from privacygauge.classifier.mislabelled import Targets, UniformLabel
 from privacygauge.classifier.shadows import random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.classifier.worst_case import Design, as_drawn, judged_each_way
+from privacygauge.classifier.worst_case import (
+    Design,
+    as_drawn,
+    defences_of,
+    judged_each_way,
+    trainings_of,
+    ways_of,
+)
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
@@ -149,22 +155,9 @@ def trained_and_judged(
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return what is found by each way to train, and the defences whose training failed.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        Without a defence.
-    x, y : ndarray, shapes (n, d) and (n,)
-    defences : sequence of TrainingDefence, Trainer or str
-    design : Design
-    owner : ndarray of int, shape (n,), optional
-        Whose records they are.
-    delta : float, optional
-        Of DP-SGD that names none; default: one over the number of records.
-    seed, level
-        As in `AskedOfTargets`.
-    how : mapping
-        How `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress`` and
-        ``before``.
+    `trainer` trains without a defence; `owner` (n,) says whose records they are; `delta` is that of
+    DP-SGD that names none, by default one over the number of records; `how` says how
+    `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
     """
     asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
     asked = design.asked(len(asked_for), seed, level)

@@ -58,15 +58,7 @@ def measure(
 ) -> Cost:
     """Return what a model costs, from training a few: of networks for a few epochs only.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    x, y : ndarray, shapes (n, d) and (n,)
-    n_models : int
-        How many will be trained.
-    n_jobs : int
-        Processes; -1 for one a core.
-    seed : int
+    So many models will be trained, by `n_jobs` processes; -1 for one a core.
     """
     at_once = n_at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
@@ -77,16 +69,10 @@ def measure(
 
 
 def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> Cost:
-    """Return what a model costs that is trained in several ways, one after the other.
+    """Return what a model of a cohort costs that is trained in several ways, one after the other.
 
-    Parameters
-    ----------
-    trainers : sequence of Trainer
-        At least one; of networks a few epochs are tried, of others one model is trained.
-    cohort : Cohort
-        The models to be trained.
-    n_jobs : int
-        Processes; -1 for one a core.
+    Of networks a few epochs are tried, of others one model is trained. `n_jobs` are processes; -1
+    for one a core.
     """
     # The first training also loads what it is made with, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)

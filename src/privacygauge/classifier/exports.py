@@ -59,16 +59,10 @@ class Scores:
 
 
 def fields_of(given: Mapping[str, NDArray[Any]], name: str, *, table: bool) -> dict[str, Any]:
-    """Return what `predictions` takes, from columns or arrays.
+    """Return what `predictions` takes, from columns or arrays of n rows by name.
 
-    Parameters
-    ----------
-    given : mapping of str to ndarray
-        Arrays of n rows by name: matrices, or the columns of a table.
-    name : str
-        What messages call the input.
-    table : bool
-        Whether these are columns, which decides what messages ask for.
+    `name` is what messages call the input; `table`, whether these are columns, decides what
+    messages ask for.
 
     Raises
     ------
@@ -116,21 +110,9 @@ def coded(
 ) -> tuple[Ints, tuple[str, ...], list[str]]:
     """Return true classes as integers in 0..k-1, the classes' names, and what was read into them.
 
-    Parameters
-    ----------
-    truth : ndarray, shape (n,)
-        Texts, or numbers counted from 0, from 1, or -1 and 1.
-    k : int
-        Number of classes.
-    named : sequence of str, optional
-        The classes' names in the order of the predictions: k, or one of two.
-    name : str
-        What messages call the input.
-
-    Returns
-    -------
-    tuple of ndarray (n,), tuple of str, and list of str
-        Without names where the classes are numbers from 0.
+    `truth` (n,) are texts, or numbers counted from 0, from 1, or -1 and 1; `named` are the classes'
+    names in the order of the predictions: k, or one of two. There are no names where the classes
+    are numbers from 0.
     """
     if named is not None:
         names = _all_named(truth, named)
@@ -158,12 +140,6 @@ def coded(
 
 def truth_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     """Return labels (n,) as integers or texts; of one-hot rows (n, k) their classes.
-
-    Parameters
-    ----------
-    array : ndarray
-    column, name : str
-        What messages call them.
 
     Raises
     ------

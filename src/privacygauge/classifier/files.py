@@ -39,11 +39,6 @@ def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predict
         polars frame with the columns of a csv file.
     name : str
         What error messages call it.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     if isinstance(given, Predictions):
         return given
@@ -113,11 +108,6 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
         ``probs`` or ``logits`` (k, n, q, c).
     name : str
         What error messages call it.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     if isinstance(given, Pool):
         return given

@@ -138,19 +138,9 @@ class LabelOnlyQueries:
 def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Floats:
     """Return what classes tell of each record by each kind of query, (f, n, k).
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n * n_queries,)
-        The answers to `LabelOnlyQueries.points`.
-    kinds : tuple of Asked
-    y : ndarray of int, shape (n,)
-    n_classes : int
-
-    Returns
-    -------
-    ndarray, shape (f, n, k)
-        Rows sum to 1 and are largest at the class of the record itself: what is classified
-        wrongly is below all that is classified rightly, as at a distance of 0.
+    Labels are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the class
+    of the record itself: what is classified wrongly is below all that is classified rightly, as at
+    a distance of 0.
     """
     n = len(y)
     own, ends = np.eye(n_classes)[labels[:n]], n * (1 + np.cumsum([a.n for a in kinds]))
@@ -186,16 +176,9 @@ class LabelOnlyTrainer:
         return {**self.inner.describe(), "label-only": f"{self.only}, seed {self.seed}"}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return what is `told` by each model, one kind of query below the other.
+        """Return what is `told` by each model, one kind of query below the other, (m, f * n, k).
 
-        Parameters
-        ----------
-        cohort : Cohort
-            Asked about all records once for each kind of query.
-
-        Returns
-        -------
-        ndarray, shape (m, f * n, k)
+        The cohort is asked about all records once for each kind of query.
         """
         n = len(cohort.x)
         points, kinds = self.only.points(cohort.x, cohort.y, self.seed)

@@ -195,16 +195,6 @@ def every_model_as_target(pool: Pool) -> Iterator[Round]:
     The coins of all models are independent, so each may be the target; the adversary knows the
     coins of its own models only.
 
-    Parameters
-    ----------
-    pool : Pool
-        m models on n targets, m at least 2.
-
-    Yields
-    ------
-    Round
-        m of them, with targets 0..n-1 in each.
-
     Raises
     ------
     InputError

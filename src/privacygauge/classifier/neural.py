@@ -14,8 +14,7 @@ from privacygauge.classifier.attack_network import (
     prediction_inputs,
     standardised,
 )
-from privacygauge.classifier.game import Rows
-from privacygauge.classifier.learning_rows import features_of, rarer, shadow_rows
+from privacygauge.classifier.game import Rows, features_of, rarer, shadow_rows
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped

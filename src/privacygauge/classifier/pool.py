@@ -166,17 +166,9 @@ class LogitPool:
 def pool_of(
     values: NDArray[Any], member: ArrayLike, labels: ArrayLike, key: str, name: str
 ) -> Pool:
-    """Return a checked pool.
+    """Return a checked pool of `values` (k, n, c) or (k, n, q, c).
 
-    Parameters
-    ----------
-    values : ndarray of float, shape (k, n, c) or (k, n, q, c)
-    member : array_like of bool, shape (k, n)
-    labels : array_like of int, shape (n,)
-    key : str
-        ``probs`` or ``logits``: what `values` are.
-    name : str
-        What error messages call the input.
+    `key` says what they are, ``probs`` or ``logits``, and `name` what messages call the input.
     """
     inside = np.asarray(member)
     if values.ndim not in (3, 4) or inside.shape != values.shape[:2]:

@@ -89,7 +89,9 @@ class PoolGame:
                     "members, which gives them away: leave the target out of its pool"
                 )
         for one, other in _pairs(kind[1:]):
-            if isinstance(pool, Pool) and _are_the_same(pool, one, other):
+            if isinstance(pool, Pool) and all(
+                np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers)
+            ):
                 raise InputError(
                     f"models {one} and {other} of the pool (from 0) are the same one: leave one out"
                 )
@@ -155,10 +157,6 @@ def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
     yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
 
 
-def _are_the_same(pool: Pool, one: int, other: int) -> bool:
-    return all(np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers))
-
-
 @dataclass(frozen=True, eq=False)
 class GeneralShadow:
     """Records with known membership, from models of the adversary's own, with their signals."""
@@ -208,19 +206,9 @@ def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
 
 
 def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) -> Floats:
-    """Return the signal by which models are compared on single records.
+    """Return the signal by which models are compared on n records, (n,), or (n, q) for q queries.
 
-    Parameters
-    ----------
-    rows : Predictions
-        n records, q queries each.
-    resolved : Resolution
-    known : ndarray of float, shape (r,)
-        What is known already: the values of the first r records for the first query.
-
-    Returns
-    -------
-    ndarray of float, shape (n,), or (n, q) for several queries
+    `known` (r,) are values that are known already: of the first r records for the first query.
     """
     first = known
     if len(known) < len(rows):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
-from privacygauge.classifier.game import PredictionObservation, Rows
-from privacygauge.classifier.learning_rows import at_most
+from privacygauge.classifier.game import PredictionObservation, Rows, at_most
 from privacygauge.classifier.predictions import blocks_of
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks
@@ -110,18 +109,8 @@ class Law:
     ) -> Law:
         """Return the law of the values of non-members.
 
-        Parameters
-        ----------
-        x : ndarray of float, shape (n, d)
-            What describes each; the class comes first.
-        value : ndarray of float, shape (n,)
-        unit : ndarray of int, shape (n,)
-            Rows of one unit are in one fold.
-        trees : int
-            At most so many of each regression.
-        categories : bool
-            Whether the class is a category.
-        seed : int
+        What describes them, (n, d), has the class first, a category or a number; rows of one unit
+        are in one fold. Each regression has at most so many trees.
         """
         from sklearn.model_selection import GroupKFold
 
@@ -197,16 +186,7 @@ class Regression:
 
     @classmethod
     def of(cls, x: Floats, value: Floats, folds: list[Ints], trees: Trees) -> Regression:
-        """Return the regression of `value` on `x`.
-
-        Parameters
-        ----------
-        x : ndarray of float, shape (n, d)
-        value : ndarray of float, shape (n,)
-        folds : list of ndarray of int
-            Rows that are predicted from all others.
-        trees : Trees
-        """
+        """Return the regression of `value` on `x`; rows of a fold are predicted from all others."""
         predicted = np.empty((trees.most + 1, len(value)))
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
@@ -228,13 +208,7 @@ class Regression:
 def described(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
     """Return what describes each row, (n, d): the class first.
 
-    Parameters
-    ----------
-    rows : Rows
-    resolved : Resolution
-        What the predictions resolve.
-    with_features : bool
-        Whether the features come next, or what the predictions say of the other classes.
+    Then its features, or without them what the predictions say of the other classes.
     """
     label = rows.source.labels[rows.index]
     if with_features:

@@ -38,15 +38,7 @@ class Resolution:
     """Of which all probabilities are multiples, such as 0.01 for 100 votes; 0 where they float."""
 
     def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
-        """Return which records lie at the bounds of the scaled logit, the shape of both.
-
-        Parameters
-        ----------
-        scaled_logit : ndarray of float, shape (..., n)
-            ``log p_y - log(1 - p_y)``, as `signals` gives it.
-        labels : ndarray of int, shape (n,)
-            True classes.
-        """
+        """Return which records lie at the bounds of the scaled logit, (..., n)."""
         # Whatever is resolved is at least twice the bound.
         low = np.log(1.4 * self.least)
         high = -low[::-1]

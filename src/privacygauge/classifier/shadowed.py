@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.classifier.fitted import Fitted, grown, predicted
+from privacygauge.classifier.fitted import Fitted, grown, predicted, until_narrow
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
 from privacygauge.classifier.label_only_signals import Further, merged
 from privacygauge.classifier.one_logit import TrainedLogits, train_logits
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.several_targets import until_narrow
 from privacygauge.classifier.shadows import Trained, train_shadows
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.trial import Given

@@ -188,17 +188,10 @@ def cohort_of(
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
 ) -> Cohort:
-    """Return the models to train: one for every row of `inside`.
+    """Return the models to train: one for every row of `inside`, (m, n).
 
-    Parameters
-    ----------
-    x, y : ndarray, shapes (n, d) and (n,)
-    inside : ndarray of bool, shape (m, n)
-    seed : int
-    asked : ndarray of int, shape (a,), optional
-        The records to predict; default: all.
-    states : tuple of int, optional
-        Random states; derived from `seed` and the number of the model by default.
+    All records are predicted, or those `asked` (a,); random states are derived from `seed` and the
+    number of the model, where none are given.
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
@@ -219,19 +212,7 @@ def train_all(
 ) -> NDArray[Any]:
     """Return the predictions of every model of a cohort, (m, a, k) or (m, a, queries, k).
 
-    Parameters
-    ----------
-    trainer : Trainer
-    asked : Cohort
-        The models, from `cohort_of`.
-    seed : int
-        Kept with the run.
-    run : str or Path
-        Folder of the run, or a URL that fsspec knows; what it holds already is not trained again.
-    weights : Path, optional
-        Folder for the weights of networks.
-    existing : Predictions, optional
-        Of a model that is not trained here, to keep with the run.
+    `seed` and `existing` are kept with the run; the rest is as in `train_shadows`.
     """
     opened = trained_run(
         plan_of(trainer, asked, seed, run),
@@ -255,16 +236,7 @@ def trained_run(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return the finished run of a plan: what is missing in it is trained.
-
-    Parameters
-    ----------
-    plan : Plan
-        From `plan_of`.
-    work : Work
-    run, existing, invocation, n_jobs, progress
-        As in `train_all`.
-    """
+    """Return the finished run of a plan, that of `plan_of`: what is missing in it is trained."""
     asked = work.cohort
     if work.weights is not None:
         require_weights(work.trainer)

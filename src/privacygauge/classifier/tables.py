@@ -156,11 +156,6 @@ def load_records(
         for every text of a column of texts and one for every pixel.
     separator : str, optional
         Between the fields of a csv file; default: as its lines show (`separator_of`).
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     path = Path(path)
     if path.is_dir():
@@ -211,11 +206,6 @@ def load_categories(
     -------
     CategoricalTable
         The categories are those of the whole file; a missing value is one of its own.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     import pandas as pd
 

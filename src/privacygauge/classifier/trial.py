@@ -61,11 +61,6 @@ def given(model: object, x: object, y: ArrayLike | None) -> Given:
         None for a `Training`, which looks records up itself.
     y : array_like of int or str, shape (n,), or None
         None where a `Training` has labels.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     trainer = as_trainer(model)
     if isinstance(trainer, ByRows):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from privacygauge.classifier.attack_network import Inputs, Network, one_hot, standardised
-from privacygauge.classifier.game import PredictionGame, PredictionObservation
-from privacygauge.classifier.learning_rows import rarer
+from privacygauge.classifier.game import PredictionGame, PredictionObservation, rarer
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.suite import prediction_attacks

@@ -35,21 +35,10 @@ def settled(
 ) -> tuple[Predictions, list[str]]:
     """Return predictions whose units are known, and what the reader has to know of them.
 
-    Parameters
-    ----------
-    target : Predictions
-    drawn : bool
-        Whether fair, independent coins made the members: then equal rows need no unit, since
-        their bits are independent.
-    features : array or data frame of n records, optional
-        The records themselves, where they are known.
-
-    Returns
-    -------
-    tuple of Predictions and list of str
-        Where no units are given, rows with equal features and equal class count as one unit if
-        they also share their side, all but one in a hundred. Rows with equal predictions are
-        only named: equal answers may be what a model gives away.
+    Where no units are given, rows with equal features and equal class count as one unit if they
+    also share their side, all but one in a hundred. Rows with equal predictions are only named:
+    equal answers may be what a model gives away. Where members were `drawn` by fair, independent
+    coins, equal rows need no unit, since their bits are independent.
     """
     if target.unit is not None:
         return target, said_of_units(target.units, target.member)

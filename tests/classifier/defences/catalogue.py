@@ -32,8 +32,8 @@ DEFENCES: tuple[Defence, ...] = (
     Temperature(1e6),
     Temperature(0.2),
     LabelOnly(),
-    MemGuard(network=TINY, steps=15),
-    MemGuard(0.1, network=TINY, steps=15),
+    MemGuard(network=TINY, steps=6),
+    MemGuard(0.1, network=TINY, steps=6),
 )
 
 

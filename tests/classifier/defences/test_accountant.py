@@ -1,3 +1,4 @@
+import math
 import subprocess
 import sys
 from functools import cache
@@ -20,7 +21,7 @@ from privacygauge.classifier.defences.accountant import (
 )
 from privacygauge.errors import InputError
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 SETTINGS = [(0.01, 1.0), (0.2, 0.8), (0.9, 3.0), (1e-4, 0.6)]
 
@@ -29,8 +30,9 @@ def moment(q, noise, order, *, reverse=False):
     """The integral that defines the divergence of one step, between the mixture and the normal."""
 
     def density(x):
-        ratio = (1 - q) + q * np.exp((2 * x - 1) / (2 * noise**2))
-        return norm.pdf(x, scale=noise) * ratio ** (1 - order if reverse else order)
+        ratio = (1 - q) + q * math.exp((2 * x - 1) / (2 * noise**2))
+        normal = math.exp(-((x / noise) ** 2) / 2) / (noise * math.sqrt(2 * math.pi))
+        return normal * ratio ** (1 - order if reverse else order)
 
     # The mass moves as far as the order, and lies between.
     edges = np.linspace(-40 * noise - order, order + 40 * noise, 30)
@@ -61,7 +63,7 @@ def test_without_sampling_it_is_the_gaussian_mechanism():
     assert exact <= found.renyi_epsilon(1e-5) <= 1.1 * exact
 
 
-ORDERS = np.concatenate([1 + np.geomspace(0.01, 20, 400), np.arange(22, 400)])
+ORDERS = 1 + np.geomspace(0.01, 400, 160)
 
 
 @cache
@@ -70,27 +72,30 @@ def of_one_step(q, noise):
 
 
 def by_orders(q, noise, steps, delta):
-    """The bound of a fine grid of orders, whole and fractional."""
+    """The bound of a fine grid of orders."""
     orders, renyi = ORDERS, steps * of_one_step(q, noise)
     proven = renyi + np.log1p(-1 / orders) - (np.log(delta) + np.log(orders)) / (orders - 1)
     return float(proven.min())
 
 
-@pytest.mark.parametrize("q", [1e-4, 0.01, 0.3])
-@pytest.mark.parametrize("noise", [0.4, 1.0, 5.0])
-@pytest.mark.parametrize("steps", [1, 1000])
-@pytest.mark.parametrize("delta", [1e-3, 1e-7])
+@pytest.mark.parametrize(
+    ("q", "noise", "steps", "delta"),
+    crossed([1e-4, 0.01, 0.3], [0.4, 1.0, 5.0], [1, 1000], [1e-3, 1e-7]),
+)
 def test_no_order_of_a_fine_grid_proves_less(q, noise, steps, delta):
     expected = max(0.0, by_orders(q, noise, steps, delta))
     assert SubsampledGaussian(noise, q, steps).renyi_epsilon(delta) <= expected * 1.001 + 1e-4
 
 
+@pytest.mark.slow
 def test_fractional_orders_give_what_dp_accounting_gives_by_its_own_series():
     rdp = pytest.importorskip("dp_accounting.rdp")
     events = pytest.importorskip("dp_accounting")
     settings = [(0.01, 0.6, 100, 1e-5), (0.2, 3.0, 300, 1e-3), (1e-3, 1.0, 50, 1e-6)]
     for q, noise, steps, delta in settings:
-        theirs = rdp.RdpAccountant(orders=[*(1 + np.geomspace(0.05, 12, 60)), *range(13, 257)])
+        theirs = rdp.RdpAccountant(
+            orders=[*(1 + np.geomspace(0.05, 12, 60)), *range(13, 60), *range(60, 257, 4)]
+        )
         step = events.PoissonSampledDpEvent(q, events.GaussianDpEvent(noise))
         expected = theirs.compose(step, steps).get_epsilon(delta)
         found = SubsampledGaussian(noise, q, steps).renyi_epsilon(delta)
@@ -218,6 +223,7 @@ def test_nothing_of_the_accountant_reaches_the_user():
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [32.0, 100.0])
 def test_large_epsilons_are_spent_too(epsilon):
     """By the losses on a grid of a tenth of the width: whole orders left a third to two thirds."""

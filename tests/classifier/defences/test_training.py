@@ -32,10 +32,10 @@ from privacygauge.classifier.defences.training import (
     WithoutRiskiest,
 )
 from privacygauge.classifier.networks import MLP, Networks
-from privacygauge.classifier.networks.factories import Dropout
+from privacygauge.classifier.networks.layers import Dropout
 from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted
-from tests.thorough import times
+from tests.thorough import quarter
 
 NETS = Networks(MLP((4,)), epochs=12, batch_size=10)
 OF = Undefended(NETS, 400, references=(1, 5))
@@ -72,7 +72,7 @@ def test_a_trainer_of_the_users_is_taken_as_it_is():
 
 
 @pytest.mark.slow
-@settings(max_examples=times(4))
+@settings(max_examples=quarter(4))
 @given(
     epsilon=st.floats(0.2, 20),
     delta=st.one_of(st.none(), st.floats(1e-7, 1e-2)),

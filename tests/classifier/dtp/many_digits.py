@@ -1,5 +1,7 @@
 """Learners written down with sixty digits: each returns what a query is told, in logarithms."""
 
+from functools import cache
+
 import mpmath as mp
 import numpy as np
 
@@ -61,14 +63,15 @@ def categorical(x, y, k, sizes, alpha):
     """Naive Bayes on categories."""
     parts = [x[y == c] for c in range(k)]
 
-    def share(rows, query, j):
-        same = int((rows[:, j] == query[j]).sum())
-        return log((same + mp.mpf(alpha)) / (len(rows) + sizes[j] * mp.mpf(alpha)))
+    @cache
+    def share(same, n, size):
+        return log((same + mp.mpf(alpha)) / (n + size * mp.mpf(alpha)))
 
     def joint(rows, query):
         if not len(rows):
             return NEVER
-        return log(len(rows)) + mp.fsum(share(rows, query, j) for j in range(len(sizes)))
+        same = zip((rows == query).sum(axis=0).tolist(), sizes, strict=True)
+        return log(len(rows)) + mp.fsum(share(count, len(rows), size) for count, size in same)
 
     return lambda query: normalised([joint(rows, query) for rows in parts])
 
@@ -126,33 +129,30 @@ def logistic(x, y, k, l2):
     the sum of the intercepts, which moves no probability, makes it the only one.
     """
     d = x.shape[1] + 1
-    records = [[*numbers(r), mp.mpf(1)] for r in x]
+    records = np.array([[*numbers(r), mp.mpf(1)] for r in x])
+    named = np.eye(k, dtype=int)[y]
     weights, intercepts = Logistic(l2).fit(x, y, n_classes=k).coefficients()
-    at = mp.matrix(numbers(np.vstack([weights, intercepts]).T.ravel()))
+    at = np.array([numbers(row) for row in np.vstack([weights, intercepts]).T])
     penalty = mp.mpf(l2) * (2 if k == 2 else 1)  # of two classes their difference is penalised
+    last = np.eye(d, dtype=int)[-1]
+    curvature = np.kron(np.eye(k, dtype=int), np.diag(penalty * (1 - last)))
+    curvature = curvature + np.kron(np.ones((k, k), int), np.diag(last))
 
     def told(r):
-        return normalised([mp.fsum(at[c * d + j] * r[j] for j in range(d)) for c in range(k)])
+        return normalised(list(at @ r))
 
     step = mp.inf
     while step > mp.mpf(10) ** (-DIGITS // 2):
-        gradient, hessian = mp.zeros(k * d, 1), mp.zeros(k * d)
-        for r, label in zip(records, y, strict=True):
-            p = [mp.exp(v) for v in told(r)]
-            for a in range(k * d):
-                c, j = divmod(a, d)
-                gradient[a] += (p[c] - int(c == label)) * r[j]
-                for b in range(k * d):
-                    e, i = divmod(b, d)
-                    hessian[a, b] += p[c] * (int(c == e) - p[e]) * r[j] * r[i]
-        for a in range(k * d):
-            last = a % d == d - 1
-            gradient[a] += mp.fsum(at[d - 1 :: d]) if last else penalty * at[a]
-            for b in range(k * d):
-                hessian[a, b] += int(last and b % d == d - 1) + (0 if last or a != b else penalty)
-        change = mp.lu_solve(hessian, gradient)
-        at, step = at - change, mp.norm(change, mp.inf)
-    return lambda query: told([*numbers(query), mp.mpf(1)])
+        p = np.array([[mp.exp(v) for v in told(r)] for r in records])
+        gradient = ((p - named).T @ records).ravel() + curvature @ at.ravel()
+        moved = p[:, :, None] * (np.eye(k, dtype=int) - p[:, None])
+        outer = records[:, :, None] * records[:, None]
+        hessian = np.einsum("nce,nji->cjei", moved, outer, optimize=False).reshape(k * d, k * d)
+        change = mp.lu_solve(
+            mp.matrix((hessian + curvature).tolist()), mp.matrix(gradient.tolist())
+        )
+        at, step = at - np.array(list(change)).reshape(k, d), mp.norm(change, mp.inf)
+    return lambda query: told(np.array([*numbers(query), mp.mpf(1)]))
 
 
 def _clipped(scores):
@@ -185,8 +185,9 @@ def kernel_ridge(x, y, k, l2, gamma):
     system = mp.ones(n + 1)
     system[n, n] = 0
     for i in range(n):
-        for j in range(n):
-            system[i, j] = alike(records[i], records[j]) + (mp.mpf(l2) if i == j else 0)
+        system[i, i] = 1 + mp.mpf(l2)
+        for j in range(i):
+            system[i, j] = system[j, i] = alike(records[i], records[j])
     solved = system**-1 * mp.matrix([*np.eye(k)[y].tolist(), [0] * k])
 
     def ask(query):

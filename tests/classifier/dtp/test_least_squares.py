@@ -129,7 +129,7 @@ def test_people_left_out_of_kernel_ridge_are_refits(data_folder):
 @pytest.mark.slow
 def test_people_left_out_of_1000_are_refits(data_folder):
     x, y = adult_all(1000)
-    rows = np.arange(0, 1000, 1000 // quarter(200))
+    rows = np.arange(0, 1000, 1000 // quarter(80))
     for learner in (LeastSquares(), LeastSquares(1.0), KernelRidge(0.1, Rbf(0.02))):
         assert_honest(learner, x, y, 2, rows=rows, queries=x[:10])
 

@@ -11,7 +11,7 @@ from privacygauge.classifier.dtp.learner import Bounded, Learner
 from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.datasets.files import own_file
 from privacygauge.errors import InputError
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 CLOSE = 1e-7
 """Largest difference of a probability from that of an honest refit to 1e-12."""
@@ -128,7 +128,7 @@ def test_ordinary_records_need_no_newton_steps_of_their_own(monkeypatch):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    x, y = records(np.random.default_rng(2), 700, 4, 3)
+    x, y = records(np.random.default_rng(2), 200, 4, 3)
     whole = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
     monkeypatch.setattr(logistic_optimum, "BLOCK", 50)
     monkeypatch.setattr("privacygauge.classifier.dtp.logistic.BLOCK", 50)
@@ -237,7 +237,7 @@ def test_records_of_adult_are_left_out_as_by_honest_refits():
 
     x, y = adult_binary(adult()[:3000])
     x, y = x[:1000], y[:1000]
-    rows = np.arange(200)
+    rows = np.arange(quarter(200))
     found = np.exp(Logistic().fit(x, y, n_classes=2).log_p_without(rows))
     ours = [honest(x, y, 1.0, 2, row) for row in rows]
     np.testing.assert_allclose(found, ours, rtol=0, atol=1e-8)

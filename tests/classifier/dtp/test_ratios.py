@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from privacygauge.classifier.binning import binned
+from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from privacygauge.classifier.dtp.records import logs
 from privacygauge.errors import InputError
 
 NAN = float("nan")

@@ -249,7 +249,7 @@ def test_a_learner_as_a_trainer_keeps_its_logarithms() -> None:
         RandomForestClassifier(5),
         DecisionTreeClassifier(),
         KNeighborsClassifier(3),
-        MLPClassifier((4,), max_iter=2000, random_state=0),
+        MLPClassifier((4,), tol=0.01, max_iter=2000, random_state=0),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

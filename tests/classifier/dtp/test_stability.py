@@ -32,7 +32,7 @@ from privacygauge.classifier.dtp.stability import (
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_codes
-from tests.thorough import times
+from tests.thorough import THOROUGH, times
 
 ROUNDING = 1e-10
 """Of logs of products of a few shares."""
@@ -383,8 +383,8 @@ def random_sets(rng: np.random.Generator, number: int, n_cells: int, k: int) -> 
     return counts.astype(float)
 
 
-FAST = pytest.param(2_000, id="2000")
-SLOW = pytest.param(100_000, id="100000", marks=pytest.mark.slow)
+FAST = pytest.param(1_000, id="few")
+SLOW = pytest.param(100_000 if THOROUGH else 20_000, id="many", marks=pytest.mark.slow)
 numbers = pytest.mark.parametrize("number", [FAST, SLOW])
 SHAPES = ((2, 1, 2), (2, 2, 2), (2, 3, 2), (3, 2, 2), (2, 2, 3), (2, 4, 2), (4, 1, 3), (3, 2, 3))
 """Values, attributes, classes."""

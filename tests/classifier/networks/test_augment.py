@@ -169,6 +169,7 @@ def test_a_run_with_views_is_resumed_and_told_from_others(tmp_path):
         train_shadows(other, x, y, n_shadows=4, run=tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_model_that_exists_is_asked_about_the_same_views():
     x, y = images(60, shape=(1, 2, 3)), np.arange(60) % 3

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from privacygauge.classifier.networks import MLP, Networks
 from tests.classifier.networks import made
+from tests.thorough import crossed
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -80,9 +81,10 @@ def test_the_trial_step_finds_what_each_engine_can_do(make, engine):
     np.testing.assert_allclose(networks.train(cohort), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", RULES[::2])
-@pytest.mark.parametrize("engine", ["vmap", "loop", None])
-@pytest.mark.parametrize("make", [made.by_columns, made.stored_by_columns])
+@pytest.mark.parametrize(
+    ("make", "engine", "rule"),
+    crossed([made.by_columns, made.stored_by_columns], ["vmap", "loop", None], RULES[::2]),
+)
 def test_gradients_may_lie_otherwise_in_memory_than_weights(make, engine, rule):
     cohort = made.cohort(m=3)
     networks = Networks(make, 2, 10, dtype="float64", engine=engine, **rule)
@@ -129,8 +131,7 @@ def test_small_networks_in_float32_differ_by_rounding_only():
         np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("engine", ["dense", "vmap", "loop"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("rule", "engine"), crossed(RULES, ["dense", "vmap", "loop"]))
 def test_a_model_that_fails_is_nan_and_leaves_the_others_alone(engine, rule):
     cohort = replace(made.cohort(d=40, m=5, least=8), asked=np.arange(1, 40))
     cohort.x[0] = 1.7e308  # its products overflow

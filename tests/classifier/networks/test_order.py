@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.classifier.networks.order import fill_order, groups, own_order, steps
+from privacygauge.classifier.networks.task import fill_order, groups, own_order, steps
 
 
 @given(st.integers(1, 30), st.integers(0, 29), st.integers(0, 5), st.integers(0, 5))

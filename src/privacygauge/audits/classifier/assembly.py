@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import doubts
 from privacygauge.audits.running import Running
-from privacygauge.classifier.attacked import played
-from privacygauge.classifier.groups import contents_of, groups_of
+from privacygauge.classifier.attacked import contents_of, groups_of, played
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core.attacks.posterior import Estimator

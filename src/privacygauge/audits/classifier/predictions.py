@@ -10,9 +10,9 @@ from privacygauge.audits.classifier.assembly import Asked, assemble, game_descri
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
+from privacygauge.classifier.attacked import are_columns, records_of
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.groups import are_columns, records_of
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.whose import settled, with_unit
 from privacygauge.core import seeds

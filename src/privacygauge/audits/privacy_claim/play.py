@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.running import Running
-from privacygauge.classifier.defences.canary_losses import losses_of_canaries
-from privacygauge.classifier.defences.dp_sgd import PrivateTraining
+from privacygauge.classifier.defences.dp_sgd import PrivateTraining, losses_of_canaries
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
     CanariesLike,

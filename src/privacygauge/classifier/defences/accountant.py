@@ -72,15 +72,7 @@ class SubsampledGaussian:
     def epsilon(self, delta: float) -> float:
         """Return an upper bound on epsilon at this delta, by the best accountant there is.
 
-        Parameters
-        ----------
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        float
-            At least 0; infinite without noise.
+        At least 0, and infinite without noise; delta is in (0, 1).
 
         Notes
         -----
@@ -97,17 +89,7 @@ class SubsampledGaussian:
         return _accounted(self, checks.level(delta, "delta"), pld_accountant())[1]
 
     def renyi_epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon that Renyi divergences prove, at least 0.
-
-        Parameters
-        ----------
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        float
-            Infinite without noise.
+        """Return the least epsilon, at least 0, that Renyi divergences prove; infinite without noise.
 
         Notes
         -----
@@ -129,17 +111,9 @@ class SubsampledGaussian:
         return max(0.0, float(found.fun))
 
     def renyi(self, orders: ArrayLike) -> Floats:
-        """Return the Renyi divergence of all steps together, by order.
+        """Return the Renyi divergence of all steps together, by order, (a,), each above 1.
 
-        Parameters
-        ----------
-        orders : array_like of float, shape (a,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (a,)
-            At least 0; infinite without noise.
+        At least 0; infinite without noise.
 
         Notes
         -----

@@ -21,7 +21,7 @@ from privacygauge.classifier.defences.by_epoch import (
 )
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.networks.extra import seeded
-from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.networks.optimiser import Optimiser, Rule
 from privacygauge.classifier.networks.task import Task
 from privacygauge.core import checks, seeds

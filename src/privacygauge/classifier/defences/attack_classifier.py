@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.attack_network import Inputs, even_rows, prediction_inputs
-from privacygauge.classifier.learning_rows import shadow_rows
+from privacygauge.classifier.game import shadow_rows
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
@@ -59,16 +59,10 @@ class AttackClassifier:
             raise InputError(f"penalty must be finite and at least 0, got {self.penalty}")
 
     def learn(self, p: Inputs, member: Bools, rng: np.random.Generator) -> LearntClassifier:
-        """Return the trained network.
+        """Return the network, trained on score vectors (m, k) with known membership.
 
-        Parameters
-        ----------
-        p : ndarray, shape (m, k)
-            Score vectors with known membership.
-        member : ndarray of bool, shape (m,)
-            Both kinds must occur. The rarer kind is repeated, so that both weigh alike.
-        rng : numpy.random.Generator
-            For the first weights and the order of the records.
+        Both kinds must occur. The rarer kind is repeated, so that both weigh alike. `rng` draws the
+        first weights and the order of the records.
         """
         from sklearn.neural_network import MLPClassifier
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.networks.extra import checked_device, one_thread, seeded
 from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.order import own_order
-from privacygauge.classifier.networks.task import BLOCK, Task
+from privacygauge.classifier.networks.task import BLOCK, Task, own_order
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
@@ -81,18 +80,8 @@ def trajectories(
 ) -> Trajectories:
     """Return the predictions of every model after each recorded epoch, from one training.
 
-    Parameters
-    ----------
-    trainer : ByEpoch
-        Such as `EarlyStopping`, which has no other defence.
-    cohort : Cohort
-    recorded : sequence of int, optional
-        Ascending epochs in 1..epochs; default: all.
-
-    Returns
-    -------
-    Trajectories
-        After epoch e a model is the one that training for e epochs would have given.
+    `recorded` are ascending epochs in 1..epochs; all by default. After epoch e a model is the one
+    that training for e epochs would have given.
 
     Raises
     ------

@@ -105,7 +105,11 @@ def defended(
     p = probabilities(predictions.values, logits=predictions.logits)
     member = predictions.member
     if owner is not None:
-        _require_same_classes(predictions, owner)
+        if predictions.n_classes != owner.n_classes:
+            raise InputError(
+                f"the owner's predictions have {owner.n_classes} classes, the target's "
+                f"{predictions.n_classes}: both must come from the same model"
+            )
         known = probabilities(owner.values, logits=owner.logits)
         released = defence.fit(known, owner.member, fits).answer(p, answers)
     else:
@@ -120,14 +124,8 @@ def defended(
 def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     """Return `p`, with the predicted class raised above all others where rounding made a tie.
 
-    Parameters
-    ----------
-    p : ndarray, shape (n, k)
-        Changed answers; rows need not sum to 1.
-    predicted : ndarray of int, shape (n,)
-        The class that each row must have as its first maximum.
-    step : float
-        How far above the largest value, more than 0.
+    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that each must have as its
+    first maximum; `step`, above 0, is how far above the largest value it is raised.
     """
     rows = np.flatnonzero(p.argmax(axis=1) != predicted)
     kept = p.copy()
@@ -138,11 +136,3 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
 def normalised(p: Floats) -> Floats:
     """Return rows divided by their sums, which are more than 0."""
     return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)
-
-
-def _require_same_classes(predictions: Predictions, owner: Predictions) -> None:
-    if predictions.n_classes != owner.n_classes:
-        raise InputError(
-            f"the owner's predictions have {owner.n_classes} classes, the target's "
-            f"{predictions.n_classes}: both must come from the same model"
-        )

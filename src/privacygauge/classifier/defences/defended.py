@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -41,18 +40,6 @@ class Defended:
     defence: Defence | TrainingDefence
     models: TrainedAlike
     claim: PrivacyClaim | None = None
-
-
-class Named(Protocol):
-    """What has the name and the parameters of a defence."""
-
-    @property
-    def name(self) -> str:
-        """The defence's name in tables and files."""
-
-    @property
-    def variant(self) -> str:
-        """Its parameters in a few words; empty where there are none."""
 
 
 def as_defence(
@@ -137,7 +124,7 @@ def claim_of(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> Priv
     return PrivacyClaim(trainer.epsilon(delta), delta, trainer.accountant(delta))
 
 
-def require_different(defences: Sequence[Named]) -> None:
+def require_different(defences: Sequence[TrainingDefence | Defence]) -> None:
     """Refuse defences that nobody could tell apart, and none at all."""
     titles = [f"{defence.name} ({defence.variant})" for defence in defences]
     if not titles:

@@ -24,6 +24,54 @@ if TYPE_CHECKING:
     import torch
 
 
+from numpy.typing import ArrayLike
+
+from privacygauge.classifier.estimators import require_records
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.signals import signals
+from privacygauge.core import checks
+from privacygauge.core.release import coin_flips
+from privacygauge.core.units import numbered
+
+
+def losses_of_canaries(
+    defence: PrivateTraining,
+    x: ArrayLike,
+    y: ArrayLike,
+    canary: ArrayLike | None,
+    unit: ArrayLike | None,
+    seed: int,
+) -> dict[str, NDArray[np.generic]]:
+    """Return ``score``, ``member`` and ``id`` of the canaries, and their ``unit`` where given.
+
+    Scores are the signal of the loss on a canary's label after a training; parameters are those
+    of `audit_dp_sgd`.
+
+    Raises
+    ------
+    InputError
+        If training failed numerically.
+    """
+    features, labels = require_records(x, y)
+    chosen = (
+        np.ones(len(labels), np.bool_)
+        if canary is None
+        else checks.bools(canary, "canary", length=len(labels))
+    )
+    owner = None if unit is None else numbered(unit, length=len(labels))
+    inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"), owner)
+    inside[0, ~chosen] = True
+    state = int(seeds.stream(seed, "model", 0).integers(2**31))
+    asked = np.flatnonzero(chosen)
+    cohort = Cohort(features, labels, inside, (state,), int(labels.max()) + 1, asked)
+    logits = defence.train(cohort)[0]
+    if np.isnan(logits).any():
+        raise InputError("training failed numerically: lower the learning rate")
+    known = predictions(logits=logits, labels=labels[asked], member=inside[0, asked])
+    found = {"score": signals(known)["loss"], "member": known.member, "id": asked}
+    return found if owner is None else {**found, "unit": owner[asked]}
+
+
 @dataclass(frozen=True)
 class PrivateTraining(ByEpoch):
     """The settings of DP-SGD, and what it spends.
@@ -169,20 +217,8 @@ def clipped_sum(
 ) -> list[torch.Tensor]:
     """Return the sum over records of their clipped gradients of the cross-entropy.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        A Sequential of Linear layers and activations.
-    x : Tensor, shape (r, d)
-        r may be 0.
-    y : Tensor of int64, shape (r,)
-    clip : float
-        The largest norm of a record's gradient, above 0.
-
-    Returns
-    -------
-    list of Tensor
-        One for each of the module's parameters, in its order.
+    One for each parameter of the module, a Sequential of Linear layers and activations. There may
+    be no records (r, d); `clip` is the largest norm of a record's gradient, above 0.
     """
     layers = layers_of(module)
     assert layers is not None  # checked before training

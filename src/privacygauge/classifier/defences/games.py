@@ -55,17 +55,9 @@ def defence_games(
 ) -> DefenceGames:
     """Return the games without the defence and with it.
 
-    Parameters
-    ----------
-    defence : Defence
-    target : Predictions
-        The undefended target's, on known members and non-members.
-    shadow : Predictions
-        The undefended shadow model's, on records of its own.
-    rng : numpy.random.Generator
-        Fitting and answering; the two models' defences draw apart.
-    target_owner, shadow_owner : Predictions, optional
-        What each model's defence is fitted on; see `defended`.
+    `target` and `shadow` are undefended predictions: on known members and non-members, and of the
+    shadow model on records of its own. Owners are what each model's defence is fitted on (see
+    `defended`); the two defences draw apart.
 
     Notes
     -----
@@ -85,21 +77,13 @@ def defence_games(
 def defence_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     """Return the suite that judges defences: that of predictions, and two neural networks.
 
-    Parameters
-    ----------
-    logits : bool
-        Whether the undefended model's logits are available; see `prediction_attacks`.
+    `logits` says whether those of the undefended model are available; see `prediction_attacks`.
     """
     return (*prediction_attacks(logits=logits), NeuralNasr(), NeuralJia())
 
 
 def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceGames:
-    """Return the games without a defence at training and with it.
-
-    Parameters
-    ----------
-    undefended, defended : TrainedAlike
-        A target and shadow models, trained on the same records without the defence and with it.
+    """Return the games of models trained on the same records without a defence and with it.
 
     Notes
     -----
@@ -136,12 +120,8 @@ def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     """Return the suite that judges defences at training: all that take no training of their own.
 
     They are the metric attacks and those on single records. Networks that learn to attack need
-    seconds a game, of which there are three for every defence and one for every epoch.
-
-    Parameters
-    ----------
-    logits : bool
-        Whether the undefended model's logits are available; see `prediction_attacks`.
+    seconds a game, of which there are three for every defence and one for every epoch. `logits` is
+    as in `defence_attacks`.
     """
     metrics = (x for x in prediction_attacks(logits=logits) if isinstance(x, Threshold))
     return (*metrics, *single_record_attacks("shared"))

@@ -110,13 +110,7 @@ class FittedMemGuard:
         return np.where(released[:, None], noisy.p, p)
 
     def noisy(self, p: Floats) -> Noisy:
-        """Return the noisy answers and how likely each is released.
-
-        Parameters
-        ----------
-        p : ndarray, shape (n, k)
-            True answers, k as in the records that the defence was fitted on.
-        """
+        """Return the noisy answers and how likely each is released, for true ones (n, k)."""
         k = len(self.classifier.weights[0])
         if p.ndim != 2 or p.shape[1] != k:
             raise InputError(

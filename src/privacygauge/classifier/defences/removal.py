@@ -252,10 +252,7 @@ class RemoveRisky:
 def naive_bayes_for(x: NDArray[Any]) -> NaiveBayes:
     """Return naive Bayes for a table: columns of whole numbers from 0 to 63 are categories.
 
-    Parameters
-    ----------
-    x : ndarray of numbers, shape (n, d)
-        All records that there are, so that a category is known wherever it occurs.
+    `x` (n, d) holds all records that there are, so that a category is known wherever it occurs.
 
     Raises
     ------

@@ -87,36 +87,23 @@ def train_each_way(
 ) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
     """Return the models without a defence after every epoch, and with each of the defences.
 
-    A model has the same records, the same seed and so the same first weights in every way.
+    A model has the same records, the same seed and so the same first weights in every way. Skipped
+    with the reason where a defended target or all of its shadow models failed.
 
     Parameters
     ----------
-    trainings : Trainings
-    x, y : ndarray, shapes (n, d) and (n,)
     judged : ndarray of int, shape (a,)
         The records that fair coins put into training sets; the others are in none.
-    n_shadows : int
-        At least 1.
     ids : array_like, shape (a,), optional
         Names of the judged records; default: their rows.
     unit : ndarray of int, shape (a,), optional
         The person behind each judged record: one coin puts all records of a person in.
-    seed : int
-    run : str or Path, optional
-        Folder of the run: what it holds already is not trained again.
-    invocation : mapping, optional
-        How to start the run again, kept in its folder.
-    n_jobs : int, optional
-        Processes; the calling one alone by default.
     progress : callable, optional
         Called with the models done, each trained in every way, and the number of all.
     before : callable, optional
         As in `values_each_way`.
-
-    Returns
-    -------
-    tuple
-        Skipped with the reason where a defended target or all of its shadow models failed.
+    trainings, x, y, n_shadows, seed, run, invocation, n_jobs
+        As in `train_shadows`.
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
@@ -167,14 +154,9 @@ def _alike(
 
 
 def recorded_epochs(epochs: int, further: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return about 15 epochs of a training: each of the first ones, later ones further apart.
+    """Return about 15 epochs in 1..epochs: each of the first ones, later ones further apart.
 
-    Parameters
-    ----------
-    epochs : int
-        At least 1, the last one.
-    further : sequence of int
-        Others to record, in 1..epochs.
+    The last one and `further` ones are among them.
     """
     spread = np.unique(np.geomspace(1, epochs, 20).round().astype(int))
     return tuple(sorted({*spread.tolist(), *further, epochs}))

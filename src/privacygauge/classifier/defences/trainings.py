@@ -113,29 +113,20 @@ def values_each_way(
 ) -> dict[str, NDArray[Any]]:
     """Return the predictions of every model of a cohort, trained in every way, by array's name.
 
+    `UNDEFENDED` to (m, e, a, k), after every recorded epoch, and `array_of` every number of a
+    defence to (m, a, k).
+
     Parameters
     ----------
-    trainings : Trainings
-    cohort : Cohort
-        m models, asked about a records of k classes.
-    seed : int
-    run : str or Path, optional
-        Folder of the run: what it holds already is not trained again.
+    trainings, cohort, seed, run, invocation, n_jobs, progress
+        As in `train_each_way`.
     name : str
         What the run is called.
     about : mapping, optional
         What else the results depend on, as JSON values: a run with others is another run.
-    invocation, n_jobs, progress : optional
-        As in `train_each_way`.
     before : callable, optional
         Called with the trainings and the cohort before the first model is trained; not where the
         run holds some already.
-
-    Returns
-    -------
-    dict
-        `UNDEFENDED` to (m, e, a, k), after every recorded epoch, and `array_of` every number of
-        a defence to (m, a, k).
     """
     plan = _plan(trainings, cohort, seed, name, about or {})
     static = {

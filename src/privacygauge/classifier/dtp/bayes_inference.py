@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.learner import Box, DtpRange, logs, matrix, training_set
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.records import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -103,14 +102,7 @@ class FittedBayesInference:
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return each record's DTP, which is its PDTP: only queries equal to it are answered again.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (r,)
-            Records of the training set.
-        width : float
-            Of the bins of published probabilities; 0 for none.
-        box : Box
-            Not needed: whatever the domain, it holds the record.
+        The box is not needed: whatever the domain, it holds the record.
         """
         shares = self._log_shares(self._counts[self._groups[1][rows]])
         exact = log_ratio(shares, self.log_p_without(rows), width)

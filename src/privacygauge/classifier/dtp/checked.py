@@ -38,13 +38,8 @@ class Checked:
 def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
     """Return places of the records to refit: the riskiest, and some at random, ascending.
 
-    Parameters
-    ----------
-    own, low : ndarray of float, shape (r,)
-        PDTP of the records, and what other queries show.
-    sure : ndarray of bool, shape (r,)
-        The records that the shortcut answers for; no other is chosen.
-    rng : Generator
+    `own` and `low` (r,) are the PDTP of the records, and what other queries show; `sure` (r,) are
+    those that the shortcut answers for: no other is chosen.
     """
     places = np.flatnonzero(sure)
     places = places[np.lexsort((-low[places], -own[places]))]
@@ -56,10 +51,7 @@ def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> In
 def compared(pairs: tuple[tuple[Floats, Floats], ...]) -> Checked:
     """Return how far what a shortcut says is from what refits say.
 
-    Parameters
-    ----------
-    pairs : tuple of (ndarray, ndarray)
-        Both sides of each number, shapes (s, ...): one row for every record.
+    `pairs` are both sides of each number, shapes (s, ...): one row for every record.
     """
     apart = np.max([_apart(*pair) for pair in pairs], axis=0)
     return Checked(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))

@@ -10,15 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange
-from privacygauge.classifier.dtp.log_linear import log_linear_dtp
-from privacygauge.classifier.dtp.records import (
+from privacygauge.classifier.dtp.learner import (
+    Box,
+    DtpRange,
     class_log_p,
     log_priors,
     log_priors_without,
     matrix,
     training_set,
 )
+from privacygauge.classifier.dtp.log_linear import log_linear_dtp
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 

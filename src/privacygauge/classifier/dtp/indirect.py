@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.learner import Fitted, Learner
+from privacygauge.classifier.dtp.learner import Fitted, Learner, logs
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.records import logs
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError

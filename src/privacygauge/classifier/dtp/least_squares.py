@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from privacygauge.classifier.dtp.records import logs, matrix, training_set
+from privacygauge.classifier.dtp.learner import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from privacygauge.classifier.dtp.records import class_log_p, logs
+from privacygauge.classifier.dtp.learner import class_log_p, logs
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.checks import Floats
 
@@ -45,22 +45,10 @@ def log_answers(trainer: Trainer, cohort: Cohort) -> Floats:
 
 
 def own_log_p(model: object, x: NDArray[Any], p: Floats) -> Floats:
-    """Return the log probabilities of an estimator, from its own logarithms where it has them.
+    """Return the log probabilities (n, k) of an estimator, from its own logarithms if it has them.
 
-    Parameters
-    ----------
-    model : object
-        A trained estimator.
-    x : ndarray, shape (n, d)
-        What it is asked.
-    p : ndarray of float, shape (n, k)
-        The probabilities that it gives.
-
-    Returns
-    -------
-    ndarray of float, shape (n, k)
-        From `decision_function` or else from `predict_log_proba`, if their exponentials are all
-        within 1e-12 of the probabilities; otherwise the logarithms of the probabilities.
+    From `decision_function` or else from `predict_log_proba`, if their exponentials are all within
+    1e-12 of the probabilities `p`; otherwise the logarithms of the probabilities.
 
     Notes
     -----

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.learner import Box, DtpRange, class_log_p
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 

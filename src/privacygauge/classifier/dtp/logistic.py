@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.learner import Box, DtpRange, class_log_p
 from privacygauge.classifier.dtp.log_linear import log_linear_dtp
 from privacygauge.classifier.dtp.logistic_optimum import BLOCK, Problem, solver
-from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.records import (
+from privacygauge.classifier.dtp.learner import (
     class_log_p,
     log_priors,
     log_priors_without,

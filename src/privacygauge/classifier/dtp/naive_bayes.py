@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.counted import Counted
+from privacygauge.classifier.dtp.counts import Counted
 from privacygauge.classifier.dtp.domain import is_small
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.naive_bayes_dtp import dtp_range

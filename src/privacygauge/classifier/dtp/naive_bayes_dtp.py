@@ -6,14 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from privacygauge.classifier.dtp.counted import Counted
+from privacygauge.classifier.dtp.counts import Counted
 from privacygauge.classifier.dtp.domain import (
+    dtp_of_two_classes,
     dtp_over_cells,
     dtp_over_cells_binned,
     is_small,
     n_cells,
 )
-from privacygauge.classifier.dtp.frontier import dtp_of_two_classes
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifier.dtp.stability import naive_bayes_bound
@@ -31,16 +31,9 @@ CERTIFIED = "certified bound over the domain; the lower end from queries that we
 
 
 def dtp_range(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange:
-    """Return the range of each record's DTP over all queries.
+    """Return the range of each record's DTP over all queries, for bins of `width`, or 0 for none.
 
-    Parameters
-    ----------
-    counted : Counted
-    rows : ndarray of int, shape (r,)
-    width : float
-        Of the bins; 0 for none.
-    box : Box
-        The domain of all attributes; only its numbers are used.
+    Of `box`, the domain of all attributes, only the numbers are used.
     """
     if counted.numbers.shape[1] == 0:
         distinct, group = _distinct(counted, rows)

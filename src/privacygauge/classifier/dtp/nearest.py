@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.records import logs, matrix, training_set
+from privacygauge.classifier.dtp.learner import logs, matrix, training_set
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -139,21 +139,8 @@ def nearest(x: Floats, queries: Floats, m: int) -> Ints:
 def settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
     """Return which queries get the same answer however ties are broken, (q,).
 
-    Parameters
-    ----------
-    x : ndarray of float, shape (n, d)
-        Records.
-    y : ndarray of int, shape (n,)
-        Their classes.
-    queries : ndarray of float, shape (q, d)
-    k : int
-        Neighbours, less than n.
-
-    Returns
-    -------
-    ndarray of bool, shape (q,)
-        Whether the classes of the k nearest are known from distances alone, with all records and
-        without any one of them. Distances closer than what matrix products round are ties.
+    The classes of their k nearest, k less than n, are known from distances alone, with all records
+    and without any one of them. Distances closer than what matrix products round are ties.
     """
     step = max(1, BLOCK // len(x))
     parts = [_settled(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]

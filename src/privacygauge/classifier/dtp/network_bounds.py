@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from privacygauge.classifier.dtp.learner import Box
+from privacygauge.classifier.dtp.learner import Box, class_log_p
 from privacygauge.classifier.dtp.log_answers import log_answers
-from privacygauge.classifier.dtp.records import class_log_p
-from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
@@ -302,18 +301,8 @@ ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": 
 def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
     """Return log probabilities of networks, and what the DTP of each but the first is at most.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    cohort : Cohort
-        Of 1 + r models: on all of T first, then without one record each.
-    box : Box
-        The domain.
-
-    Returns
-    -------
-    tuple of ndarray, shapes (1 + r, a, k) and (r,)
-        The bounds are infinite where the trainer makes other networks than `MLP`.
+    The cohort has 1 + r models: on all of T first, then without one record each. They are
+    (1 + r, a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):

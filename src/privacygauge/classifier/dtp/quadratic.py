@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.discriminant import LOST, Divisor, check_divisor
-from privacygauge.classifier.dtp.records import (
+from privacygauge.classifier.dtp.learner import (
     class_log_p,
     log_priors,
     log_priors_without,

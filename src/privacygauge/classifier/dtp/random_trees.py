@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.learner import Box, DtpRange, class_log_p, matrix, training_set
 from privacygauge.classifier.dtp.ratios import binned_bound, log_ratio
-from privacygauge.classifier.dtp.records import class_log_p, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 

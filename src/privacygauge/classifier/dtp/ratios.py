@@ -81,18 +81,9 @@ def cap(width: float) -> float:
 def binned_bound(gamma: Floats, width: float) -> Floats:
     """Return what the log ratio of binned probabilities is at most, given that of the plain ones.
 
-    Parameters
-    ----------
-    gamma : ndarray of float, shape (...)
-        Bound of ``|log p - log p'|``, at least 0.
-    width : float
-        Of the bins; 0 for none.
-
-    Returns
-    -------
-    ndarray of float, shape (...)
-        The smaller of two probabilities lies in some bin; the larger is at most exp(gamma) times
-        that bin's upper end. The largest log ratio of centres over all bins.
+    `gamma` bounds ``|log p - log p'|``; a width of 0 means no bins. The smaller of two
+    probabilities lies in some bin; the larger is at most exp(gamma) times that bin's upper end.
+    The largest log ratio of centres over all bins.
     """
     gamma = np.asarray(gamma, np.float64)
     if not width:

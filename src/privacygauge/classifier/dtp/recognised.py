@@ -52,22 +52,10 @@ _Found = Iterator[Shortcut]
 def recognised(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
 
-    Parameters
-    ----------
-    model : object
-        An untrained estimator. Anything else is not recognised.
-    x : ndarray, shape (n, d)
-        Records.
-    y : ndarray of int, shape (n,)
-        Their classes, 0..k-1.
-
-    Returns
-    -------
-    Shortcut or None
-        Only where both, trained on all records, give up to 2,000 of them, spread evenly, the same
-        probabilities, within 1e-6. An estimator with a setting that the learner does not have is
-        to be trained again for each record; so is one whose solver stops before the optimum, as
-        that of logistic regression.
+    Only where both, trained on all records, give up to 2,000 of them, spread evenly, the same
+    probabilities, within 1e-6. An estimator with a setting that the learner does not have is to be
+    trained again for each record; so is one whose solver stops before the optimum, as that of
+    logistic regression.
     """
     candidates = _CANDIDATES.get(_kind(model))
     x = np.asarray(x)

@@ -155,11 +155,8 @@ def retrained(
 
     Parameters
     ----------
-    trainer : Trainer
-    x, y : ndarray, shapes (n, d) and (n,)
     rows : ndarray of int, shape (r,)
         Records to leave out, one at a time.
-    n_classes : int
     members : ndarray of bool, shape (n,), optional
         The training set; default: all records.
     unit : ndarray of int, shape (n,), optional
@@ -171,9 +168,7 @@ def retrained(
         Of the bins; 0 for none.
     seed : int
         All models have the same random state: the same initial weights and the same order.
-    run : str or Path, optional
-        Folder that keeps what was trained.
-    invocation, n_jobs, progress
+    trainer, x, y, run, invocation, n_jobs, progress
         As in `train_shadows`.
 
     Raises

@@ -2,7 +2,7 @@
 
 from privacygauge.classifier.networks.augment import ImageAugment, views
 from privacygauge.classifier.networks.engines import Choice
-from privacygauge.classifier.networks.factories import (
+from privacygauge.classifier.networks.layers import (
     ATTACK_RELU_32,
     LONG_2017,
     MLP,

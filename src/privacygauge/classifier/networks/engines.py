@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.networks.extra import seeded
 from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.order import own_order
-from privacygauge.classifier.networks.task import Fitted
+from privacygauge.classifier.networks.task import Fitted, own_order
 from privacygauge.core.checks import Ints
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.networks.layers import NEVER, Layer, layers_of, padded
 from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.order import fill_order, groups, steps
-from privacygauge.classifier.networks.task import BLOCK, Fitted, Task
+from privacygauge.classifier.networks.task import BLOCK, Fitted, Task, fill_order, groups, steps
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 

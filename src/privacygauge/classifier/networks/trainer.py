@@ -17,7 +17,7 @@ from privacygauge.classifier.networks import inputs, memory
 from privacygauge.classifier.networks.augment import Augment, views
 from privacygauge.classifier.networks.engines import ENGINES, Choice, choose
 from privacygauge.classifier.networks.extra import checked_device, one_thread, the_torch
-from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.networks.memory import StackSize
 from privacygauge.classifier.networks.optimiser import Rule
 from privacygauge.classifier.networks.stacks import Trained, train_stacks
