@@ -12,7 +12,7 @@ from tests.cli.test_main import one_line, run_inside
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.language.tiny_models import saved, word_pieces
 
-NOTES = made_up_notes(NotesDesign((40, 0, 0, 0), (1, 2), (1, 3)), np.random.default_rng(0))
+NOTES = made_up_notes(NotesDesign((24, 0, 0, 0), (1, 2), (1, 2)), np.random.default_rng(0))
 SPLIT = ("language", "split")
 
 

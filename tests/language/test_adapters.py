@@ -26,6 +26,7 @@ torch = pytest.importorskip("torch")
 # Peft takes seconds to import: not where tests are only collected.
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.usefixtures("undrawn"),
     pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed"),
     # What peft asks transformers.
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),
@@ -106,7 +107,7 @@ def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeyp
     base, adapter, _ = kept(kind)
     nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)
     asked = [(adapter, None, None), (adapter, base, None), (nameless, None, base)]
-    sides = [[f"{text} on 3 May" for text in made_texts(8, seed, 6)] for seed in (3, 4)]
+    sides = [[f"{text} on 3 May" for text in made_texts(4, seed, 6)] for seed in (3, 4)]
     found = [
         audit_extraction(target, reference, *sides, writing=Writing(top_k=0), base=its).found
         for target, reference, its in asked
@@ -115,7 +116,7 @@ def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeyp
         assert x.reference.log_probability.tolist() == found[0].reference.log_probability.tolist()
         assert x.target.log_probability.tolist() == found[0].target.log_probability.tolist()
     assert found[0].reference.log_probability.tolist() != found[0].target.log_probability.tolist()
-    write_canaries(tmp_path / "made", made_canaries("{name} has pain {letters:5}", 20, compared=20))
+    write_canaries(tmp_path / "made", made_canaries("{name} has pain {letters:5}", 8, compared=4))
     scores = []
     monkeypatch.setattr(
         canaries, "canary_audit", lambda made, score, *_, **__: scores.append(score)
@@ -139,7 +140,7 @@ def renamed(folder, base):
 def test_commands_take_the_base(kept, tmp_path, capsys):
     base, adapter, _ = kept("gpt2")
     nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)
-    write_canaries(tmp_path / "made", made_canaries("pain {letters:5}", 20, compared=20))
+    write_canaries(tmp_path / "made", made_canaries("pain {letters:5}", 20, compared=10))
     for side, seed in (("members", 3), ("nonmembers", 4)):
         (tmp_path / f"{side}.txt").write_text("\n".join(made_texts(8, seed, 9)))
     sides = [f"--{x}={tmp_path}/{x}.txt" for x in ("members", "nonmembers")]

@@ -112,12 +112,12 @@ def test_the_signal_is_that_of_its_parts(gpt, monkeypatch):
 @pytest.mark.slow
 def test_without_a_leak_intervals_hold_chance(gpt):
     """Fair coins deal the people; the model has learnt none of the texts."""
-    games, alarms, areas = quarter(160), Counter(), []
+    games, alarms, areas = quarter(96), Counter(), []
     for seed in range(games):
         rng = np.random.default_rng(seed)
-        texts = made_texts(150, seed, 2, 6)
-        people = rng.integers(0, 75, 150)
-        side = rng.integers(0, 3, 75)[people]
+        texts = made_texts(120, seed, 2, 4)
+        people = rng.integers(0, 60, 120)
+        side = rng.integers(0, 3, 60)[people]
         sides = [
             {
                 "text": [texts[i] for i in np.flatnonzero(side == k)],

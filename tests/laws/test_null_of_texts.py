@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
+from privacygauge.audits.language.verdict import verdict
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
 from privacygauge.language.attacks import energy_attacks
@@ -51,7 +52,7 @@ def test_swapped_sides_are_never_a_small_leak(seed: int) -> None:
     owner = np.concatenate([found.patient[n : n + m], found.patient[:n], found.patient[n + m :]])
     turned = Made((second, first, population), found.conditional, owner)
     for sides, words in ((found, {"large"}), (turned, {"large", UNTOLD.word})):
-        told = pg.audit_language(scores_of(sides, seed, recall=False)).report().verdict
+        told = verdict(pg.audit_language(scores_of(sides, seed, recall=False)))
         assert told.grade.word in words
 
 
