@@ -87,6 +87,7 @@ def test_models_of_two_kinds_are_refused_in_one_line(files, capsys):
     one_line(run_inside(asked(files, target=2), capsys), "got one of each kind")
 
 
+@pytest.mark.slow
 def test_a_finished_audit_is_written_again_and_asks_nobody(files, tmp_path, capsys, monkeypatch):
     given = asked(files, "--out", str(tmp_path / "out"), "--edits", "1", "--suffix", "4")
     assert run_inside((*given, "--quiet"), capsys).returncode == 0

@@ -113,6 +113,7 @@ def test_other_settings_in_the_same_run(asked, done):
         play(other, Work(done[1]))
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_windows_or_cut(asked, tmp_path):
     shown = {}
     for name, stride in (("windows", 3), ("cut", 0)):

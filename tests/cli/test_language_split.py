@@ -55,6 +55,7 @@ def test_the_coins_beside_the_members_are_found(dealt, models, tmp_path, capsys)
     assert kept["measures"]["patient-epsilon"] == 0.0  # random weights
 
 
+@pytest.mark.slow
 def test_texts_that_coins_did_not_deal_are_refused_or_warned_of(dealt, models, tmp_path, capsys):
     other = tmp_path / "other"
     other.mkdir()

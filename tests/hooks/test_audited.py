@@ -160,6 +160,7 @@ def test_every_fold_has_an_estimate_with_its_interval():
     assert found["estimator"][0].audit().records.ids.size == 160
 
 
+@pytest.mark.slow
 def test_it_keeps_the_rules_of_scikit_learn():
     refused = {"check_fit2d_1sample": "one record is refused, by a message of ours"}
     model = Audited(LogisticRegression())

@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),
 ]
 CLOSE = 2e-5
+KINDS = pytest.mark.parametrize("kind", ["gpt2", pytest.param("bert", marks=pytest.mark.slow)])
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def adapter(kept, tmp_path):
     return Path(shutil.copytree(adapter, tmp_path / "adapter")), base
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@KINDS
 def test_an_adapter_gives_what_the_merged_model_gives(kept, kind, texts):
     base, adapter, merged = kept(kind)
     texts = [text for text in texts if " " in text]
@@ -101,7 +102,7 @@ def test_the_base_is_the_reference_where_none_is_given(kept):
         audit_causal(adapter, adapter, *sides)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@KINDS
 def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeypatch):
     """Named by the adapter, as the reference, or by an option, where the adapter names none."""
     base, adapter, _ = kept(kind)
@@ -137,6 +138,7 @@ def renamed(folder, base):
     return folder
 
 
+@pytest.mark.slow
 def test_commands_take_the_base(kept, tmp_path, capsys):
     base, adapter, _ = kept("gpt2")
     nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)

@@ -47,7 +47,7 @@ def made(place, kind, seed=0):
     return place
 
 
-@pytest.fixture(scope="module", params=["t5", "bart"])
+@pytest.fixture(scope="module", params=[pytest.param("t5", marks=pytest.mark.slow), "bart"])
 def folder(request, tmp_path_factory):
     return made(tmp_path_factory.mktemp("model"), request.param)
 

@@ -14,7 +14,7 @@ from tests.language.tiny_models import made_texts
 
 pytestmark = pytest.mark.torch
 TEXTS = [text for text in made_texts(60, 6, least=5) if "3" in text][:8]
-WAYS = [Writing(top_k=0), Writing(temperature=0.7, top_k=100), Writing(top_k=20)]
+WAYS = [Writing(top_k=0), Writing(temperature=0.7, top_k=60), Writing(top_k=20)]
 
 
 def spans_of(texts, first=2, words=3):
@@ -45,7 +45,9 @@ def step_by_step(model, before, after, behind, how):
     return total, leads
 
 
-@pytest.fixture(params=["bert", "roberta", "electra"])
+@pytest.fixture(
+    params=["bert", *(pytest.param(x, marks=pytest.mark.slow) for x in ("roberta", "electra"))]
+)
 def model(request, folders):
     from privacygauge.language.model import load_masked
 

@@ -324,7 +324,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
         train_reference(["pain and fever"], tmp_path / "out", **TINY, epochs=1)
 
 
-@pytest.mark.parametrize("name", ["roberta", "gpt2"])
+@pytest.mark.parametrize("name", [pytest.param("roberta", marks=pytest.mark.slow), "gpt2"])
 def test_another_kind_of_model_learns_too_and_stays_as_it_was(name, tmp_path):
     folder = saved(tmp_path / name, name)
     before, load = weights(folder), LOADED[model_kind(folder)]
