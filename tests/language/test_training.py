@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import binomtest
 
 from privacygauge.errors import InputError
-from privacygauge.language.kinds import model_kind
-from privacygauge.language.model import load_causal, load_masked
-from privacygauge.language.tokenizer import tokenizer_of
-from privacygauge.language.tokenizer_training import (
+from privacygauge.language.first_weights import (
     SPECIAL,
     trained_byte_pairs,
     trained_word_pieces,
 )
+from privacygauge.language.kinds import model_kind
+from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.tokenizer import tokenizer_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.language.training_steps import (
     NOT_SCORED,
@@ -171,9 +171,9 @@ def test_the_vocabulary_is_the_same_in_every_process():
     """The trainer's own order of letters follows random numbers of the process."""
     script = (
         "import sys, json\n"
-        "from privacygauge.language import tokenizer_training\n"
+        "from privacygauge.language import first_weights\n"
         "texts, names = json.load(sys.stdin)\n"
-        "trained = [getattr(tokenizer_training, name)(texts, 300, 128) for name in names]\n"
+        "trained = [getattr(first_weights, name)(texts, 300, 128) for name in names]\n"
         "print(json.dumps([one.get_vocab() for one in trained]))"
     )
     texts, trainers = of("reference"), [*TRAINED.values()]
