@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import privacygauge as pg
 from privacygauge.errors import InputError
 from privacygauge.hooks import Audited, leak_scorer
-from privacygauge.hooks.dealing import dealt
+from privacygauge.hooks.audited import dealt
 from privacygauge.report.grades import NONE
 from tests.thorough import times
 

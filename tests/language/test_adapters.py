@@ -16,8 +16,8 @@ from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language.canaries import made_canaries, write_canaries
 from privacygauge.language.extraction import Writing
-from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked
 from tests.cli.test_main import one_line, run_inside
 from tests.language.tiny_models import byte_pairs, made_texts, saved
@@ -227,7 +227,7 @@ def test_adapters_that_cannot_be_used(adapter, kept, monkeypatch):
         load_causal(folder)
     weights.write_bytes(b"x")
     found = importlib_without("peft")
-    monkeypatch.setattr("privacygauge.language.adapters.find_spec", found)
+    monkeypatch.setattr("privacygauge.language.loading.find_spec", found)
     with pytest.raises(InputError, match=r"pip install 'privacygauge\[peft\]'"):
         load_causal(folder)
     for text, told in (

@@ -7,8 +7,8 @@ import pytest
 
 from privacygauge.audits.language.models import audit_causal
 from privacygauge.errors import InputError
-from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.windows import Windows
 from tests.language.tiny_models import byte_pairs, made_texts, quiet, saved

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from privacygauge.errors import InputError
-from privacygauge.language.patients import whole_patients
+from privacygauge.language.patients import even_sizes, sizes_differ, whole_patients
 from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.sizes import even_sizes, sizes_differ
 from tests.language.made_scores import Sizes, few_scores, sized_scores
 from tests.thorough import quarter
 

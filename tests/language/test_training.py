@@ -14,7 +14,7 @@ from privacygauge.language.first_weights import (
     trained_byte_pairs,
     trained_word_pieces,
 )
-from privacygauge.language.kinds import model_kind
+from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.tokenizer import tokenizer_of
 from privacygauge.language.training import train_further, train_reference

@@ -14,6 +14,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.rates import proportion
+from privacygauge.language.controls import unlearnt
 from privacygauge.language.extraction import (
     LEAST,
     Suffixes,
@@ -24,17 +25,14 @@ from privacygauge.language.extraction import (
     tries_needed,
 )
 from privacygauge.language.extraction_answers import kept_edits, kept_written
-from privacygauge.language.filling import by_identifier, hidden
-from privacygauge.language.identifiers import KINDS, Span, identifiers
+from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, MaskedModel, Model
-from privacygauge.language.patients import whole_patients
+from privacygauge.language.patients import even_sizes, whole_patients
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import Side
-from privacygauge.language.sizes import even_sizes
 from privacygauge.language.store import share_of
 from privacygauge.language.texts import Texts
-from privacygauge.language.unlearnt import unlearnt
 from privacygauge.runs.execute import Progress
 
 SAMPLED, VERBATIM, NEAR = "sampled", "verbatim", "near verbatim"

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
-from privacygauge.language.kinds import Kind
+from privacygauge.language.loading import Kind
 from privacygauge.language.tokens import checked_keys
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from privacygauge.errors import InputError
 from privacygauge.language.heads import check_logits, head_of
-from privacygauge.language.kinds import kind_of
-from privacygauge.language.loading import most_tokens
+from privacygauge.language.loading import kind_of, most_tokens
 from privacygauge.language.model import CausalModel, MaskedModel, Model, Source, check_vocabulary
 from privacygauge.language.precision import Precision, stored_as
 from privacygauge.language.tokenizer import tokenizer_of

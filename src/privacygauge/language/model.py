@@ -14,10 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
-from privacygauge.language.adapters import adapted, parts_of, sha256_of
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
-from privacygauge.language.loading import most_tokens, read_module, settings_of
+from privacygauge.language.loading import (
+    adapted,
+    most_tokens,
+    parts_of,
+    read_module,
+    settings_of,
+    sha256_of,
+)
 from privacygauge.language.precision import (
     Asked,
     Precision,

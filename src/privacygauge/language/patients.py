@@ -1,4 +1,4 @@
-"""From samples to patients: one row a person, which is what a privacy claim is about."""
+"""From samples to patients: one row a person, compared on equally many texts."""
 
 from __future__ import annotations
 
@@ -170,4 +170,137 @@ def _note_on_sizes(patient: Ints, how: Aggregation) -> str:
     return (
         f"Patient level by the {how.name}: patients have {size.min()} to {size.max()} samples "
         f"(median {np.median(size):g}); those with few vary more under the mean."
+    )
+
+
+def even_sizes(
+    scores: TextScores, rng: np.random.Generator, level: float = 0.95, *, what: str = "texts"
+) -> TextScores:
+    """Return the texts that patients are compared on: as many for the members as for the others.
+
+    Parameters
+    ----------
+    scores : TextScores
+        With groups, each of them on one side.
+    rng : numpy.random.Generator
+        Draws the texts; the order of the rows does not matter.
+    level : float
+        Of the tests of `sizes_differ`, in (0, 1).
+    what : str
+        What the note calls the rows.
+
+    Returns
+    -------
+    TextScores
+        All texts where the numbers of texts do not differ between members and non-members, as
+        published. Otherwise members and non-members are put in the order of their numbers of
+        texts, and each keeps as many, drawn at random, as the patient at the same place of the
+        other side has, if these are fewer. A population that has more texts a patient than the
+        judged is cut likewise. Nobody is left out; a note says how many texts are.
+
+    Raises
+    ------
+    InputError
+        If there are no groups.
+
+    Notes
+    -----
+    The mean over few texts varies more than that over many, so that patients with few fill both
+    tails. Let the texts of a patient be exchangeable, and their number say nothing about what
+    they are like. Without a leak the mean over m texts drawn from a patient then has the same law
+    on both sides, however alike the texts of one patient are; and as the numbers m that are left
+    have the same distribution on both sides (but for a patient at each step, where the sides
+    have unequally many patients), so have the scores. Which texts stay depends on no score.
+    """
+    if scores.group is None:
+        raise InputError("numbers of texts need groups: give a column group with the patient")
+    names, first, patient, size = np.unique(
+        np.array(scores.group, np.object_),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+    )
+    noise = rng.random(len(names))
+    member, population = scores.member[first], scores.population[first]
+    kept = _kept(size, member, population, noise, level)
+    if np.array_equal(kept, size):
+        return scores
+    return scores.take(
+        _drawn(scores, patient, kept, rng), _note(size, kept, member, population, what)
+    )
+
+
+def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
+    """Return whether two kinds of patients have different numbers of texts.
+
+    Parameters
+    ----------
+    first, second : ndarray of int, shapes (n,) and (m,)
+        Texts of every patient.
+    level : float
+        In (0, 1): of patients that were dealt at random, at most ``1 - level`` seem to differ.
+
+    Notes
+    -----
+    Two tests at half of the error each: that of Mann & Whitney (1947) for more texts on the
+    whole; and Fisher's exact test of the share of patients with at most k texts, for every k,
+    with Bonferroni's correction, for some patients with far fewer or far more.
+    """
+    from scipy.stats import hypergeom, mannwhitneyu
+
+    error = (1 - checks.level(level)) / 2
+    both = np.concatenate([first, second])
+    cuts = np.unique(both)[:-1]
+    if not len(cuts):
+        return False
+    if mannwhitneyu(first, second, method="asymptotic").pvalue < error:
+        return True
+    upto, ours = (np.searchsorted(np.sort(x), cuts, side="right") for x in (both, first))
+    # Many in one kind is few in the other: two lower tails.
+    few = hypergeom.cdf(ours, len(both), upto, len(first))
+    many = hypergeom.cdf(upto - ours, len(both), upto, len(second))
+    return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
+
+
+def _kept(size: Ints, member: Bools, population: Bools, noise: Floats, level: float) -> Ints:
+    """Return how many texts every patient keeps, (p,)."""
+    kept = size.copy()
+    outside = ~(member | population)
+    if sizes_differ(size[member], size[outside], level):
+        kept[member] = _at_most(size[member], size[outside], noise[member])
+        kept[outside] = _at_most(size[outside], size[member], noise[outside])
+    if population.any() and sizes_differ(size[population], kept[~population], level):
+        kept[population] = _at_most(size[population], kept[~population], noise[population])
+    return kept
+
+
+def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
+    """Return the sizes, none above that at the same place among the others; ties by the noise."""
+    n = len(size)
+    place = np.empty(n, np.int64)
+    place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)
+    return np.minimum(size, np.sort(others)[place])
+
+
+def _drawn(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generator) -> Bools:
+    """Return which texts stay, (n,): of every patient so many, drawn at random."""
+    by_id = np.argsort(np.array(scores.sample, np.object_))
+    drawn = rng.permutation(by_id)
+    # Patient by patient, in the order that was drawn: the place of every text in its patient.
+    order = drawn[np.argsort(patient[drawn], kind="stable")]
+    begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
+    stays = np.empty(len(patient), np.bool_)
+    stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
+    return stays
+
+
+def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -> str:
+    sides = {"members": member, "non-members": ~(member | population)}
+    if population.any():
+        sides["the population"] = population
+    have = checks.listed(f"{np.median(size[side]):g} for {name}" for name, side in sides.items())
+    count = checks.listed(f"{np.mean(kept[side]):.3g}" for side in sides.values())
+    return (
+        f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
+        f"equally many, drawn at random (on average {count})."
     )

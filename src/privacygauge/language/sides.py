@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike, as_texts
-from privacygauge.language.texts import Texts, picked
+from privacygauge.language.texts import Texts, picked, plain_texts
 
 SIDES = ("member", "nonmember", "population")
 """What a side is called in ids and in messages."""

@@ -19,9 +19,8 @@ from privacygauge.core.release import coin_flips
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.coins import NAMES, Coins, digest, people_of
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_texts
-from privacygauge.language.texts import numbered, picked
+from privacygauge.language.texts import numbered, picked, plain_texts
 
 SIMILAR = 0.5
 """Share of common shingles from which texts are nearly the same."""

@@ -8,8 +8,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.game import Observation, Round
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.language.scores import TextScores
-from privacygauge.language.signals import LIKELIHOOD_RATIO, LOSS, REFERENCE
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
 
 __all__ = [
     "LIKELIHOOD_RATIO",

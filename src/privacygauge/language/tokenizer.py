@@ -14,7 +14,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Ints, listed
 from privacygauge.errors import InputError
-from privacygauge.language.quiet import quiet_transformers
+from privacygauge.language.loading import quiet_transformers
 
 _MIXED_CASE = "The Patient Was Seen TODAY"
 # Set by whoever called the tokenizer last, and no part of what it is.

@@ -18,18 +18,18 @@ from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.playing import audit, headline
-from privacygauge.language.attacks import EnergyAttack, energy_attacks
-from privacygauge.language.patients import by_patient, whole_patients
-from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
-from privacygauge.language.sizes import even_sizes
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
-from privacygauge.language.texts import Texts
-from privacygauge.language.thresholds import (
+from privacygauge.language.attacks import (
+    EnergyAttack,
     MeanTrainThreshold,
     OracleThreshold,
     PopulationThreshold,
     Threshold,
+    energy_attacks,
 )
+from privacygauge.language.patients import by_patient, even_sizes, whole_patients
+from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
+from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
+from privacygauge.language.texts import Texts
 
 
 @dataclass(frozen=True)
