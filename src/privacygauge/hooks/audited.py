@@ -51,7 +51,6 @@ def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
         The number of the person behind each record, in 0..u-1.
     tested : float
         The share of the persons that are tested, in (0, 1].
-    rng : numpy.random.Generator
 
     Raises
     ------

@@ -217,7 +217,6 @@ def energy_attacks(
 
     Parameters
     ----------
-    scores : TextScores
     thresholds : sequence of Threshold, optional
         `default_thresholds` by default; the loss is then also played with the mean
         training loss, the baseline of Jagannatha et al. (2021).

@@ -75,11 +75,6 @@ def load_either(
 ) -> Model:
     """Return the masked language model in a folder, or the causal one.
 
-    Parameters
-    ----------
-    path, device, precision, base
-        As in `load_masked`.
-
     Raises
     ------
     InputError
@@ -113,18 +108,12 @@ def check_asked(
 
     Parameters
     ----------
-    asked : Asked
     show : sequence of str
         What to print beside samples: of `SHOWN`.
     energies : str or pathlib.Path, optional
         Where energies are to be kept.
     population : bool
         Whether there are texts of a population.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     if energies is not None:
         energies_place(energies)
@@ -148,11 +137,6 @@ def judged_texts(
     """Return the texts of each side and the coins, if they dealt these texts.
 
     They are read before a model is: bad ones are told at once.
-
-    Parameters
-    ----------
-    members, nonmembers, population, columns, coins
-        As in `audit_masked`.
 
     Raises
     ------

@@ -232,15 +232,10 @@ def matched_control(
 
     Parameters
     ----------
-    scores : TextScores
     name : str
         The attack's signal.
     level : float
         Of the intervals; `control_level` where the four controls are to hold together.
-
-    Returns
-    -------
-    MatchedAttack or Skipped
     """
     if scores.energy_reference is None:
         return Skipped("matched attack", "needs energies of a reference model")

@@ -83,14 +83,11 @@ def server_answers(
 
     Parameters
     ----------
-    model : EndpointModel
     texts : sequence of str
         A text that occurs twice is asked about once.
     run : str or pathlib.Path, optional
         The folder that holds the answers, by the server's address, the model's name and the texts;
         by default they are not kept.
-    n_jobs, progress, invocation
-        As in `token_log_probabilities`.
 
     Raises
     ------
@@ -137,7 +134,6 @@ def endpoint_energies(
 
     Parameters
     ----------
-    models : sequence of EndpointModel
     texts : sequence of str
         A text that occurs twice is asked about once.
     unit : "token" or "word"

@@ -324,7 +324,6 @@ def extracted(
         Of one kind. The reference may be None: then nothing tells memory from common words.
     judged : Judged
         Made with models of this kind.
-    how : Writing
     asked : Tries
         With `edits` causal models are made to write, which takes far longer.
     run : str or pathlib.Path, optional

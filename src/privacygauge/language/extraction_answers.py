@@ -63,8 +63,6 @@ def kept_written(
 
     Parameters
     ----------
-    model, suffixes, how
-        As in `written`.
     run : str or pathlib.Path, optional
         The folder that holds the answers; by default they are not kept.
     progress : callable, optional
@@ -88,13 +86,7 @@ def kept_edits(
     run: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Ints:
-    """Return `edits` of all texts, (n,), writing only those whose answers are not stored.
-
-    Parameters
-    ----------
-    model, suffixes, run, progress
-        As in `kept_written`.
-    """
+    """Return `edits` of all texts, (n,), writing only those whose answers are not stored."""
     once, which = _once(suffixes)
     found = _computed(Editing(model, once), {"edits": "int64"}, {}, run, progress)
     return np.asarray(found["edits"][which], np.int64)

@@ -59,10 +59,6 @@ class Span:
 def identifiers(text: str) -> tuple[Span, ...]:
     """Return what looks like an identifier, from left to right, no two overlapping.
 
-    Parameters
-    ----------
-    text : str
-
     Returns
     -------
     tuple of Span

@@ -83,11 +83,6 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
 def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
     """Return a tokenizer of byte pairs whose vocabulary comes from `texts` alone.
 
-    Parameters
-    ----------
-    texts, vocabulary, limit
-        As in `trained_word_pieces`.
-
     Returns
     -------
     transformers.PreTrainedTokenizerFast

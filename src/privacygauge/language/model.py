@@ -254,11 +254,6 @@ def load_causal(
 ) -> CausalModel:
     """Return the causal or encoder-decoder language model in a folder of this machine.
 
-    Parameters
-    ----------
-    path, device, precision, windows, base
-        As in `load_masked`.
-
     Raises
     ------
     InputError

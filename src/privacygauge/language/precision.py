@@ -112,7 +112,6 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
     ----------
     model : torch module
         In float32, on the device; it is left as it is.
-    device : str
     limit : int
         The most tokens it reads.
 

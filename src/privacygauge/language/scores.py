@@ -133,7 +133,6 @@ class TextScores:
         ----------
         rows : ndarray of bool, shape (n,)
             True for what stays: at least a member and a non-member.
-        *notes : str
         """
         kept = np.flatnonzero(rows)
         return dataclasses.replace(
@@ -243,7 +242,6 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 
     Parameters
     ----------
-    scores : TextScores
     fewest, most : int
         Such as `SHORT` and `LONG`, the lengths of Table 3 of Mireshghallah et al. (2022).
 

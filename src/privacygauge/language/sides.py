@@ -54,11 +54,6 @@ def sides_of(
 ) -> list[Side]:
     """Return the texts of every side that there is, read and checked beside each other.
 
-    Parameters
-    ----------
-    members, nonmembers, population, columns
-        As in `audit_masked`.
-
     Raises
     ------
     InputError

@@ -46,10 +46,6 @@ def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
 def signals(scores: TextScores) -> dict[str, Floats]:
     """Return every signal by name, (n,) values each: higher means more likely a member.
 
-    Parameters
-    ----------
-    scores : TextScores
-
     Returns
     -------
     dict of str to ndarray

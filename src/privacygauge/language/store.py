@@ -126,10 +126,8 @@ def answers_of(
 
     Parameters
     ----------
-    model : MaskedModel or CausalModel
     tokens : Tokens
         Texts or windows of them, sorted by length.
-    scored : Scored
     settings : mapping
         What `scored` depends on beside the tokens, as JSON values.
     seed : int
@@ -183,8 +181,6 @@ def computed(
         Names a folder inside of `run`.
     work : callable
         Computes a task of it.
-    run, n_jobs, progress, invocation
-        As in `answers_of`.
     """
     with kept_or_scratch(run) as folder:
         place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
@@ -228,7 +224,6 @@ def energies_from(
 
     Parameters
     ----------
-    answers : mapping of str to (m,) array
     windows : Windowed
         The windows that were asked about.
     tokens : Tokens
@@ -237,7 +232,6 @@ def energies_from(
         What was asked about the windows.
     which : array of shape (n,)
         For every text, which of the different ones it is.
-    unit : "token" or "word"
     """
     answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]

@@ -100,11 +100,6 @@ def text_energies(
         Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
         or in words where the tokenizers differ. Of a causal model with the signals of
         `token_signals`.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     if form not in ("mean", "sum"):
         raise InputError(f"form must be mean or sum, got {form!r}")

@@ -92,11 +92,6 @@ def as_texts(
     name : str
         What error messages call it.
 
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
-
     Examples
     --------
     >>> from privacygauge.language.text_files import as_texts
@@ -134,10 +129,6 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
         line, blank lines left out). UTF-8. Ids and groups are texts: ``007`` is not ``7``.
     columns : Columns, optional
         Where the columns have other names than the usual ones.
-
-    Returns
-    -------
-    TextRecords
 
     Raises
     ------

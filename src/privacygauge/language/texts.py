@@ -30,7 +30,6 @@ def texts_of(
     values : sequence of str or number, length n
     name : str
         What messages call them.
-    n : int
     empty : bool
         Whether a text may be empty: an id may not.
 

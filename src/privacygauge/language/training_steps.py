@@ -175,8 +175,6 @@ def masked(
     ids : array of int, shape (b, t)
     content : array of bool, shape (b, t)
         What may be predicted: at least one token a row.
-    vocabulary : Vocabulary
-    rng : numpy.random.Generator
 
     Returns
     -------
