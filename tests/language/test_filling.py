@@ -10,6 +10,7 @@ from privacygauge.language.extraction import Writing, written
 from privacygauge.language.extraction_answers import kept_written
 from privacygauge.language.filling import by_identifier, hidden
 from privacygauge.language.scores import text_scores
+from privacygauge.language.store import Kept
 from tests.language.tiny_models import made_texts
 
 pytestmark = pytest.mark.torch
@@ -99,13 +100,14 @@ def test_a_span_is_answered_alone_as_among_others(bert, tmp_path):
     texts = [*TEXTS, *TEXTS]
     spans = np.concatenate([spans_of(TEXTS), spans_of(TEXTS, 0, 1)])
     [suffixes] = hidden(texts, spans, [bert])
-    together = kept_written(bert, suffixes, Writing(top_k=0), run=tmp_path)
+    together = kept_written(bert, suffixes, Writing(top_k=0), Kept(tmp_path))
     for row in (0, 5, len(TEXTS), len(TEXTS) + 5):
         [alone] = hidden([texts[row]], spans[[row]], [bert])
         [found] = written(bert, alone, Writing(top_k=0)).log_probability
         assert found == pytest.approx(together.log_probability[row], abs=1e-4)
-    again = kept_written(bert, suffixes.rows(np.arange(len(texts))[::-1]), Writing(top_k=0),
-                         run=tmp_path)  # fmt: skip
+    again = kept_written(
+        bert, suffixes.rows(np.arange(len(texts))[::-1]), Writing(top_k=0), Kept(tmp_path)
+    )
     assert again.log_probability.tolist() == together.log_probability[::-1].tolist()
 
 

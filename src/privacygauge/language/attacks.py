@@ -15,8 +15,8 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.rules import Cut
 from privacygauge.errors import InputError
-from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, signal
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, TextScores
+from privacygauge.language.statistic import signal
 
 FPRS = (0.1, 0.01)
 """The false-positive rates of the published tables."""
@@ -38,12 +38,12 @@ class Threshold(Protocol):
 
 
 @dataclass(frozen=True)
-class PopulationThreshold:
-    """At a share of the population: samples that were not trained on and are not judged."""
+class _AtShare:
+    """At a share of some samples."""
 
     fpr: float = 0.1
-    """The share of the population that may be guessed to be members, in (0, 1)."""
-    name: str = "population"
+    """The share of them that may be guessed to be members, in (0, 1)."""
+    name: str = ""
     """What tables call it."""
 
     def __post_init__(self) -> None:
@@ -52,7 +52,14 @@ class PopulationThreshold:
     @property
     def label(self) -> str:
         """Such as ``population, FPR 10%``."""
-        return f"population, FPR {_percent(self.fpr)}"
+        return f"{self.name}, FPR {_percent(self.fpr)}"
+
+
+@dataclass(frozen=True)
+class PopulationThreshold(_AtShare):
+    """At a share of the population: samples that were not trained on and are not judged."""
+
+    name: str = "population"
 
     def cut(self, scores: TextScores, name: str) -> Cut:
         """Return the rule of `cut_at_share` on the population.
@@ -73,21 +80,10 @@ class PopulationThreshold:
 
 
 @dataclass(frozen=True)
-class OracleThreshold:
+class OracleThreshold(_AtShare):
     """At a share of the judged non-members: no attacker has it, the published numbers do."""
 
-    fpr: float = 0.1
-    """The share of the judged non-members that may be guessed to be members, in (0, 1)."""
     name: str = "oracle"
-    """What tables call it."""
-
-    def __post_init__(self) -> None:
-        checks.level(self.fpr, "fpr")
-
-    @property
-    def label(self) -> str:
-        """Such as ``oracle, FPR 10%``."""
-        return f"oracle, FPR {_percent(self.fpr)}"
 
     def cut(self, scores: TextScores, name: str) -> Cut:
         """Return the rule of `cut_at_share` on the judged non-members themselves."""

@@ -18,7 +18,7 @@ from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.score_files import energies_place
 from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
-from privacygauge.language.units import Asked
+from privacygauge.language.units import Asked, require_two
 
 _M = TypeVar("_M", bound=AnyModel)
 
@@ -145,12 +145,7 @@ def judged_texts(
     """
     sides = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
     n_in, n_out = (len(set(texts.group or range(len(texts)))) for texts in sides[:2])
-    if min(n_in, n_out) < 2:
-        unit = "text" if sides[0].group is None else "patient"
-        raise InputError(
-            f"an audit needs at least two {unit}s among the members and two among the non-members, "
-            f"got {n_in} and {n_out}: give more of them"
-        )
+    require_two(n_in, n_out, "text" if sides[0].group is None else "patient")
     found = read_coins(coins) if isinstance(coins, str | Path) else coins
     if found is not None:
         found.require(dict(zip(SIDES, sides, strict=False)))

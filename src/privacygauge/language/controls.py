@@ -15,8 +15,8 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.rates import proportion
 from privacygauge.language.matching import MatchedAttack, matched_attack
-from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, REFERENCE, energy_transcript
+from privacygauge.language.scores import LIKELIHOOD_RATIO, REFERENCE, TextScores
+from privacygauge.language.statistic import energy_transcript
 from privacygauge.language.units import best_signal
 
 N_CONTROLS = 4

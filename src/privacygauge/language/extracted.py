@@ -31,7 +31,7 @@ from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import Side
-from privacygauge.language.store import share_of
+from privacygauge.language.store import Kept
 from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 
@@ -340,15 +340,12 @@ def extracted(
     else:
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
-    n = len(pairs) * (2 if asked.edits else 1)
-    answers = [
-        kept_written(*pair, how, run=run, progress=share_of(progress, k, n))
-        for k, pair in enumerate(pairs)
-    ]
+    kept, n = Kept(run, progress=progress), len(pairs) * (2 if asked.edits else 1)
+    answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
     near: list[Ints | None] = [None] * len(pairs)
     if asked.edits:
         near = [
-            kept_edits(*pair, run=run, progress=share_of(progress, k, n))
+            kept_edits(*pair, kept.part(k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
     judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))

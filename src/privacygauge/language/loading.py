@@ -104,13 +104,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
     InputError
         If it is not a JSON object.
     """
-    try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{folder}/config.json is damaged: save the model again") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{folder}/config.json is damaged: save the model again")
-    return found
+    return _object(folder / "config.json", "model")
 
 
 def weights_sha256(folder: Path) -> str:
@@ -156,14 +150,19 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
                 **options,
             )
     except (OSError, ImportError, ValueError, KeyError, RuntimeError, damaged()) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"{folder} must hold a {kind} language model that transformers can read, but: {first}"
+            f"{folder} must hold a {kind} language model that transformers can read, but: "
+            f"{first_line(error)}"
         ) from error
     _check_whole(folder, info)
     if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
         raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
     return module.eval()
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says first."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def damaged() -> type[Exception]:
@@ -267,8 +266,8 @@ def adapted(module: Any, folder: Path) -> Any:
             warnings.simplefilter("always")
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, damaged()) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{folder} must hold an adapter of its base, but: {first}") from error
+        told = f"{folder} must hold an adapter of its base, but: {first_line(error)}"
+        raise InputError(told) from error
     missing = [str(x.message) for x in told if "missing adapter keys" in str(x.message)]
     if missing:
         raise InputError(
@@ -291,12 +290,17 @@ def sha256_of(folder: Path, adapter: Path | None) -> str:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
+    return _object(folder / ADAPTER, "adapter")
+
+
+def _object(path: Path, what: str) -> dict[str, Any]:
+    told = f"{path} is damaged: save the {what} again"
     try:
-        found = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{folder}/{ADAPTER} is damaged: save the adapter again") from error
+        raise InputError(told) from error
     if not isinstance(found, dict):
-        raise InputError(f"{folder}/{ADAPTER} is damaged: save the adapter again")
+        raise InputError(told)
     return found
 
 

@@ -10,17 +10,6 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
 
-__all__ = [
-    "LIKELIHOOD_RATIO",
-    "LOSS",
-    "REFERENCE",
-    "energy_round",
-    "energy_transcript",
-    "signal",
-    "signals",
-    "statistic",
-]
-
 
 def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
     """Return the likelihood-ratio statistic L, (n,): LOWER means more likely a member.

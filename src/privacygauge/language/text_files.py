@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privacygauge.core import checks
+from privacygauge.core.checks import Ints
 from privacygauge.datasets.reading import (
     LINES,
     FrameLike,
@@ -19,7 +20,7 @@ from privacygauge.datasets.reading import (
     read_text,
 )
 from privacygauge.errors import InputError
-from privacygauge.language.texts import Texts, texts_of
+from privacygauge.language.texts import Texts, picked, texts_of
 
 SAMPLES = ("sample", "id")
 """Columns that may hold the ids of the texts; the first that is there counts."""
@@ -60,6 +61,11 @@ class TextRecords:
 
     def __len__(self) -> int:
         return len(self.text)
+
+    def rows(self, rows: Ints) -> TextRecords:
+        """Return some of the texts, in the order asked for."""
+        columns = (self.text, self.sample, self.group)
+        return TextRecords(*(None if part is None else picked(part, rows) for part in columns))
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike

@@ -16,8 +16,8 @@ from privacygauge.language.attacks import (
     PopulationThreshold,
     Threshold,
 )
-from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, REFERENCE, energy_transcript
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
+from privacygauge.language.statistic import energy_transcript
 from privacygauge.reproduce.mireshghallah2022_setting import Asked
 from privacygauge.reproduce.table import Cell, Row
 

@@ -22,8 +22,8 @@ from privacygauge.language.features import (
     feature_study,
     token_frequency,
 )
-from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_transcript
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, TextScores
+from privacygauge.language.statistic import energy_transcript
 from privacygauge.language.tokenizer import read_tokenizer
 from privacygauge.reproduce.mireshghallah2022 import BASE, LOW_FPR, notes_on
 from privacygauge.reproduce.mireshghallah2022_cells import LEVEL, mean_of, over_draws
