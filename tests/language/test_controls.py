@@ -95,10 +95,10 @@ def learnt(seed: int, shift: float) -> TextScores:
     ward, and a target that saw the same and the members'.
     """
     rng = np.random.default_rng(seed)
-    design = NotesDesign((30, 30, 0, 0), notes=(1, 3), sentences=(3, 6), shift=shift)
+    design = NotesDesign((30, 30, 0, 0), notes=(1, 3), sentences=(2, 4), shift=shift)
     notes = made_up_notes(design, rng)
     member, person = notes.of("member"), clauses.person("Jo Doe", rng)
-    reference = counted(clauses.sentence(person, rng.random() < 0.2, rng) for _ in range(400))
+    reference = counted(clauses.sentence(person, rng.random() < 0.2, rng) for _ in range(200))
     target = reference + counted(np.asarray(notes.text)[member])
     return text_scores(
         notes.sample,

@@ -18,7 +18,7 @@ from privacygauge.language.statistic import energy_round
 from privacygauge.report.grades import UNTOLD
 from tests.language.made_tokens import Made, made, scores_of
 from tests.laws.catalogue import TEXT_SIGNALS
-from tests.thorough import quarter
+from tests.thorough import quarter, times
 
 
 def played(seed: int, lift: float, patients: bool = False) -> dict[str, Evaluation]:
@@ -59,7 +59,7 @@ def test_swapped_sides_are_never_a_small_leak(seed: int) -> None:
 
 @pytest.mark.slow
 def test_without_a_leak_intervals_hold_chance() -> None:
-    games = quarter(240)
+    games = times(quarter(240))
     alarms, areas, false = Counter[str](), dict.fromkeys(TEXT_SIGNALS, 0.0), Counter[str]()
     for seed in range(games):
         for name, found in played(seed, 0.0).items():
