@@ -27,8 +27,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.datasets.mtsamples import Sentences, mtsamples
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.language.loading import quiet_transformers
 from privacygauge.language.model import load_causal
-from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.tokens import tokens_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.language.training_steps import Course, Vocabulary, learn_epoch, learner_of

@@ -15,9 +15,9 @@ from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.language.attacks import cut_at_share
 from privacygauge.language.controls import controls_of
 from privacygauge.language.scores import LONG, SHORT, text_scores
-from privacygauge.language.thresholds import cut_at_share
 from privacygauge.language.units import thresholds_named
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from tests.language.made_scores import few_scores, made_scores, sized_scores

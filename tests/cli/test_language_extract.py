@@ -1,16 +1,13 @@
 """The command that audits what a causal language model can be made to write."""
 
 import json
-import os
-import signal
-import subprocess
 
 import pandas as pd
 import pytest
 
 from privacygauge.language import extraction
-from tests.cli.test_language_models import wait_for
-from tests.cli.test_main import COMMAND, one_line, run_inside
+from tests.cli.test_language_models import killed_midway
+from tests.cli.test_main import one_line, run_inside
 from tests.language.tiny_models import made_texts, saved
 
 pytest.importorskip("torch")
@@ -90,18 +87,17 @@ def test_models_of_two_kinds_are_refused_in_one_line(files, capsys):
     one_line(run_inside(asked(files, target=2), capsys), "got one of each kind")
 
 
-@pytest.mark.parametrize("verb", ["resume", "report"])
-def test_a_finished_audit_is_written_again_and_asks_nobody(
-    files, tmp_path, capsys, monkeypatch, verb
-):
+@pytest.mark.slow
+def test_a_finished_audit_is_written_again_and_asks_nobody(files, tmp_path, capsys, monkeypatch):
     given = asked(files, "--out", str(tmp_path / "out"), "--edits", "1", "--suffix", "4")
     assert run_inside((*given, "--quiet"), capsys).returncode == 0
     monkeypatch.setattr(extraction, "_asked", None)
     monkeypatch.setattr(extraction, "greedy", None)
-    again = (verb, tmp_path / "out", "--quiet", "--out", tmp_path / "again")
-    assert run_inside(again, capsys).returncode == 0
-    for name in ("report.json", "report.html", "records.parquet"):
-        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+    for verb in ("resume", "report"):
+        again = (verb, tmp_path / "out", "--quiet", "--out", tmp_path / verb)
+        assert run_inside(again, capsys).returncode == 0
+        for name in ("report.json", "report.html", "records.parquet"):
+            assert (tmp_path / verb / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
     # What counts is decided when the answers are there.
     other = asked(files, "--out", str(tmp_path / "out"), "--edits", "1", "--suffix", "4")
     assert run_inside((*other, "--tries", "7", "--quiet"), capsys).returncode == 0
@@ -115,30 +111,22 @@ def test_what_is_wrong_leaves_no_run_behind(files, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_an_audit_that_was_killed_goes_on(files, tmp_path):
+def test_an_audit_that_was_killed_goes_on(files, tmp_path, capsys):
     _, models = files
-    texts = made_texts(400, 8, least=9)
-    for name, some in (("in", texts[:200]), ("out", texts[200:])):
+    texts = made_texts(80, 8, least=9)
+    for name, some in (("in", texts[:40]), ("out", texts[40:])):
         pd.DataFrame({"text": some}).to_json(
             tmp_path / f"{name}.jsonl", orient="records", lines=True
         )
     given = [
-        *COMMAND, "language", "extract", "--target", str(models[0]), "--reference", str(models[1]),
+        "language", "extract", "--target", str(models[0]), "--reference", str(models[1]),
         "--members", str(tmp_path / "in.jsonl"), "--nonmembers", str(tmp_path / "out.jsonl"),
         "--edits", "1", "--quiet", "--out",
     ]  # fmt: skip
-    for name in ("killed", "whole"):
-        with subprocess.Popen([*given, str(tmp_path / name)]) as started:
-            if name == "killed":
-                wait_for(
-                    tmp_path, "killed/run/answers/*/observations.zarr/digest/c/*/0", 3, started
-                )
-                os.kill(started.pid, signal.SIGKILL)
-            started.wait(timeout=120)
-        assert started.returncode == (-signal.SIGKILL if name == "killed" else 0)
-    assert not (tmp_path / "killed" / "report.json").exists()
-    resumed = [*COMMAND, "resume", str(tmp_path / "killed"), "--quiet"]
-    assert subprocess.run(resumed, timeout=120, check=False).returncode == 0
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    digests = "run/answers/*/observations.zarr/digest/c/*/0"
+    killed_midway(given, killed, digests, "extraction", "_asked")
+    assert run_inside([*given, whole], capsys).returncode == 0
+    assert run_inside(["resume", killed, "--quiet"], capsys).returncode == 0
     for name in ("report.json", "report.html", "records.parquet"):
-        a, b = ((tmp_path / run / name).read_bytes() for run in ("killed", "whole"))
-        assert a == b
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()

@@ -113,6 +113,7 @@ def test_other_settings_in_the_same_run(asked, done):
         play(other, Work(done[1]))
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_windows_or_cut(asked, tmp_path):
     shown = {}
     for name, stride in (("windows", 3), ("cut", 0)):
@@ -399,42 +400,53 @@ def test_a_reference_is_trained_by_a_command(asked, tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["masked", "causal", "further"])
-def test_a_training_that_was_killed_goes_on(asked, tmp_path, start):
-    how = ["--further", str(saved(tmp_path / "start", "gpt2"))]
-    if start != "further":
-        how = ["--kind", start, "--layers", "1", "--hidden", "8", "--vocabulary", "300"]
-    given = [*COMMAND, "language", "train-reference", asked.population, *how, "--quiet"]
-    given += ["--epochs", "60", "--out"]
-    with subprocess.Popen([*given, str(tmp_path / "killed")]) as started:
+def test_a_training_that_was_killed_goes_on(asked, tmp_path, capsys):
+    """In another process; of both kinds and of further trainings, in tests/language."""
+    given = ["language", "train-reference", asked.population, "--kind", "causal", "--layers", "1"]
+    given += ["--hidden", "8", "--vocabulary", "300", "--epochs", "60", "--quiet", "--out"]
+    with subprocess.Popen([*COMMAND, *given, str(tmp_path / "killed")]) as started:
         wait_for(tmp_path, "killed/unfinished/epoch.safetensors", 1, started)
         os.kill(started.pid, signal.SIGKILL)
     assert not (tmp_path / "killed" / "model.safetensors").exists()
     for name in ("killed", "whole"):
-        assert (
-            subprocess.run([*given, str(tmp_path / name)], timeout=120, check=False).returncode == 0
-        )
+        assert run_inside([*given, tmp_path / name], capsys).returncode == 0
     for name in ("model.safetensors", "tokenizer.json", "training.json"):
         a, b = ((tmp_path / run / name).read_bytes() for run in ("killed", "whole"))
         assert a == b
 
 
+SLOWLY = """
+import sys, time
+from privacygauge.__main__ import main
+from privacygauge.language import {module}
+ask = {module}.{asking}
+def slow(*given):
+    time.sleep(0.5)
+    return ask(*given)
+{module}.{asking} = slow
+main()
+"""
+
+
+def killed_midway(given, out, wanted, module, asking):
+    """Start a command whose model answers slowly, and kill it when two such files are there."""
+    code = SLOWLY.format(module=module, asking=asking)
+    with subprocess.Popen([sys.executable, "-c", code, *map(str, given), str(out)]) as started:
+        wait_for(out, wanted, 2, started)
+        os.kill(started.pid, signal.SIGKILL)
+    assert started.returncode == -signal.SIGKILL
+    assert not (out / "report.json").exists()
+
+
 @pytest.mark.slow
-def test_a_run_that_was_killed_goes_on(asked, tmp_path):
-    given = [*COMMAND, *map(str, command_of(asked, masks=300)), "--quiet", "--out"]
-    for name in ("killed", "whole"):
-        with subprocess.Popen([*given, str(tmp_path / name)]) as started:
-            if name == "killed":
-                wait_for(tmp_path, "killed/run/answers/*/run.json", 2, started)
-                os.kill(started.pid, signal.SIGKILL)
-            started.wait(timeout=120)
-        assert started.returncode == (-signal.SIGKILL if name == "killed" else 0)
-    assert not (tmp_path / "killed" / "report.json").exists()
-    resumed = ["resume", str(tmp_path / "killed"), "--jobs", "1", "--quiet"]
-    assert subprocess.run([*COMMAND, *resumed], timeout=120, check=False).returncode == 0
+def test_a_run_that_was_killed_goes_on(asked, tmp_path, capsys):
+    given = [*command_of(asked), "--quiet", "--out"]
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    killed_midway(given, killed, "run/answers/*/run.json", "model", "MaskedModel.ask")
+    assert run_inside([*given, whole], capsys).returncode == 0
+    assert run_inside(["resume", killed, "--jobs", "1", "--quiet"], capsys).returncode == 0
     for name in ("report.json", "report.html", "energies.parquet"):
-        a, b = ((tmp_path / run / name).read_bytes() for run in ("killed", "whole"))
-        assert a == b
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
 
 
 def wait_for(folder, pattern, n, started):

@@ -12,7 +12,7 @@ from tests.cli.test_main import one_line, run_inside
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.language.tiny_models import saved, word_pieces
 
-NOTES = made_up_notes(NotesDesign((40, 0, 0, 0), (1, 2), (1, 3)), np.random.default_rng(0))
+NOTES = made_up_notes(NotesDesign((24, 0, 0, 0), (1, 2), (1, 2)), np.random.default_rng(0))
 SPLIT = ("language", "split")
 
 
@@ -55,6 +55,7 @@ def test_the_coins_beside_the_members_are_found(dealt, models, tmp_path, capsys)
     assert kept["measures"]["patient-epsilon"] == 0.0  # random weights
 
 
+@pytest.mark.slow
 def test_texts_that_coins_did_not_deal_are_refused_or_warned_of(dealt, models, tmp_path, capsys):
     other = tmp_path / "other"
     other.mkdir()

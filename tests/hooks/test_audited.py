@@ -1,6 +1,7 @@
 """A classifier with coins of its own: honest in every split, silent where nothing leaks."""
 
 import copy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import privacygauge as pg
 from privacygauge.errors import InputError
 from privacygauge.hooks import Audited, leak_scorer
-from privacygauge.hooks.dealing import dealt
+from privacygauge.hooks.audited import dealt
 from privacygauge.report.grades import NONE
 from tests.thorough import times
 
@@ -47,11 +48,16 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
+@cache
+def elsewhere():
+    return LogisticRegression().fit(*records(100, 99))
+
+
 class Elsewhere(ClassifierMixin, BaseEstimator):
     """A model of other records: what it is given to learn from, it does not look at."""
 
     def fit(self, X, y):
-        self.model_ = LogisticRegression().fit(*records(100, 99))
+        self.model_ = elsewhere()
         self.classes_ = np.unique(y)
         return self
 
@@ -154,6 +160,7 @@ def test_every_fold_has_an_estimate_with_its_interval():
     assert found["estimator"][0].audit().records.ids.size == 160
 
 
+@pytest.mark.slow
 def test_it_keeps_the_rules_of_scikit_learn():
     refused = {"check_fit2d_1sample": "one record is refused, by a message of ours"}
     model = Audited(LogisticRegression())

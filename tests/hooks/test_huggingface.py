@@ -181,7 +181,7 @@ def test_an_adapter_is_audited_beside_the_model_without_it(tmp_path, own_referen
 def test_a_masked_model_and_a_reference_of_ones_own(tmp_path):
     start = language_trainer(tmp_path, "bert")
     start.save_model(str(tmp_path / "reference"))
-    trainer = language_trainer(tmp_path, "bert", epochs=100, texts=TEXTS[:60])
+    trainer = language_trainer(tmp_path, "bert", epochs=30, texts=TEXTS[:40], learning_rate=1e-2)
     watch = audit_trainer(
         trainer, tmp_path / "out", tested=1.0, reference=tmp_path / "reference",
         canaries=Canaries(10, compared=8),
@@ -242,8 +242,8 @@ def test_coins_of_another_training_are_refused(tmp_path):
 
 @pytest.mark.slow
 def test_a_classifier_that_learns_random_classes_is_found_out(tmp_path):
-    trainer = classifier_trainer(tmp_path, epochs=30)
-    watch = audit_trainer(trainer, tmp_path / "out", canaries=Canaries(60, copies=4))
+    trainer = classifier_trainer(tmp_path, epochs=15, n=200)
+    watch = audit_trainer(trainer, tmp_path / "out", canaries=Canaries(40, copies=4))
     trainer.train()
     assert watch.audit.headline.auc.low > 0.55
     assert "drawn by a fair coin" in watch.audit.game.secret

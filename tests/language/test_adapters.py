@@ -16,8 +16,8 @@ from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language.canaries import made_canaries, write_canaries
 from privacygauge.language.extraction import Writing
-from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked
 from tests.cli.test_main import one_line, run_inside
 from tests.language.tiny_models import byte_pairs, made_texts, saved
@@ -26,11 +26,13 @@ torch = pytest.importorskip("torch")
 # Peft takes seconds to import: not where tests are only collected.
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.usefixtures("undrawn"),
     pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed"),
     # What peft asks transformers.
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),
 ]
 CLOSE = 2e-5
+KINDS = pytest.mark.parametrize("kind", ["gpt2", pytest.param("bert", marks=pytest.mark.slow)])
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def adapter(kept, tmp_path):
     return Path(shutil.copytree(adapter, tmp_path / "adapter")), base
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@KINDS
 def test_an_adapter_gives_what_the_merged_model_gives(kept, kind, texts):
     base, adapter, merged = kept(kind)
     texts = [text for text in texts if " " in text]
@@ -100,13 +102,13 @@ def test_the_base_is_the_reference_where_none_is_given(kept):
         audit_causal(adapter, adapter, *sides)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@KINDS
 def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeypatch):
     """Named by the adapter, as the reference, or by an option, where the adapter names none."""
     base, adapter, _ = kept(kind)
     nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)
     asked = [(adapter, None, None), (adapter, base, None), (nameless, None, base)]
-    sides = [[f"{text} on 3 May" for text in made_texts(8, seed, 6)] for seed in (3, 4)]
+    sides = [[f"{text} on 3 May" for text in made_texts(4, seed, 6)] for seed in (3, 4)]
     found = [
         audit_extraction(target, reference, *sides, writing=Writing(top_k=0), base=its).found
         for target, reference, its in asked
@@ -115,7 +117,7 @@ def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeyp
         assert x.reference.log_probability.tolist() == found[0].reference.log_probability.tolist()
         assert x.target.log_probability.tolist() == found[0].target.log_probability.tolist()
     assert found[0].reference.log_probability.tolist() != found[0].target.log_probability.tolist()
-    write_canaries(tmp_path / "made", made_canaries("{name} has pain {letters:5}", 20, compared=20))
+    write_canaries(tmp_path / "made", made_canaries("{name} has pain {letters:5}", 8, compared=4))
     scores = []
     monkeypatch.setattr(
         canaries, "canary_audit", lambda made, score, *_, **__: scores.append(score)
@@ -136,10 +138,11 @@ def renamed(folder, base):
     return folder
 
 
+@pytest.mark.slow
 def test_commands_take_the_base(kept, tmp_path, capsys):
     base, adapter, _ = kept("gpt2")
     nameless = renamed(shutil.copytree(adapter, tmp_path / "nameless"), None)
-    write_canaries(tmp_path / "made", made_canaries("pain {letters:5}", 20, compared=20))
+    write_canaries(tmp_path / "made", made_canaries("pain {letters:5}", 20, compared=10))
     for side, seed in (("members", 3), ("nonmembers", 4)):
         (tmp_path / f"{side}.txt").write_text("\n".join(made_texts(8, seed, 9)))
     sides = [f"--{x}={tmp_path}/{x}.txt" for x in ("members", "nonmembers")]
@@ -224,7 +227,7 @@ def test_adapters_that_cannot_be_used(adapter, kept, monkeypatch):
         load_causal(folder)
     weights.write_bytes(b"x")
     found = importlib_without("peft")
-    monkeypatch.setattr("privacygauge.language.adapters.find_spec", found)
+    monkeypatch.setattr("privacygauge.language.loading.find_spec", found)
     with pytest.raises(InputError, match=r"pip install 'privacygauge\[peft\]'"):
         load_causal(folder)
     for text, told in (

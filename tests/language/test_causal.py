@@ -19,7 +19,7 @@ from privacygauge.language.causal import (
     zlib_signal,
 )
 from privacygauge.language.energies import Energies
-from tests.thorough import times
+from tests.thorough import quarter
 
 
 def energies_of(per_text, sd=None):
@@ -45,7 +45,7 @@ tokens = st.tuples(st.floats(-20, 0), st.floats(-10, 0), st.floats(0.01, 5))
 many = st.lists(st.lists(tokens, min_size=1, max_size=30), min_size=1, max_size=8)
 
 
-@settings(max_examples=times(100), deadline=None)
+@settings(max_examples=quarter(100), deadline=None)
 @given(many, st.sampled_from([0.05, 0.2, 0.5, 1.0]))
 def test_min_k_is_the_mean_of_the_lowest(texts, share):
     energies = energies_of(texts, sd=True)

@@ -24,7 +24,7 @@ from privacygauge.language.scores import TextScores, text_scores
 from tests.language import clauses
 from tests.language.made_scores import made_scores, sized_scores
 from tests.language.notes import NotesDesign, made_up_notes
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 LEVEL = control_level(0.95)
 
@@ -76,11 +76,6 @@ def noted(seed: int, shift: float, patients: int = 20) -> TextScores:
     return text_scores(notes.sample, energy, notes.of("member"), group=notes.group, text=notes.text)
 
 
-def blind_fires(seed: int, shift: float) -> bool:
-    control = blind_control(noted(seed, shift), np.random.default_rng(seed))
-    return control.fires(auc(control.transcript, LEVEL))
-
-
 def counted(texts) -> Counter:
     return Counter(word for text in texts for word in words(text))
 
@@ -100,10 +95,10 @@ def learnt(seed: int, shift: float) -> TextScores:
     ward, and a target that saw the same and the members'.
     """
     rng = np.random.default_rng(seed)
-    design = NotesDesign((30, 30, 0, 0), notes=(1, 3), sentences=(3, 6), shift=shift)
+    design = NotesDesign((30, 30, 0, 0), notes=(1, 3), sentences=(2, 4), shift=shift)
     notes = made_up_notes(design, rng)
     member, person = notes.of("member"), clauses.person("Jo Doe", rng)
-    reference = counted(clauses.sentence(person, rng.random() < 0.2, rng) for _ in range(400))
+    reference = counted(clauses.sentence(person, rng.random() < 0.2, rng) for _ in range(200))
     target = reference + counted(np.asarray(notes.text)[member])
     return text_scores(
         notes.sample,
@@ -122,25 +117,13 @@ def all_fired(scores: TextScores, seed: int) -> tuple[bool, bool, bool]:
 
 @pytest.mark.slow
 def test_on_notes_with_a_shift_every_control_fires_and_without_one_none():
-    games = 100
+    games, shifted = 100, quarter(100)
     alarms, found = (
-        np.sum([all_fired(learnt(seed, shift), seed) for seed in range(games)], 0)
-        for shift in (0.0, 1.0)
+        np.sum([all_fired(learnt(seed, shift), seed) for seed in range(n)], 0)
+        for shift, n in ((0.0, games), (1.0, shifted))
     )
     assert np.all(alarms <= most(games))
-    assert np.all(found >= 0.9 * games)
-
-
-@pytest.mark.slow
-def test_words_of_another_ward_fire_the_blind_classifier():
-    assert all(blind_fires(seed, 1.0) for seed in range(2))
-    assert not any(blind_fires(seed, 0.0) for seed in range(2))
-
-
-@pytest.mark.slow
-def test_the_blind_classifier_is_silent_without_a_shift():
-    games = 100
-    assert sum(blind_fires(seed, 0.0) for seed in range(games)) <= most(games)
+    assert np.all(found >= 0.9 * shifted)
 
 
 @pytest.mark.slow

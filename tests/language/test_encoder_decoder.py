@@ -7,8 +7,8 @@ import pytest
 
 from privacygauge.audits.language.models import audit_causal
 from privacygauge.errors import InputError
-from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.windows import Windows
 from tests.language.tiny_models import byte_pairs, made_texts, quiet, saved
@@ -47,12 +47,13 @@ def made(place, kind, seed=0):
     return place
 
 
-@pytest.fixture(scope="module", params=["t5", "bart"])
+@pytest.fixture(scope="module", params=[pytest.param("t5", marks=pytest.mark.slow), "bart"])
 def folder(request, tmp_path_factory):
     return made(tmp_path_factory.mktemp("model"), request.param)
 
 
 def test_every_token_has_the_probability_that_transformers_gives_it(folder, texts):
+    texts = texts[:8]
     assert model_kind(folder) == "causal"
     model = load_causal(folder)
     found = token_log_probabilities(model, texts)

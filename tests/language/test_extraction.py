@@ -1,6 +1,7 @@
 """Extraction by one pass against writing step by step, and against counting."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from privacygauge.language.extraction import (
     written,
 )
 from privacygauge.language.extraction_answers import kept_edits, kept_written
+from privacygauge.language.store import Kept
 from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts
 from tests.runs.sample import contents
@@ -139,9 +141,10 @@ def test_what_a_model_writes_greedily_is_verbatim(gpt):
     for row in range(len(again[0])):
         before, after = again[0].of(row)
         wrote = greedy(gpt, before[None], len(after))[0]
-        assert distance[row] == naive_distance(wrote.tolist(), after.tolist())
+        assert distance[row] == naive_distance(tuple(wrote.tolist()), tuple(after.tolist()))
 
 
+@cache
 def naive_distance(first, second):
     if not first or not second:
         return len(first) + len(second)
@@ -156,7 +159,10 @@ def naive_distance(first, second):
 def test_edits_are_counted_as_by_definition(a, b, seed):
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 3, (4, a)), rng.integers(0, 3, (4, b))
-    expected = [naive_distance(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)]
+    expected = [
+        naive_distance(tuple(one), tuple(other))
+        for one, other in zip(first.tolist(), second.tolist(), strict=True)
+    ]
     assert edit_distance(first, second).tolist() == expected
 
 
@@ -279,15 +285,15 @@ def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, 
     told = []
     for run, n_more in ((tmp_path, True), (tmp_path, False), (None, True)):
         before = dict(asked)
-        found = kept_written(gpt, suffixes, how, run=run, progress=lambda *x: told.append(x))
+        found = kept_written(gpt, suffixes, how, Kept(run, progress=lambda *x: told.append(x)))
         assert found.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
         assert found.verbatim.tolist() == expected.verbatim.tolist()
-        assert kept_edits(gpt, suffixes, run=run).tolist() == near.tolist()
+        assert kept_edits(gpt, suffixes, Kept(run)).tolist() == near.tolist()
         assert all((asked[name] > before[name]) == n_more for name in ("written", "edits"))
         assert told[-1] == (len(TEXTS), len(TEXTS))
     # In another order they are the same texts.
     n_asked = asked["written"]
-    turned = kept_written(gpt, suffixes_of(TEXTS, [gpt], how)[0][0], how, run=tmp_path)
+    turned = kept_written(gpt, suffixes_of(TEXTS, [gpt], how)[0][0], how, Kept(tmp_path))
     assert turned.log_probability.tolist() == found.log_probability[-2::-1].tolist()
     assert asked["written"] == n_asked
 
@@ -304,7 +310,7 @@ def test_nothing_that_is_kept_is_taken_for_something_else(gpt, folders, tmp_path
     def found(run, how=Writing(5, 6), seed=0, texts=TEXTS):  # noqa: B008
         model = load_causal(folders("gpt2", seed=1, tokenizer=byte_pairs(False))) if seed else gpt
         [suffixes], _ = suffixes_of(texts, [model], how)
-        return kept_written(model, suffixes, how, run=run).log_probability
+        return kept_written(model, suffixes, how, Kept(run)).log_probability
 
     found(tmp_path)
     assert found(tmp_path, **change).tolist() == found(None, **change).tolist()
@@ -318,8 +324,8 @@ def test_what_was_stopped_goes_on(gpt, tmp_path, asked, way):
 
     def call(place):
         if way == "edits":
-            return kept_edits(gpt, suffixes, run=tmp_path / place)
-        return kept_written(gpt, suffixes, how, run=tmp_path / place).log_probability
+            return kept_edits(gpt, suffixes, Kept(tmp_path / place))
+        return kept_written(gpt, suffixes, how, Kept(tmp_path / place)).log_probability
 
     whole = call("whole")
     n_whole, asked[way] = asked[way], 0

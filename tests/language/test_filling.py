@@ -10,11 +10,12 @@ from privacygauge.language.extraction import Writing, written
 from privacygauge.language.extraction_answers import kept_written
 from privacygauge.language.filling import by_identifier, hidden
 from privacygauge.language.scores import text_scores
+from privacygauge.language.store import Kept
 from tests.language.tiny_models import made_texts
 
 pytestmark = pytest.mark.torch
-TEXTS = [text for text in made_texts(60, 6, least=5) if "3" in text]
-WAYS = [Writing(top_k=0), Writing(temperature=0.7, top_k=100), Writing(top_k=20)]
+TEXTS = [text for text in made_texts(60, 6, least=5) if "3" in text][:8]
+WAYS = [Writing(top_k=0), Writing(temperature=0.7, top_k=60), Writing(top_k=20)]
 
 
 def spans_of(texts, first=2, words=3):
@@ -45,7 +46,9 @@ def step_by_step(model, before, after, behind, how):
     return total, leads
 
 
-@pytest.fixture(params=["bert", "roberta", "electra"])
+@pytest.fixture(
+    params=["bert", *(pytest.param(x, marks=pytest.mark.slow) for x in ("roberta", "electra"))]
+)
 def model(request, folders):
     from privacygauge.language.model import load_masked
 
@@ -69,7 +72,7 @@ def test_all_steps_at_once_are_those_one_by_one(model, how):
 
 
 def test_a_long_text_is_read_around_what_is_hidden(bert):
-    words = [f"{word}" for text in made_texts(30, 2, least=8) for word in text.split()]
+    words = [f"{word}" for text in made_texts(20, 2, least=8) for word in text.split()]
     text = " ".join(words)
     starts = np.cumsum([0, *(len(word) + 1 for word in words)])[:-1]
     spans = np.array(
@@ -97,13 +100,14 @@ def test_a_span_is_answered_alone_as_among_others(bert, tmp_path):
     texts = [*TEXTS, *TEXTS]
     spans = np.concatenate([spans_of(TEXTS), spans_of(TEXTS, 0, 1)])
     [suffixes] = hidden(texts, spans, [bert])
-    together = kept_written(bert, suffixes, Writing(top_k=0), run=tmp_path)
+    together = kept_written(bert, suffixes, Writing(top_k=0), Kept(tmp_path))
     for row in (0, 5, len(TEXTS), len(TEXTS) + 5):
         [alone] = hidden([texts[row]], spans[[row]], [bert])
         [found] = written(bert, alone, Writing(top_k=0)).log_probability
         assert found == pytest.approx(together.log_probability[row], abs=1e-4)
-    again = kept_written(bert, suffixes.rows(np.arange(len(texts))[::-1]), Writing(top_k=0),
-                         run=tmp_path)  # fmt: skip
+    again = kept_written(
+        bert, suffixes.rows(np.arange(len(texts))[::-1]), Writing(top_k=0), Kept(tmp_path)
+    )
     assert again.log_probability.tolist() == together.log_probability[::-1].tolist()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.language.identifiers import KINDS, identifiers
+from privacygauge.language.filling import KINDS, identifiers
 
 PLANTED = [
     ("date", "3 May 2021"),

@@ -17,7 +17,7 @@ pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize("kind", [pytest.param("bert", marks=pytest.mark.slow), "gpt2"])
 def test_the_same_numbers_as_from_a_folder(folders, kind, texts, tmp_path):
     texts = [text for text in texts if " " in text]
     tokenizer = byte_pairs(framed=False) if kind == "gpt2" else word_pieces()

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.overlap import find_overlap
 from privacygauge.language.scores import text_scores
+from privacygauge.language.texts import find_overlap
 
 
 def test_by_id():

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
-from privacygauge.language.patients import MeanOfSamples, StandardisedMean, by_patient
+from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.statistic import energy_transcript, signal
 from tests.language.made_scores import few_scores, made_scores
@@ -15,16 +15,13 @@ from tests.language.made_scores import few_scores, made_scores
 @given(few_scores())
 def test_the_same_as_a_slow_loop(scores: TextScores):
     ratio = -signal(scores, "likelihood-ratio")
-    centre = np.mean([x for x, apart in zip(ratio, scores.population, strict=True) if apart])
-    plain, standard = by_patient(scores), by_patient(scores, StandardisedMean())
+    plain = by_patient(scores)
     assert set(plain.sample) == set(scores.group)
-    assert plain.sample == plain.group == standard.sample
+    assert plain.sample == plain.group
     for row, patient in enumerate(plain.sample):
         own = [i for i, group in enumerate(scores.group) if group == patient]
         mean = np.mean([ratio[i] for i in own])
         assert -signal(plain, "likelihood-ratio")[row] == pytest.approx(mean)
-        expected = (mean - centre) * np.sqrt(len(own))
-        assert -signal(standard, "likelihood-ratio")[row] == pytest.approx(expected, abs=1e-9)
         assert plain.member[row] == scores.member[own[0]]
         assert plain.population[row] == scores.population[own[0]]
         assert plain.length[row] == sum(scores.length[i] for i in own)
@@ -32,22 +29,9 @@ def test_the_same_as_a_slow_loop(scores: TextScores):
 
 def test_one_sample_a_patient_changes_nothing():
     scores = made_scores(np.random.default_rng(0), patients=(20, 20, 20), sizes=(1, 1))
-    whole = by_patient(scores, MeanOfSamples())
+    whole = by_patient(scores)
     assert np.allclose(whole.energy_target, scores.energy_target, rtol=1e-15)
     assert whole.sample == scores.group
-
-
-def test_a_constant_in_the_energies_does_not_move_the_standardised_mean():
-    scores = made_scores(np.random.default_rng(0), patients=(20, 20, 20))
-    moved = text_scores(
-        scores.sample,
-        scores.energy_target + 5,
-        scores.member,
-        group=scores.group,
-        population=scores.population,
-    )
-    first, second = (by_patient(s, StandardisedMean()).energy_target for s in (scores, moved))
-    assert np.allclose(first, second, atol=1e-9)
 
 
 def test_mixed_patients_and_shared_population_are_left_out_and_counted():
@@ -66,7 +50,7 @@ def test_mixed_patients_and_shared_population_are_left_out_and_counted():
     assert "1 to 2 samples (median 1)" in found.notes[3]
 
 
-def test_standardised_values_vary_equally_however_many_samples_there_are():
+def test_means_of_few_samples_vary_more():
     rng = np.random.default_rng(0)
     size = np.repeat([1, 16], 400)
     group = np.repeat(np.arange(800), size)
@@ -75,8 +59,6 @@ def test_standardised_values_vary_equally_however_many_samples_there_are():
     scores = text_scores(np.arange(len(group)), energy, member, group=group)
     few, many = (by_patient(scores).energy_target[np.repeat([k, 1 - k], 400) == 1] for k in (1, 0))
     assert np.std(few) / np.std(many) == pytest.approx(4, rel=0.15)
-    values = by_patient(scores, StandardisedMean()).energy_target
-    assert np.std(values[:400]) / np.std(values[400:]) == pytest.approx(1, rel=0.15)
 
 
 def test_patients_are_told_apart_better_than_samples():

@@ -14,7 +14,7 @@ from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.evaluate.playing import audit
 from privacygauge.language import text_energies as module
-from privacygauge.language.attacks import energy_attacks
+from privacygauge.language.attacks import PopulationThreshold, energy_attacks
 from privacygauge.language.conditional import (
     RECALL,
     conditional_log_probabilities,
@@ -23,11 +23,10 @@ from privacygauge.language.conditional import (
 )
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.sides import sides_of
 from privacygauge.language.statistic import energy_round
 from privacygauge.language.text_energies import text_energies
-from privacygauge.language.thresholds import PopulationThreshold
+from privacygauge.language.texts import plain_texts
 from tests.language.tiny_models import made_texts, saved
 from tests.thorough import quarter, times
 
@@ -112,12 +111,12 @@ def test_the_signal_is_that_of_its_parts(gpt, monkeypatch):
 @pytest.mark.slow
 def test_without_a_leak_intervals_hold_chance(gpt):
     """Fair coins deal the people; the model has learnt none of the texts."""
-    games, alarms, areas = quarter(160), Counter(), []
+    games, alarms, areas = times(quarter(160)), Counter(), []
     for seed in range(games):
         rng = np.random.default_rng(seed)
-        texts = made_texts(150, seed, 2, 6)
-        people = rng.integers(0, 75, 150)
-        side = rng.integers(0, 3, 75)[people]
+        texts = made_texts(120, seed, 2, 4)
+        people = rng.integers(0, 60, 120)
+        side = rng.integers(0, 3, 60)[people]
         sides = [
             {
                 "text": [texts[i] for i in np.flatnonzero(side == k)],

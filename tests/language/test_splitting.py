@@ -9,9 +9,9 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.language.coins import FILE, NAMES, people_of, read_coins, write_sides
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.splitting import BOILERPLATE, near_duplicates, redealt, split_texts
 from privacygauge.language.text_files import TextRecords, load_texts
+from privacygauge.language.texts import plain_texts
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.thorough import times
 
@@ -81,7 +81,7 @@ def test_people_with_two_and_with_twenty_texts_are_balanced():
     share_of_large = {side: [] for side in NAMES}
     n_in = []
     for seed in range(times(20)):
-        found = split_texts(made(sizes, seed), seed=seed)
+        found = split_texts(made(sizes, seed, words=4), seed=seed)
         assert len(set(people_of(found.sides["population"]))) == 40
         for side, records in found.sides.items():
             people = set(people_of(records))
@@ -100,7 +100,7 @@ def test_people_with_two_and_with_twenty_texts_are_balanced():
 def test_coins_are_fair_and_independent_of_length_and_of_each_other():
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 6, 60)
-    records = made(sizes, 3, words=6)
+    records = made(sizes, 3, words=3)
     n = times(400)
     inside = np.zeros((n, 60))
     for seed in range(n):

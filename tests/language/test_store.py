@@ -120,7 +120,7 @@ def slow(self, batch):
     time.sleep(0.2)
     return ask(self, batch)
 MaskedModel.ask = slow
-token_log_probabilities(load_masked(sys.argv[1]), made_texts(150, 5), run=sys.argv[2])
+token_log_probabilities(load_masked(sys.argv[1]), made_texts(80, 5), run=sys.argv[2])
 """
 
 
@@ -138,14 +138,14 @@ def test_a_killed_run_goes_on_and_ends_the_same(bert, tmp_path, asked):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    texts = made_texts(150, 5)
+    texts = made_texts(80, 5)
     n_done = read_run(next(killed.iterdir())).n_done()
-    assert 0 < n_done < 150
+    assert 0 < n_done < 80
     told = []
     first = token_log_probabilities(
         bert, texts, run=killed, progress=lambda *counts: told.append(counts)
     )
-    assert told[0] == (n_done, 150)
+    assert told[0] == (n_done, 80)
     n_passes = sum(asked.values())
     again = token_log_probabilities(bert, texts, run=whole)
     assert sum(asked.values()) - n_passes > n_passes
@@ -158,7 +158,7 @@ def _wait_for_a_task(process, folder):
     while time.monotonic() < deadline:
         assert process.poll() is None, "the run ended before it could be killed"
         digests = [*folder.glob("*/observations.zarr/digest/c/*/0")]
-        if len(digests) >= 3:
+        if len(digests) >= 2:
             return
         time.sleep(0.02)
     raise AssertionError("no task was done in time")

@@ -13,16 +13,17 @@ from privacygauge.core.game import play
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import false_positive_rate, positive_predictive_value, recall
 from privacygauge.evaluate.roc import auc
-from privacygauge.language.attacks import EnergyAttack, energy_attacks
-from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.statistic import energy_round, energy_transcript, signal, statistic
-from privacygauge.language.thresholds import (
+from privacygauge.language.attacks import (
+    EnergyAttack,
     MeanTrainThreshold,
     OracleThreshold,
     PopulationThreshold,
     cut_at_share,
     default_thresholds,
+    energy_attacks,
 )
+from privacygauge.language.scores import TextScores, text_scores
+from privacygauge.language.statistic import energy_round, energy_transcript, signal, statistic
 from tests.language.made_scores import few_scores, made_scores
 
 TIED = st.lists(st.integers(-4, 4), min_size=1, max_size=40)

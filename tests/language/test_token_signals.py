@@ -33,7 +33,7 @@ from privacygauge.language.token_signals import (
     token_frequencies,
 )
 from tests.language.made_tokens import VOCABULARY, energies, made
-from tests.thorough import times
+from tests.thorough import quarter
 
 # Differences in steps of 1/8, so that sums are exact and may be exactly 0.
 changes = st.integers(-40, 40).map(lambda x: x / 8)
@@ -52,7 +52,7 @@ def found_of(texts):
     )
 
 
-@settings(max_examples=times(100), deadline=None)
+@settings(max_examples=quarter(100), deadline=None)
 @given(many)
 def test_ez_is_rises_over_falls_where_the_guess_is_wrong(texts):
     signal = ez_signal(found_of(texts))
@@ -66,7 +66,7 @@ def test_ez_is_rises_over_falls_where_the_guess_is_wrong(texts):
             assert share == (1.0 if rise > 0 else 0.5)
 
 
-@settings(max_examples=times(100), deadline=None)
+@settings(max_examples=quarter(100), deadline=None)
 @given(many, st.sampled_from([SIZES, (1,), (3, 100)]))
 def test_windows_vote(texts, sizes):
     signal = windows_signal(found_of(texts), sizes)
@@ -192,16 +192,17 @@ def test_learnt_from_other_people_only(population):
             strict=True,
         )
     )
+    known = [[j for j, at in fold.items() if at < part] for part in range(N_FOLDS + 1)]
+    scores = [first]
+    for some in known[1:]:
+        model = make_pipeline(
+            StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
+        ).fit(features[some], member[some])
+        scores.append(model.decision_function(features))
     for i in range(150):
         part = fold.get(i, N_FOLDS)
-        score = first
-        if part:
-            known = [j for j, at in fold.items() if at < part]
-            assert unit[i] not in unit[known]
-            model = make_pipeline(
-                StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
-            ).fit(features[known], member[known])
-            score = model.decision_function(features)
+        assert unit[i] not in unit[known[part]]
+        score = scores[part]
         if population:
             expected = (score[i] - score[apart].mean()) / score[apart].std()
         else:

@@ -79,7 +79,10 @@ def test_every_token_is_one_windows_own(sizes, frame, room, data, shared):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("context", "stride"), [(None, None), (20, 7), (12, 11), (9, 1)])
+@pytest.mark.parametrize(
+    ("context", "stride"),
+    [(None, None), (20, 7), (12, 11), pytest.param(9, 1, marks=pytest.mark.slow)],
+)
 def test_a_causal_model_reads_as_a_loop_over_windows_does(gpt, context, stride):
     import torch
 

@@ -20,11 +20,14 @@ from privacygauge.language.targets import (
     rounds_of_patients,
     rounds_of_texts,
 )
-from tests.thorough import times
+from tests.thorough import crossed, times
 
 CORE = (LiraOnline(), LiraOffline(), RmiaOnline(), RmiaOffline(a=1.0), Bavaria())
-EACH = pytest.mark.parametrize("attack", CORE, ids=lambda a: f"{a.name} {a.variant}")
-LEVELS = pytest.mark.parametrize("level", ["texts", "patients"])
+LEVELS = ("texts", "patients")
+
+
+def named(value: object) -> str:
+    return value if isinstance(value, str) else f"{value.name} {value.variant}"
 
 
 def made(
@@ -51,8 +54,8 @@ def played(attack: LiraOnline, level: str, data: tuple[np.ndarray, ...]) -> Eval
     return found[1]
 
 
-@LEVELS
-@EACH
+@pytest.mark.parametrize("attack", CORE, ids=named)
+@pytest.mark.parametrize("level", LEVELS)
 def test_what_was_planted_is_found(attack: LiraOnline, level: str) -> None:
     found = played(attack, level, made(np.random.default_rng(0), 4.0))
     assert found.auc.low > 0.8
@@ -60,8 +63,7 @@ def test_what_was_planted_is_found(attack: LiraOnline, level: str) -> None:
 
 
 @pytest.mark.slow
-@LEVELS
-@EACH
+@pytest.mark.parametrize(("attack", "level"), crossed(CORE, LEVELS), ids=named)
 def test_without_a_leak_intervals_hold_chance(attack: LiraOnline, level: str) -> None:
     games = times(30)
     rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,12 +19,58 @@ from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
-from privacygauge.hooks.dealing import dealt
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """Whose membership coins decided, and how."""
+
+    tested: Bools
+    """(n,) True for the records that an audit judges; all others are trained on."""
+    inside: Bools
+    """(n,) True for what is trained on: what is not tested, and half of what is."""
+
+    @property
+    def member(self) -> Bools:
+        """(t,) Of the tested records: True where they are trained on."""
+        return checks.frozen(self.inside[self.tested])
+
+
+def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
+    """Return records dealt by unit: a random share is tested, by a fair coin for each.
+
+    Parameters
+    ----------
+    unit : ndarray of int, shape (n,)
+        The number of the person behind each record, in 0..u-1.
+    tested : float
+        The share of the persons that are tested, in (0, 1].
+
+    Raises
+    ------
+    InputError
+        If the coins leave fewer than two members or two non-members to judge.
+    """
+    if not 0.0 < tested <= 1.0:
+        raise InputError(f"tested must be in (0, 1], got {tested}")
+    n = int(unit.max()) + 1
+    asked = np.zeros(n, np.bool_)
+    asked[rng.permutation(n)[: round(tested * n)]] = True
+    coins = rng.random(n) < 0.5
+    n_in, n_out = (int(np.count_nonzero(asked & side)) for side in (coins, ~coins))
+    if min(n_in, n_out) < 2:
+        raise InputError(
+            f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out} of {n}: "
+            "give more records, or a larger share to test"
+        )
+    return Dealt(checks.frozen(asked[unit]), checks.frozen((coins | ~asked)[unit]))
+
 
 Of = Literal["value", "low", "high"]
 """Which end of an estimate."""

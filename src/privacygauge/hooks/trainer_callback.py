@@ -25,15 +25,13 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
-from privacygauge.hooks.dealing import dealt
+from privacygauge.hooks.audited import dealt
 from privacygauge.hooks.huggingface import Canaries
 from privacygauge.language.canaries import random_texts
 from privacygauge.language.coins import FILE, Coins, digest, read_coins, write_sides
-from privacygauge.language.kinds import kind_of
 from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.loading import weights_sha256
+from privacygauge.language.loading import kind_of, quiet_transformers, weights_sha256
 from privacygauge.language.model import load_causal, load_masked
-from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
 from privacygauge.runs.atomic import check_writable

@@ -44,7 +44,6 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
 
     Parameters
     ----------
-    scores : TextScores
     coins : Coins
         That dealt the members and the non-members.
     seed : int

@@ -49,7 +49,6 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
     ----------
     tokens : Tokens
         Texts, or windows of them that have the key and the units of the whole text.
-    plan : MaskPlan
     own : array of bool, shape (m,), optional
         Which tokens a window answers for; all by default. The masked ones beside them are hidden
         too, and copies in which nothing of its own is masked are left out.
@@ -86,7 +85,6 @@ def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> 
 
     Parameters
     ----------
-    tokens : Tokens
     first_unit : int
         1 where a text may begin with a token that has nothing to its left, else 0.
     own : array of bool, shape (m,), optional
@@ -157,7 +155,6 @@ def groups(tokens: Tokens, scored: Scored, texts: range, budget: int) -> Iterato
     ----------
     tokens : Tokens
         Sorted by length, so that a group needs little filling.
-    scored : Scored
     texts : range
         The texts to cover, in order.
     budget : int

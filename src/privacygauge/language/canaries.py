@@ -222,8 +222,6 @@ def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) 
     ----------
     n, tokens : int
         Texts, and tokens of each, which the tokenizer may cut otherwise when it reads the text.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    rng : numpy.random.Generator
     """
     special = set(tokenizer.all_special_ids)
     plain = np.array([i for i in range(len(tokenizer)) if i not in special])

@@ -30,10 +30,6 @@ SHARE = 0.2
 def loss_signal(energies: Energies) -> Floats:
     """Return the mean log-probability of every text's tokens, (n,), in nats, at most 0.
 
-    Parameters
-    ----------
-    energies : Energies
-
     Notes
     -----
     Yeom et al. (2018), section 3: the loss of a member is lower. This is -1 times the loss.
@@ -67,7 +63,6 @@ def zlib_signal(energies: Energies, texts: Sequence[str]) -> Floats:
 
     Parameters
     ----------
-    energies : Energies
     texts : sequence of str, length n
         The same texts. Where a model has read the beginning only, the whole text is compressed
         all the same.
@@ -89,7 +84,6 @@ def min_k_signal(energies: Energies, share: float = SHARE) -> Floats:
 
     Parameters
     ----------
-    energies : Energies
     share : float
         k, the share of the tokens that count, in (0, 1]; rounded down, and one token at least.
 
@@ -107,8 +101,6 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     ----------
     energies : Energies
         Of a causal model, with `mean` and `sd` of the log-probability over the vocabulary.
-    share : float
-        As in `min_k_signal`.
 
     Raises
     ------
@@ -134,11 +126,6 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
 
 def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> dict[str, Floats]:
     """Return the signals of a causal model beside loss and likelihood ratio, (n,) values each.
-
-    Parameters
-    ----------
-    target, texts, share
-        As in `causal_signals`.
 
     Returns
     -------

@@ -109,9 +109,6 @@ def write_sides(
 
     Parameters
     ----------
-    folder : str or pathlib.Path
-    sides : mapping of str to TextRecords
-    coins : Coins
     targets : mapping of str to TextRecords, optional
         File name to texts of further models.
 

@@ -16,9 +16,9 @@ from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import first_unit, read_texts
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.sides import Side
-from privacygauge.language.store import answers_of, distinct, energies_from
+from privacygauge.language.store import Kept, answers_of, distinct, energies_from
+from privacygauge.language.texts import plain_texts
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import windowed
 from privacygauge.runs.execute import Progress
@@ -74,16 +74,8 @@ def conditional_log_probabilities(
     windows = windowed(after, model.limit, None, 1.0)  # every text fits, and is one window
     scored = causal_scored(windows.tokens, first, windows.own)
     settings = {"kind": "causal", "unit": unit, "first unit": first}
-    answers = answers_of(
-        model,
-        windows.tokens,
-        scored,
-        settings,
-        run=run,
-        n_jobs=n_jobs,
-        progress=progress,
-        invocation=invocation,
-    )
+    kept = Kept(run, n_jobs, progress, invocation)
+    answers = answers_of(model, windows.tokens, scored, settings, kept)
     return energies_from(answers, windows, after, scored, which, unit)
 
 

@@ -13,9 +13,10 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import roc
+from privacygauge.evaluate.rates import proportion
 from privacygauge.language.matching import MatchedAttack, matched_attack
-from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, REFERENCE, energy_transcript
+from privacygauge.language.scores import LIKELIHOOD_RATIO, REFERENCE, TextScores
+from privacygauge.language.statistic import energy_transcript
 from privacygauge.language.units import best_signal
 
 N_CONTROLS = 4
@@ -231,15 +232,10 @@ def matched_control(
 
     Parameters
     ----------
-    scores : TextScores
     name : str
         The attack's signal.
     level : float
         Of the intervals; `control_level` where the four controls are to hold together.
-
-    Returns
-    -------
-    MatchedAttack or Skipped
     """
     if scores.energy_reference is None:
         return Skipped("matched attack", "needs energies of a reference model")
@@ -289,3 +285,34 @@ def ranks(values: Floats) -> Floats:
 
     shares: Floats = (rankdata(values) - 0.5) / len(values)
     return shares
+
+
+_FEWEST = 10
+
+
+def unlearnt(target: Floats, reference: Floats, level: float) -> str | None:
+    """Return a warning where the reference, which saw no member, expects most of them better.
+
+    Parameters
+    ----------
+    target, reference : ndarray of float, shape (n,)
+        How likely both models find the members' texts; higher means likelier. Ties do not count.
+    level : float
+        Of the interval of the share, in (0, 1).
+
+    Returns
+    -------
+    str or None
+        None where less than half of the texts is not significantly what the target expects better,
+        or there are fewer than 10.
+    """
+    different = target != reference
+    likelier = target[different] > reference[different]
+    if len(likelier) < _FEWEST or proportion(likelier, None, level).high >= 0.5:
+        return None
+    return (
+        f"The target expects only {likelier.mean():.0%} of the members' texts better than the "
+        "reference does. Unless the reference is the better model: check that the target was "
+        "trained on these texts, and that they are in the form in which it read them (letters, "
+        "white space, what stands around them). Otherwise this audit finds nothing, whatever leaks."
+    )

@@ -6,8 +6,6 @@ import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,10 +15,9 @@ from privacygauge.language.batches import causal_scored
 from privacygauge.language.endpoints import Answer, EndpointModel, most_tokens
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import Unit
-from privacygauge.language.store import computed, share_of
+from privacygauge.language.store import Kept, computed
 from privacygauge.language.tokenizer import Encoded
 from privacygauge.language.tokens import checked_keys, tokens_of
-from privacygauge.runs.execute import Progress
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 _TEXTS_A_TASK = 8
@@ -70,27 +67,10 @@ class _Answered:
         return [self.answers[text].encoded for text in texts]
 
 
-def server_answers(
-    model: EndpointModel,
-    texts: Sequence[str],
-    *,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    invocation: Mapping[str, Any] | None = None,
-) -> dict[str, Answer]:
-    """Return what a server says about every text, asking only what is not stored.
+def server_answers(model: EndpointModel, texts: Sequence[str], kept: Kept) -> dict[str, Answer]:
+    """Return what a server says about every text, asking once, and only what is not stored.
 
-    Parameters
-    ----------
-    model : EndpointModel
-    texts : sequence of str
-        A text that occurs twice is asked about once.
-    run : str or pathlib.Path, optional
-        The folder that holds the answers, by the server's address, the model's name and the texts;
-        by default they are not kept.
-    n_jobs, progress, invocation
-        As in `token_log_probabilities`.
+    Answers are stored by the server's address, the model's name and the texts.
 
     Raises
     ------
@@ -118,32 +98,19 @@ def server_answers(
             "versions": {"privacygauge": own_version()},
         },
     )
-    work = Asking(model, asked, width)
-    rows = computed(plan, work, run=run, n_jobs=n_jobs, progress=progress, invocation=invocation)
+    rows = computed(plan, Asking(model, asked, width), kept)
     return dict(zip(asked, map(_read, rows["answer"]), strict=True))
 
 
 def endpoint_energies(
-    models: Sequence[EndpointModel],
-    texts: Sequence[str],
-    unit: Unit,
-    *,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    invocation: Mapping[str, Any] | None = None,
+    models: Sequence[EndpointModel], texts: Sequence[str], unit: Unit, kept: Kept
 ) -> list[Energies]:
     """Return the energies of texts under one or two models behind servers.
 
     Parameters
     ----------
-    models : sequence of EndpointModel
-    texts : sequence of str
-        A text that occurs twice is asked about once.
     unit : "token" or "word"
         Words are taken where the models' tokens differ.
-    run, n_jobs, progress, invocation
-        As in `server_answers`; the progress counts the texts of all models.
 
     Raises
     ------
@@ -151,14 +118,7 @@ def endpoint_energies(
         As in `EndpointModel.answer` and `tokens_of`.
     """
     told = [
-        server_answers(
-            model,
-            texts,
-            run=run,
-            n_jobs=n_jobs,
-            progress=share_of(progress, number, len(models)),
-            invocation=invocation,
-        )
+        server_answers(model, texts, kept.part(number, len(models)))
         for number, model in enumerate(models)
     ]
     tokens, unit = tokens_of(

@@ -14,6 +14,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.rates import proportion
+from privacygauge.language.controls import unlearnt
 from privacygauge.language.extraction import (
     LEAST,
     Suffixes,
@@ -24,17 +25,14 @@ from privacygauge.language.extraction import (
     tries_needed,
 )
 from privacygauge.language.extraction_answers import kept_edits, kept_written
-from privacygauge.language.filling import by_identifier, hidden
-from privacygauge.language.identifiers import KINDS, Span, identifiers
+from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, MaskedModel, Model
-from privacygauge.language.patients import whole_patients
+from privacygauge.language.patients import even_sizes, whole_patients
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import Side
-from privacygauge.language.sizes import even_sizes
-from privacygauge.language.store import share_of
+from privacygauge.language.store import Kept
 from privacygauge.language.texts import Texts
-from privacygauge.language.unlearnt import unlearnt
 from privacygauge.runs.execute import Progress
 
 SAMPLED, VERBATIM, NEAR = "sampled", "verbatim", "near verbatim"
@@ -326,7 +324,6 @@ def extracted(
         Of one kind. The reference may be None: then nothing tells memory from common words.
     judged : Judged
         Made with models of this kind.
-    how : Writing
     asked : Tries
         With `edits` causal models are made to write, which takes far longer.
     run : str or pathlib.Path, optional
@@ -343,15 +340,12 @@ def extracted(
     else:
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
-    n = len(pairs) * (2 if asked.edits else 1)
-    answers = [
-        kept_written(*pair, how, run=run, progress=share_of(progress, k, n))
-        for k, pair in enumerate(pairs)
-    ]
+    kept, n = Kept(run, progress=progress), len(pairs) * (2 if asked.edits else 1)
+    answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
     near: list[Ints | None] = [None] * len(pairs)
     if asked.edits:
         near = [
-            kept_edits(*pair, run=run, progress=share_of(progress, k, n))
+            kept_edits(*pair, kept.part(k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
     judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))

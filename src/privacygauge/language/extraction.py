@@ -124,7 +124,6 @@ def suffixes_of(
     ----------
     texts : sequence of str
         Each with at least two tokens.
-    models : sequence of CausalModel
     how : Writing
         A prefix is at most half of its text.
 
@@ -242,7 +241,6 @@ def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
     ----------
     model : CausalModel
         Made to write, as many tokens as the suffix has: far dearer than `written`.
-    suffixes : Suffixes
 
     Returns
     -------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.core.checks import Ints
 from privacygauge.language.extraction import Suffixes, Writing, Written, edits, written
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.store import computed, distinct, model_settings, texts_a_task
-from privacygauge.runs.execute import Progress
+from privacygauge.language.store import Kept, computed, distinct, model_settings, texts_a_task
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 
@@ -51,52 +49,25 @@ class Editing:
         return {"edits": edits(self.model, some)}
 
 
-def kept_written(
-    model: Model,
-    suffixes: Suffixes,
-    how: Writing,
-    *,
-    run: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Written:
+def kept_written(model: Model, suffixes: Suffixes, how: Writing, kept: Kept) -> Written:
     """Return `written` of all texts, asking only about those whose answers are not stored.
 
-    Parameters
-    ----------
-    model, suffixes, how
-        As in `written`.
-    run : str or pathlib.Path, optional
-        The folder that holds the answers; by default they are not kept.
-    progress : callable, optional
-        Called with the texts done and their total; a text that occurs twice counts once.
+    The progress counts a text once that occurs twice.
     """
     once, which = _once(suffixes)
     found = _computed(
         Reading(model, once, how),
         {"log_probability": "float64", "verbatim": "bool"},
         {"temperature": how.temperature, "top k": how.top_k},
-        run,
-        progress,
+        kept,
     )
     return Written(found["log_probability"][which], found["verbatim"][which])
 
 
-def kept_edits(
-    model: CausalModel,
-    suffixes: Suffixes,
-    *,
-    run: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Ints:
-    """Return `edits` of all texts, (n,), writing only those whose answers are not stored.
-
-    Parameters
-    ----------
-    model, suffixes, run, progress
-        As in `kept_written`.
-    """
+def kept_edits(model: CausalModel, suffixes: Suffixes, kept: Kept) -> Ints:
+    """Return `edits` of all texts, (n,), writing only those whose answers are not stored."""
     once, which = _once(suffixes)
-    found = _computed(Editing(model, once), {"edits": "int64"}, {}, run, progress)
+    found = _computed(Editing(model, once), {"edits": "int64"}, {}, kept)
     return np.asarray(found["edits"][which], np.int64)
 
 
@@ -109,8 +80,7 @@ def _computed(
     work: Reading | Editing,
     arrays: Mapping[str, str],
     settings: Mapping[str, float],
-    run: str | Path | None,
-    progress: Progress | None,
+    kept: Kept,
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays, one value a text."""
     n = len(work.suffixes)
@@ -128,4 +98,4 @@ def _computed(
             "texts": work.suffixes.sha256,
         },
     )
-    return computed(plan, work, run=run, progress=progress)
+    return computed(plan, work, kept)

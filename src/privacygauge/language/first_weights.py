@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
-from privacygauge.language.kinds import Kind
+from privacygauge.language.loading import Kind
 from privacygauge.language.tokens import checked_keys
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -82,11 +82,6 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
 
 def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
     """Return a tokenizer of byte pairs whose vocabulary comes from `texts` alone.
-
-    Parameters
-    ----------
-    texts, vocabulary, limit
-        As in `trained_word_pieces`.
 
     Returns
     -------

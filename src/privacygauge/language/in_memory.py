@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, cast
 
 from privacygauge.errors import InputError
 from privacygauge.language.heads import check_logits, head_of
-from privacygauge.language.kinds import kind_of
-from privacygauge.language.loading import most_tokens
-from privacygauge.language.model import CausalModel, MaskedModel, Model, Source, check_vocabulary
+from privacygauge.language.loading import kind_of
+from privacygauge.language.model import (
+    CausalModel,
+    MaskedModel,
+    Model,
+    Source,
+    check_vocabulary,
+    empty_source,
+    limit_of,
+)
 from privacygauge.language.precision import Precision, stored_as
 from privacygauge.language.tokenizer import tokenizer_of
 from privacygauge.language.windows import WHOLE, Windows
@@ -62,15 +69,13 @@ def model_of(
         stored_as(module),
         in_memory=True,
     )
-    limit = most_tokens(module, own.limit)
-    limit = limit if windows.context is None else min(limit, windows.context)
+    limit = limit_of(module, own, windows)
     if kind == "masked":
         if own.mask_id is None:
             raise InputError("the tokenizer of a masked language model must have a mask token")
         return MaskedModel(source, own, limit, module, head_of(module))
     check_logits(module)
-    empty = tuple(own.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
-    return CausalModel(source, own, limit, module, empty if encoder else ())
+    return CausalModel(source, own, limit, module, empty_source(own, module))
 
 
 def _sha256(module: PreTrainedModel) -> str:

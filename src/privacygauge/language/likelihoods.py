@@ -15,10 +15,16 @@ from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
-from privacygauge.language.store import answers_of, distinct, energies_from, share_of
+from privacygauge.language.store import Kept, answers_of, distinct, energies_from
 from privacygauge.language.tokens import Tokens, tokens_of
 from privacygauge.language.windows import Windowed, windowed
 from privacygauge.runs.execute import Progress
+
+WORDS = (
+    "The tokenizers differ on these texts: words are masked instead of tokens, and energies are in "
+    "nats a word."
+)
+"""What is said where two models share no tokens."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ def token_log_probabilities(
     InputError
         If a text is empty or no text, or the pattern does not fit.
     """
-    return _asked([model], texts, plan, run, n_jobs, progress, invocation)[0]
+    return _asked([model], texts, plan, Kept(run, n_jobs, progress, invocation))[0]
 
 
 def pair_log_probabilities(
@@ -116,32 +122,18 @@ def pair_log_probabilities(
             "target and reference must both be masked, both causal or both behind servers, got "
             f"{type(target).__name__} and {type(reference).__name__}"
         )
-    models = [target, reference]
-    ours, theirs = _asked(models, texts, plan, run, n_jobs, progress, invocation)
+    kept = Kept(run, n_jobs, progress, invocation)
+    ours, theirs = _asked([target, reference], texts, plan, kept)
     return Pair(ours, theirs, _notes(target, reference, ours, theirs, plan or MaskPlan()))
 
 
 def _asked(
-    models: Sequence[AnyModel],
-    texts: Sequence[str],
-    plan: MaskPlan | None,
-    run: str | Path | None,
-    n_jobs: int | None,
-    progress: Progress | None,
-    invocation: Mapping[str, Any] | None,
+    models: Sequence[AnyModel], texts: Sequence[str], plan: MaskPlan | None, kept: Kept
 ) -> list[Energies]:
     plan = plan or MaskPlan()
     behind = [model for model in models if isinstance(model, EndpointModel)]
     if behind:
-        return endpoint_energies(
-            behind,
-            texts,
-            plan.unit,
-            run=run,
-            n_jobs=n_jobs,
-            progress=progress,
-            invocation=invocation,
-        )
+        return endpoint_energies(behind, texts, plan.unit, kept)
     here = [model for model in models if not isinstance(model, EndpointModel)]
     tokens, unit = read_texts(here, texts, plan.unit)
     made = []
@@ -150,17 +142,9 @@ def _asked(
         once = its.rows(rows)
         windows, how = _windows(here, once)
         scored, settings = _scored(model, windows, plan, unit, first_unit(here, tokens))
-        answers = answers_of(
-            model,
-            windows.tokens,
-            scored,
-            {**settings, **how},
-            seed=plan.seed,
-            run=run,
-            n_jobs=n_jobs,
-            progress=share_of(progress, number, len(here)),
-            invocation=invocation,
-        )
+        settings |= how
+        part = kept.part(number, len(here))
+        answers = answers_of(model, windows.tokens, scored, settings, part, seed=plan.seed)
         made.append(energies_from(answers, windows, once, scored, which, unit))
     return made
 
@@ -220,10 +204,7 @@ def _notes(
 ) -> tuple[str, ...]:
     found = []
     if at_target.units != plan.unit:
-        found.append(
-            "The tokenizers differ on these texts: words are masked instead of tokens, and "
-            "energies are in nats a word."
-        )
+        found.append(WORDS)
     if isinstance(target, EndpointModel) or isinstance(reference, EndpointModel):
         return tuple(found)
     if target.tokenizer.is_cased != reference.tokenizer.is_cased:

@@ -1,14 +1,41 @@
-"""Models from a folder of this machine: never from a hub, never from a pickle, never in part."""
+"""Models from a folder of this machine: never from a hub, never from a pickle, never in part.
+
+A folder holds a whole model, or a PEFT adapter: few weights, to be put onto a base model that stays
+as it is.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from privacygauge.core.checks import listed
 from privacygauge.errors import InputError
-from privacygauge.language.quiet import quiet_transformers
+
+
+@contextlib.contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence its bars and its reports of missing weights, and restore what was before."""
+    from transformers.utils import logging as untyped
+
+    logging: Any = untyped
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
 
 ADAPTER = "adapter_config.json"
 """The settings of a PEFT adapter."""
@@ -77,13 +104,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
     InputError
         If it is not a JSON object.
     """
-    try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{folder}/config.json is damaged: save the model again") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{folder}/config.json is damaged: save the model again")
-    return found
+    return _object(folder / "config.json", "model")
 
 
 def weights_sha256(folder: Path) -> str:
@@ -129,14 +150,19 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
                 **options,
             )
     except (OSError, ImportError, ValueError, KeyError, RuntimeError, damaged()) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"{folder} must hold a {kind} language model that transformers can read, but: {first}"
+            f"{folder} must hold a {kind} language model that transformers can read, but: "
+            f"{first_line(error)}"
         ) from error
     _check_whole(folder, info)
     if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
         raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
     return module.eval()
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says first."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def damaged() -> type[Exception]:
@@ -176,3 +202,161 @@ def _offset(module: Any) -> int:
         if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding):
             return 0 if part.padding_idx is None else int(part.padding_idx) + 1
     return 0
+
+
+_WEIGHTS = "adapter_model.safetensors"
+_BASE = "base_model_name_or_path"
+
+
+def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Path | None]:
+    """Return the folder of a whole model, and that of the adapter to be put onto it, if any.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        The folder of a model, or of an adapter.
+    base : str or pathlib.Path, optional
+        The folder of an adapter's base; by default the one that adapter_config.json names.
+
+    Raises
+    ------
+    InputError
+        If a folder holds no model, the base is unknown, or the adapter cannot be put onto it.
+    """
+    folder = Path(path)
+    if not (folder / ADAPTER).is_file():
+        if base is not None:
+            raise InputError(f"a base goes with a PEFT adapter, but {folder} has no {ADAPTER}")
+        return checked_folder(folder), None
+    settings = _settings(folder)
+    if not (folder / _WEIGHTS).is_file():
+        raise InputError(f"{folder} must hold its adapter as {_WEIGHTS}, which is not there")
+    if settings.get("num_virtual_tokens") is not None:
+        raise InputError(
+            f"{folder} must hold an adapter of a model's weights, such as LoRA, got "
+            f"{settings.get('peft_type')}, which adds tokens to every text: it is not supported"
+        )
+    if find_spec("peft") is None:
+        raise InputError(
+            f"{folder} holds a PEFT adapter, which needs peft, which is not installed: "
+            "pip install 'privacygauge[peft]'"
+        )
+    named = str(base or settings.get(_BASE) or "")
+    for place in (Path(named), folder / named):
+        if named and place.is_dir():
+            return checked_folder(place), folder
+    if len(list(folder.glob("*.safetensors"))) > 1:
+        # The weights of its base lie beside it, which this refuses.
+        checked_folder(folder)
+    raise InputError(
+        f"{folder} holds a PEFT adapter, whose base must be a folder of this machine, got "
+        f"{named!r}: name the folder with --base (base=)"
+    )
+
+
+def adapted(module: Any, folder: Path) -> Any:
+    """Return a module with the adapter of a folder in it, in the module's own class.
+
+    Adapter and weights stay apart: in few bits, merged weights would lose most of the adapter.
+    """
+    from peft import PeftModel
+
+    try:
+        with quiet_transformers(), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, damaged()) as error:
+        told = f"{folder} must hold an adapter of its base, but: {first_line(error)}"
+        raise InputError(told) from error
+    missing = [str(x.message) for x in told if "missing adapter keys" in str(x.message)]
+    if missing:
+        raise InputError(
+            f"{folder} must hold all weights of its adapter, got some missing: save it again, or "
+            "name the base that it was trained on"
+        )
+    return made.get_base_model().eval()
+
+
+def sha256_of(folder: Path, adapter: Path | None) -> str:
+    """Return the checksum of a model's weights and settings, those of its adapter included."""
+    whole = weights_sha256(folder)
+    if adapter is None:
+        return whole
+    settings = {name: value for name, value in _settings(adapter).items() if name != _BASE}
+    digest = hashlib.sha256(f"{whole}\n{json.dumps(settings, sort_keys=True)}\n".encode())
+    with (adapter / _WEIGHTS).open("rb") as file:
+        digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    return _object(folder / ADAPTER, "adapter")
+
+
+def _object(path: Path, what: str) -> dict[str, Any]:
+    told = f"{path} is damaged: save the {what} again"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(told) from error
+    if not isinstance(found, dict):
+        raise InputError(told)
+    return found
+
+
+Kind = Literal["masked", "causal"]
+"""The kinds of language model; an encoder-decoder is asked as a causal one, for its decoder."""
+
+_HEADS: Mapping[Kind, tuple[str, ...]] = {
+    "masked": ("ForMaskedLM", "ForPreTraining"),
+    "causal": ("ForCausalLM", "LMHeadModel"),
+}
+
+
+def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
+    """Return what kind of language model a folder holds, by the head it was saved with.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        The folder of a model or of a PEFT adapter.
+    base : str or pathlib.Path, optional
+        The folder of the adapter's base; by default the one that it names.
+
+    Raises
+    ------
+    InputError
+        If it holds no model, or one of neither kind.
+    """
+    found, heads = _found(settings_of(parts_of(path, base)[0]))
+    if found is None:
+        raise InputError(
+            f"{path} must hold a masked or a causal language model, got "
+            f"{listed(heads) or 'no architecture'}: save it with its language-model head"
+        )
+    return found
+
+
+def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
+    """Return the same, or None for a model of neither kind.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no model.
+    """
+    return _found(settings_of(parts_of(path, base)[0]))[0]
+
+
+def kind_of(heads: Sequence[str]) -> Kind | None:
+    """Return the kind of a model by the names of its classes, or None for neither kind."""
+    kinds = (kind for kind, endings in _HEADS.items() if any(x.endswith(endings) for x in heads))
+    return next(kinds, None)
+
+
+def _found(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
+    """Return the kind of a model by its settings, and the classes it was saved as."""
+    heads = settings.get("architectures") or []
+    heads = [str(name) for name in heads] if isinstance(heads, list) else []
+    # The decoder reads from left to right.
+    return ("causal" if settings.get("is_encoder_decoder") is True else kind_of(heads)), heads

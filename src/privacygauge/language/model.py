@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
-from privacygauge.language.adapters import adapted, parts_of, sha256_of
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
-from privacygauge.language.loading import most_tokens, read_module, settings_of
+from privacygauge.language.loading import (
+    adapted,
+    most_tokens,
+    parts_of,
+    read_module,
+    settings_of,
+    sha256_of,
+)
 from privacygauge.language.precision import (
     Asked,
     Precision,
     check_precision,
     loading_options,
+    moved,
     settled,
     widened,
 )
@@ -81,7 +87,7 @@ class MaskedModel:
         return self.tokenizer.mask_id
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _masked_again, (_in_a_folder(self.source),)
+        return _again, (load_masked, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return the log-probability (m,) in nats of every token that `batch` hides.
@@ -141,7 +147,7 @@ class CausalModel:
         return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _causal_again, (_in_a_folder(self.source),)
+        return _again, (load_causal, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return what every token of `batch` was worth, given all to its left.
@@ -183,7 +189,6 @@ class CausalModel:
 
 
 Model = MaskedModel | CausalModel
-_M = TypeVar("_M", MaskedModel, CausalModel)
 
 
 def load_masked(
@@ -233,9 +238,8 @@ def load_masked(
     module, stored = _read(parts, "AutoModelForMaskedLM", precision, device)
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(module, parts, device, precision, windows)
-    source = dataclasses.replace(source, stored=stored)
-    return MaskedModel(source, tokenizer, _limit(module, tokenizer, windows), module, head)
+    source = _placed(module, parts, device, precision, windows, stored)
+    return MaskedModel(source, tokenizer, limit_of(module, tokenizer, windows), module, head)
 
 
 def load_causal(
@@ -247,11 +251,6 @@ def load_causal(
     base: str | Path | None = None,
 ) -> CausalModel:
     """Return the causal or encoder-decoder language model in a folder of this machine.
-
-    Parameters
-    ----------
-    path, device, precision, windows, base
-        As in `load_masked`.
 
     Raises
     ------
@@ -271,12 +270,9 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(module, parts, device, precision, windows)
-    source = dataclasses.replace(source, stored=stored)
-    limit = _limit(module, tokenizer, windows)
-    # The frame around no text: a source that says nothing.
-    empty = tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
-    return CausalModel(source, tokenizer, limit, module, empty if encoder else ())
+    source = _placed(module, parts, device, precision, windows, stored)
+    limit = limit_of(module, tokenizer, windows)
+    return CausalModel(source, tokenizer, limit, module, empty_source(tokenizer, module))
 
 
 def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
@@ -301,7 +297,15 @@ def _read(
     return module if adapter is None else adapted(module, adapter), stored
 
 
-def _limit(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
+def empty_source(tokenizer: Tokenizer, module: Any) -> tuple[int, ...]:
+    """Return the frame around no text, a source that says nothing; () without an encoder."""
+    if not getattr(module.config, "is_encoder_decoder", False):
+        return ()
+    return tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
+
+
+def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
+    """Return the most tokens that are read at once."""
     most = most_tokens(module, tokenizer.limit)
     return most if windows.context is None else min(most, windows.context)
 
@@ -326,35 +330,10 @@ def _in_a_folder(source: Source) -> Source:
 
 
 @functools.lru_cache(maxsize=2)
-def _masked_again(source: Source) -> MaskedModel:
+def _again(load: Callable[..., Model], source: Source) -> Model:
     """Return a model in a worker: read once there, and not sent along with every task."""
-    return _same_weights(
-        load_masked(
-            source.path,
-            device=source.device,
-            precision=source.precision,
-            windows=source.windows,
-            base=source.base,
-        ),
-        source,
-    )
-
-
-@functools.lru_cache(maxsize=2)
-def _causal_again(source: Source) -> CausalModel:
-    return _same_weights(
-        load_causal(
-            source.path,
-            device=source.device,
-            precision=source.precision,
-            windows=source.windows,
-            base=source.base,
-        ),
-        source,
-    )
-
-
-def _same_weights(model: _M, source: Source) -> _M:
+    how = {name: getattr(source, name) for name in ("device", "precision", "windows", "base")}
+    model = load(source.path, **how)
     if model.source.weights != source.weights:
         raise InputError(f"the model in {source.path} has changed since it was loaded: start again")
     return model
@@ -366,20 +345,16 @@ def _placed(
     device: str,
     precision: Asked,
     windows: Windows,
+    stored: str,
 ) -> Source:
     """Move `module` to its device, and return how it is run there."""
-    import torch
-
-    try:
-        if device != "auto" and precision not in ("int8", "int4"):
-            module.to(torch.device(device))
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device must be one that torch can use, got {device!r}") from error
+    if device != "auto" and precision not in ("int8", "int4"):
+        moved(module, device)
     taken = settled(module, precision, device, most_tokens(module, 48))
     folder, adapter = parts
     base = None if adapter is None else str(folder.resolve())
     path = str((adapter or folder).resolve())
-    return Source(path, device, taken, sha256_of(folder, adapter), windows, base=base)
+    return Source(path, device, taken, sha256_of(folder, adapter), windows, stored, base)
 
 
 def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, Any]:

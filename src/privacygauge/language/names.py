@@ -26,7 +26,6 @@ def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
     ----------
     n : int
         At least 0, at most `N_NAMES`.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -64,10 +63,6 @@ def with_names(
         The patient of each.
     names : mapping of str to str
         First and last name of each patient, such as from `names_of`.
-
-    Returns
-    -------
-    tuple of str
 
     Notes
     -----

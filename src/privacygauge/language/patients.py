@@ -1,10 +1,6 @@
-"""From samples to patients: one row a person, which is what a privacy claim is about."""
+"""From samples to patients: one row a person, compared on equally many texts."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -14,64 +10,17 @@ from privacygauge.errors import InputError
 from privacygauge.language.scores import TextScores
 from privacygauge.language.texts import numbered
 
-_Aggregated = Callable[[Floats], Floats]
 
+def by_patient(scores: TextScores) -> TextScores:
+    """Return one row a patient: members, non-members and population alike by the mean.
 
-class Aggregation(Protocol):
-    """How the energies of a patient's samples become one number."""
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-
-    def of(self, energy: Floats, patient: Ints, centre: float) -> Floats:
-        """Return one value a patient, (p,), linear in the energies."""
-
-
-@dataclass(frozen=True)
-class MeanOfSamples:
-    """The mean over the patient's samples, as published.
-
-    Assumes that patients of the two sides have equally many samples: the mean of few samples
-    varies more, so that patients with few samples fill both tails. `even_sizes` sees to it.
-    """
-
-    name: str = "mean"
-    """What tables call it."""
-
-    def of(self, energy: Floats, patient: Ints, centre: float) -> Floats:
-        """Return the mean of each patient's energies, (p,); `centre` is not used."""
-        return np.bincount(patient, weights=energy) / np.bincount(patient)
-
-
-@dataclass(frozen=True)
-class StandardisedMean:
-    """The mean's distance from the centre, in units of its standard error but for a constant.
-
-    Assumes that the samples of one patient are independent and equally variable: then patients of
-    all sizes vary equally. Samples of one note are alike in truth, so that large groups still vary
-    more than small ones, though by less than their raw sums.
-    """
-
-    name: str = "standardised mean"
-    """What tables call it."""
-
-    def of(self, energy: Floats, patient: Ints, centre: float) -> Floats:
-        """Return ``(mean - centre) * sqrt(samples)`` for each patient, (p,)."""
-        size = np.bincount(patient)
-        return (np.bincount(patient, weights=energy) / size - centre) * np.sqrt(size)
-
-
-def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> TextScores:
-    """Return one row a patient: members, non-members and population aggregated alike.
+    It assumes that patients of the two sides have equally many samples: the mean of few samples
+    varies more, so that patients with few fill both tails. `even_sizes` sees to it.
 
     Parameters
     ----------
     scores : TextScores
         With groups.
-    aggregation : Aggregation, optional
-        `MeanOfSamples` by default, else `StandardisedMean`. Both are linear, so that
-        the aggregate of the statistic is the difference of the aggregated energies.
 
     Returns
     -------
@@ -79,8 +28,7 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
         `sample` and `group` are the patients, `length` the sum of their tokens. A patient is a
         member whose samples all are. Patients with members and non-members among their samples
         are left out; so are population samples of judged patients. Notes say how many, and how
-        unequal the groups are. The centre of `StandardisedMean` is the mean of all population
-        samples, or of all judged ones where there is no population.
+        unequal the groups are.
 
     Raises
     ------
@@ -91,29 +39,27 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
     -----
     Mireshghallah et al. (2022), Table 2: the mean of the statistic over the patient's samples.
     """
-    how = MeanOfSamples() if aggregation is None else aggregation
     kept = whole_patients(scores)
     assert kept.group is not None
     patient = numbered(kept.group)
     first = np.unique(patient, return_index=True)[1]
     names = tuple(kept.group[row] for row in first.tolist())
-    apart = kept.population if kept.population.any() else kept.judged
 
-    def total(energy: Floats) -> Floats:
-        return how.of(energy, patient, float(np.mean(energy[apart])))
+    def mean(energy: Floats) -> Floats:
+        return np.bincount(patient, weights=energy) / np.bincount(patient)
 
     length = kept.length
     return TextScores(
         names,
-        total(kept.energy_target),
+        mean(kept.energy_target),
         member=kept.member[first],
         population=kept.population[first],
-        energy_reference=None if kept.energy_reference is None else total(kept.energy_reference),
+        energy_reference=None if kept.energy_reference is None else mean(kept.energy_reference),
         group=names,
-        length=None if length is None else _sums(length, patient),
+        length=None if length is None else np.bincount(patient, weights=length).astype(np.int64),
         text=None,
-        notes=(*kept.notes, _note_on_sizes(patient, how)),
-        further={name: total(values) for name, values in kept.further.items()},
+        notes=(*kept.notes, _note_on_sizes(patient)),
+        further={name: mean(values) for name, values in kept.further.items()},
     )
 
 
@@ -161,13 +107,142 @@ def _whole(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
     return checks.frozen(stays), tuple(notes)
 
 
-def _sums(length: Ints, patient: Ints) -> Ints:
-    return np.bincount(patient, weights=length).astype(np.int64)
-
-
-def _note_on_sizes(patient: Ints, how: Aggregation) -> str:
+def _note_on_sizes(patient: Ints) -> str:
     size = np.bincount(patient)
     return (
-        f"Patient level by the {how.name}: patients have {size.min()} to {size.max()} samples "
+        f"Patient level by the mean: patients have {size.min()} to {size.max()} samples "
         f"(median {np.median(size):g}); those with few vary more under the mean."
+    )
+
+
+def even_sizes(
+    scores: TextScores, rng: np.random.Generator, level: float = 0.95, *, what: str = "texts"
+) -> TextScores:
+    """Return the texts that patients are compared on: as many for the members as for the others.
+
+    Parameters
+    ----------
+    scores : TextScores
+        With groups, each of them on one side.
+    rng : numpy.random.Generator
+        Draws the texts; the order of the rows does not matter.
+    level : float
+        Of the tests of `sizes_differ`, in (0, 1).
+    what : str
+        What the note calls the rows.
+
+    Returns
+    -------
+    TextScores
+        All texts where the numbers of texts do not differ between members and non-members, as
+        published. Otherwise members and non-members are put in the order of their numbers of
+        texts, and each keeps as many, drawn at random, as the patient at the same place of the
+        other side has, if these are fewer. A population that has more texts a patient than the
+        judged is cut likewise. Nobody is left out; a note says how many texts are.
+
+    Raises
+    ------
+    InputError
+        If there are no groups.
+
+    Notes
+    -----
+    The mean over few texts varies more than that over many, so that patients with few fill both
+    tails. Let the texts of a patient be exchangeable, and their number say nothing about what
+    they are like. Without a leak the mean over m texts drawn from a patient then has the same law
+    on both sides, however alike the texts of one patient are; and as the numbers m that are left
+    have the same distribution on both sides (but for a patient at each step, where the sides
+    have unequally many patients), so have the scores. Which texts stay depends on no score.
+    """
+    if scores.group is None:
+        raise InputError("numbers of texts need groups: give a column group with the patient")
+    names, first, patient, size = np.unique(
+        np.array(scores.group, np.object_),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+    )
+    noise = rng.random(len(names))
+    member, population = scores.member[first], scores.population[first]
+    kept = _kept(size, member, population, noise, level)
+    if np.array_equal(kept, size):
+        return scores
+    return scores.take(
+        _drawn(scores, patient, kept, rng), _note(size, kept, member, population, what)
+    )
+
+
+def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
+    """Return whether two kinds of patients have different numbers of texts.
+
+    Parameters
+    ----------
+    first, second : ndarray of int, shapes (n,) and (m,)
+        Texts of every patient.
+    level : float
+        In (0, 1): of patients that were dealt at random, at most ``1 - level`` seem to differ.
+
+    Notes
+    -----
+    Two tests at half of the error each: that of Mann & Whitney (1947) for more texts on the
+    whole; and Fisher's exact test of the share of patients with at most k texts, for every k,
+    with Bonferroni's correction, for some patients with far fewer or far more.
+    """
+    from scipy.stats import hypergeom, mannwhitneyu
+
+    error = (1 - checks.level(level)) / 2
+    both = np.concatenate([first, second])
+    cuts = np.unique(both)[:-1]
+    if not len(cuts):
+        return False
+    if mannwhitneyu(first, second, method="asymptotic").pvalue < error:
+        return True
+    upto, ours = (np.searchsorted(np.sort(x), cuts, side="right") for x in (both, first))
+    # Many in one kind is few in the other: two lower tails.
+    few = hypergeom.cdf(ours, len(both), upto, len(first))
+    many = hypergeom.cdf(upto - ours, len(both), upto, len(second))
+    return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
+
+
+def _kept(size: Ints, member: Bools, population: Bools, noise: Floats, level: float) -> Ints:
+    """Return how many texts every patient keeps, (p,)."""
+    kept = size.copy()
+    outside = ~(member | population)
+    if sizes_differ(size[member], size[outside], level):
+        kept[member] = _at_most(size[member], size[outside], noise[member])
+        kept[outside] = _at_most(size[outside], size[member], noise[outside])
+    if population.any() and sizes_differ(size[population], kept[~population], level):
+        kept[population] = _at_most(size[population], kept[~population], noise[population])
+    return kept
+
+
+def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
+    """Return the sizes, none above that at the same place among the others; ties by the noise."""
+    n = len(size)
+    place = np.empty(n, np.int64)
+    place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)
+    return np.minimum(size, np.sort(others)[place])
+
+
+def _drawn(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generator) -> Bools:
+    """Return which texts stay, (n,): of every patient so many, drawn at random."""
+    by_id = np.argsort(np.array(scores.sample, np.object_))
+    drawn = rng.permutation(by_id)
+    # Patient by patient, in the order that was drawn: the place of every text in its patient.
+    order = drawn[np.argsort(patient[drawn], kind="stable")]
+    begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
+    stays = np.empty(len(patient), np.bool_)
+    stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
+    return stays
+
+
+def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -> str:
+    sides = {"members": member, "non-members": ~(member | population)}
+    if population.any():
+        sides["the population"] = population
+    have = checks.listed(f"{np.median(size[side]):g} for {name}" for name, side in sides.items())
+    count = checks.listed(f"{np.mean(kept[side]):.3g}" for side in sides.values())
+    return (
+        f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
+        f"equally many, drawn at random (on average {count})."
     )

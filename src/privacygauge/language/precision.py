@@ -70,6 +70,16 @@ def widened(module: Any, asked: str, device: str) -> str:
     return stored
 
 
+def moved(module: Any, device: str) -> None:
+    """Bring a module to a device."""
+    import torch
+
+    try:
+        module.to(torch.device(device))
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device must be one that torch can use, got {device!r}") from error
+
+
 def settled(module: Any, asked: str, device: str, limit: int) -> Precision:
     """Return the precision that a module is asked in, and bring its weights into it."""
     import torch
@@ -112,7 +122,6 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
     ----------
     model : torch module
         In float32, on the device; it is left as it is.
-    device : str
     limit : int
         The most tokens it reads.
 

@@ -56,11 +56,6 @@ def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
         A file as in `load_text_scores`; a mapping or a pandas or polars frame with its columns.
     name : str
         What error messages call it.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     if isinstance(given, TextScores):
         return given
@@ -88,10 +83,6 @@ def load_text_scores(path: str | Path) -> TextScores:
         ``group``, ``energy_reference``, ``population`` (0 or 1), ``length``, ``text`` and
         ``signal_NAME`` for every further signal, higher for members; all other columns are not
         looked at. Ids are texts: ``007`` and ``7`` are different samples.
-
-    Returns
-    -------
-    TextScores
 
     Raises
     ------
@@ -205,10 +196,6 @@ _FORMATS = (".parquet", ".csv")
 def energies_frame(scores: TextScores) -> pd.DataFrame:
     """Return the energies as a table that `load_text_scores` reads, without the texts.
 
-    Parameters
-    ----------
-    scores : TextScores
-
     Returns
     -------
     pandas.DataFrame
@@ -236,7 +223,6 @@ def write_energies(scores: TextScores, path: str | Path) -> None:
 
     Parameters
     ----------
-    scores : TextScores
     path : str or pathlib.Path
         ``.parquet`` or ``.csv``. The texts are not written, so that only the blind control is
         missing where the file is audited.

@@ -14,9 +14,37 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.language.overlap import Overlap, find_overlap
-from privacygauge.language.signals import further_signals
-from privacygauge.language.texts import Texts, numbered, picked, texts_of
+from privacygauge.language.texts import Overlap, Texts, find_overlap, numbered, picked, texts_of
+
+LIKELIHOOD_RATIO = "likelihood-ratio"
+"""The attack of Mireshghallah et al. (2022)."""
+LOSS = "loss"
+"""The baseline: the audited model's energy alone (Yeom et al. 2018)."""
+REFERENCE = "reference"
+"""No attack: the reference model never saw a member, so it can tell a shift only."""
+
+_OF_ENERGIES = (LOSS, LIKELIHOOD_RATIO, REFERENCE)
+
+
+def further_signals(given: Mapping[str, ArrayLike], n: int) -> dict[str, Floats]:
+    """Return further signals of n samples, checked: (n,) values each, higher for members.
+
+    Raises
+    ------
+    InputError
+        If a name is empty or that of a signal made of the energies, or values are not n finite
+        numbers.
+    """
+    for name in given:
+        if not name.strip() or name in _OF_ENERGIES:
+            raise InputError(
+                f"a further signal must have a name of its own, got {name!r}: "
+                f"{checks.listed(_OF_ENERGIES)} are made of the energies"
+            )
+    return {
+        name: checks.floats(values, f"signal {name}", length=n) for name, values in given.items()
+    }
+
 
 SHORT = (10, 20)
 """Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
@@ -105,7 +133,6 @@ class TextScores:
         ----------
         rows : ndarray of bool, shape (n,)
             True for what stays: at least a member and a non-member.
-        *notes : str
         """
         kept = np.flatnonzero(rows)
         return dataclasses.replace(
@@ -215,7 +242,6 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 
     Parameters
     ----------
-    scores : TextScores
     fewest, most : int
         Such as `SHORT` and `LONG`, the lengths of Table 3 of Mireshghallah et al. (2022).
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike, as_texts
-from privacygauge.language.texts import Texts, picked
+from privacygauge.language.texts import Texts, plain_texts
 
 SIDES = ("member", "nonmember", "population")
 """What a side is called in ids and in messages."""
@@ -35,15 +34,7 @@ class Side:
 
     def rows(self, rows: Ints) -> Side:
         """Return some of the texts, known as before."""
-        group = self.records.group
-        return Side(
-            self.name,
-            TextRecords(
-                picked(self.records.text, rows),
-                picked(self.sample, rows),
-                None if group is None else picked(group, rows),
-            ),
-        )
+        return Side(self.name, replace(self.records, sample=self.sample).rows(rows))
 
 
 def sides_of(
@@ -54,11 +45,6 @@ def sides_of(
     columns: Columns | None = None,
 ) -> list[Side]:
     """Return the texts of every side that there is, read and checked beside each other.
-
-    Parameters
-    ----------
-    members, nonmembers, population, columns
-        As in `audit_masked`.
 
     Raises
     ------

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 
-from privacygauge.core import checks, seeds
+from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.release import coin_flips
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.coins import NAMES, Coins, digest, people_of
-from privacygauge.language.overlap import plain_texts
 from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_texts
-from privacygauge.language.texts import numbered, picked
+from privacygauge.language.texts import numbered, plain_texts
 
 SIMILAR = 0.5
 """Share of common shingles from which texts are nearly the same."""
@@ -195,7 +194,7 @@ def split_texts(
             f"{len(size)}: give texts of more people"
         )
     sides = {
-        name: taken(records, side[bound] == number)
+        name: records.rows(np.flatnonzero(side[bound] == number))
         for number, name in enumerate(SIDES)
         if (side == number).any()
     }
@@ -295,13 +294,3 @@ def _parts(size: Ints, shares: tuple[float, ...], seed: int) -> Ints:
     for start in range(0, n, _BLOCK):
         part[order[start : start + _BLOCK]] = rng.permutation(turn[start : start + _BLOCK])
     return part
-
-
-def taken(records: TextRecords, rows: Bools) -> TextRecords:
-    """Return some of the texts, in their order."""
-    kept = np.flatnonzero(checks.frozen(rows))
-    return TextRecords(
-        picked(records.text, kept),
-        None if records.sample is None else picked(records.sample, kept),
-        None if records.group is None else picked(records.group, kept),
-    )

@@ -8,19 +8,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.game import Observation, Round
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.language.scores import TextScores
-from privacygauge.language.signals import LIKELIHOOD_RATIO, LOSS, REFERENCE
-
-__all__ = [
-    "LIKELIHOOD_RATIO",
-    "LOSS",
-    "REFERENCE",
-    "energy_round",
-    "energy_transcript",
-    "signal",
-    "signals",
-    "statistic",
-]
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
 
 
 def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
@@ -46,10 +34,6 @@ def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
 
 def signals(scores: TextScores) -> dict[str, Floats]:
     """Return every signal by name, (n,) values each: higher means more likely a member.
-
-    Parameters
-    ----------
-    scores : TextScores
 
     Returns
     -------

@@ -8,7 +8,7 @@ the reference once, and a run that was stopped goes on where it was.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,31 @@ _BUDGET_OF_FEWER_BITS = 131072
 _MOST_LOGITS = 1 << 26
 _TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
 _NAME_LENGTH = 24
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where answers are kept, and how they are got."""
+
+    run: str | Path | None = None
+    """The folder that holds them; by default they are not kept."""
+    n_jobs: int | None = None
+    """As in `complete`."""
+    progress: Progress | None = None
+    """As in `complete`."""
+    invocation: Mapping[str, Any] | None = None
+    """As in `open_run`."""
+
+    def part(self, number: int, n: int) -> Kept:
+        """Return the same for one of n equal parts of the work, whose progress counts them all."""
+        progress = self.progress
+        if progress is None:
+            return self
+
+        def told(n_done: int, n_all: int) -> None:
+            progress(number * n_all + n_done, n * n_all)
+
+        return replace(self, progress=told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,29 +140,22 @@ def answers_of(
     tokens: Tokens,
     scored: Scored,
     settings: Mapping[str, Any],
+    kept: Kept,
     *,
     seed: int = 0,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    invocation: Mapping[str, Any] | None = None,
 ) -> dict[str, Floats32]:
     """Return what `model` says about every scored token (m,), asking only what is not stored.
 
     Parameters
     ----------
-    model : MaskedModel or CausalModel
     tokens : Tokens
         Texts or windows of them, sorted by length.
-    scored : Scored
     settings : mapping
         What `scored` depends on beside the tokens, as JSON values.
+    kept : Kept
+        Every worker holds the model once.
     seed : int
         That of the masks.
-    run : str or pathlib.Path, optional
-        The folder that holds the answers; by default they are not kept.
-    n_jobs, progress, invocation
-        As in `complete` and `open_run`. Every worker holds the model once.
 
     Raises
     ------
@@ -160,48 +178,18 @@ def answers_of(
             "texts": tokens.sha256,
         },
     )
-    work = Asking(model, tokens, scored)
-    rows = computed(plan, work, run=run, n_jobs=n_jobs, progress=progress, invocation=invocation)
+    rows = computed(plan, Asking(model, tokens, scored), kept)
     filled = np.arange(scored.width) < np.diff(scored.starts)[:, None]
     return {name: values[filled] for name, values in rows.items()}
 
 
-def computed(
-    plan: Plan,
-    work: Work,
-    *,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    invocation: Mapping[str, Any] | None = None,
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a plan, computing only what is not stored.
-
-    Parameters
-    ----------
-    plan : Plan
-        Names a folder inside of `run`.
-    work : callable
-        Computes a task of it.
-    run, n_jobs, progress, invocation
-        As in `answers_of`.
-    """
-    with kept_or_scratch(run) as folder:
+def computed(plan: Plan, work: Work, kept: Kept) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a plan, which names a folder inside of the run's."""
+    with kept_or_scratch(kept.run) as folder:
         place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
-        opened = open_run(place, plan, invocation=invocation)
-        complete(opened, work, n_jobs=n_jobs, progress=progress)
+        opened = open_run(place, plan, invocation=kept.invocation)
+        complete(opened, work, n_jobs=kept.n_jobs, progress=kept.progress)
         return {name: opened.array(name)[:] for name in plan.arrays}
-
-
-def share_of(progress: Progress | None, number: int, n: int) -> Progress | None:
-    """Return a callback for one of n equal parts of the work, that counts all of them."""
-    if progress is None:
-        return None
-
-    def told(n_done: int, n_all: int) -> None:
-        progress(number * n_all + n_done, n * n_all)
-
-    return told
 
 
 def distinct(tokens: Tokens) -> tuple[Ints, Ints]:
@@ -228,7 +216,6 @@ def energies_from(
 
     Parameters
     ----------
-    answers : mapping of str to (m,) array
     windows : Windowed
         The windows that were asked about.
     tokens : Tokens
@@ -237,7 +224,6 @@ def energies_from(
         What was asked about the windows.
     which : array of shape (n,)
         For every text, which of the different ones it is.
-    unit : "token" or "word"
     """
     answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]

@@ -22,6 +22,7 @@ from privacygauge.language.conditional import (
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import (
+    WORDS,
     pair_log_probabilities,
     read_texts,
     token_log_probabilities,
@@ -30,6 +31,7 @@ from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
+from privacygauge.language.store import Kept
 from privacygauge.language.text_files import TextRecordsLike
 from privacygauge.language.texts import numbered
 from privacygauge.language.token_signals import SideTokens, token_signals
@@ -45,10 +47,6 @@ Form = Literal["mean", "sum"]
 NO_REFERENCE = (
     "No reference model was given: only the loss attack was played, and two of the four controls "
     "(reference energy, matched attack) need one, such as train_reference makes."
-)
-_WORDS = (
-    "The tokenizers differ on these texts: words are masked instead of tokens, and energies are in "
-    "nats a word."
 )
 
 
@@ -100,11 +98,6 @@ def text_energies(
         Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
         or in words where the tokenizers differ. Of a causal model with the signals of
         `token_signals`.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
     """
     if form not in ("mean", "sum"):
         raise InputError(f"form must be mean or sum, got {form!r}")
@@ -123,25 +116,17 @@ def text_energies(
     asked = _shared_plan(models, parts, plan)
     if before is not None:
         before()
+    if not isinstance(target, MaskedModel):
+        # What a causal model answers depends on no seed.
+        asked = replace(asked, seed=0)
+    shares = _shares(progress, parts, len(models) + bool(prefix))
     answers = [
-        _asked(
-            models,
-            part,
-            prefix,
-            # What a causal model answers depends on no seed.
-            plan=asked if isinstance(target, MaskedModel) else replace(asked, seed=0),
-            run=run,
-            n_jobs=n_jobs,
-            progress=told,
-            invocation=invocation,
-        )
-        for part, told in zip(
-            parts, _shares(progress, parts, len(models) + bool(prefix)), strict=True
-        )
+        _asked(models, part, prefix, asked, Kept(run, n_jobs, told, invocation))
+        for part, told in zip(parts, shares, strict=True)
     ]
     further, notes = _further(target, parts, answers, plan.seed)
     found = _joined(parts, answers, form, further)
-    changed = (_WORDS,) if asked.unit != plan.unit else ()
+    changed = (WORDS,) if asked.unit != plan.unit else ()
     left_out = [
         f"{len(rows):,} {part.name} texts were left out: too short to score anything in them."
         for part, rows in zip(parts, short, strict=True)
@@ -218,49 +203,22 @@ def _asked(
     part: Side,
     prefix: tuple[str, ...],
     plan: MaskPlan,
-    run: str | Path | None,
-    n_jobs: int | None,
-    progress: Progress | None,
-    invocation: Mapping[str, Any] | None,
+    kept: Kept,
 ) -> _Answer:
     texts = part.records.text
     if prefix:
-        first, second = _in_turn(progress, len(models))
-        found = _asked(models, part, (), plan, run, n_jobs, first, invocation)
+        first, second = (replace(kept, progress=x) for x in _in_turn(kept.progress, len(models)))
+        found = _asked(models, part, (), plan, first)
         target, *reference = (model for model in models if isinstance(model, CausalModel))
+        other = reference[0] if reference else None
         after = conditional_log_probabilities(
-            target,
-            texts,
-            prefix,
-            reference=reference[0] if reference else None,
-            plan=plan,
-            run=run,
-            n_jobs=n_jobs,
-            progress=second,
-            invocation=invocation,
+            target, texts, prefix, reference=other, plan=plan, **vars(second)
         )
         return replace(found, after=after)
     if len(models) == 1:
-        alone = token_log_probabilities(
-            models[0],
-            texts,
-            plan,
-            run=run,
-            n_jobs=n_jobs,
-            progress=progress,
-            invocation=invocation,
-        )
+        alone = token_log_probabilities(models[0], texts, plan, **vars(kept))
         return _Answer(alone, None, alone.long_texts())
-    pair = pair_log_probabilities(
-        models[0],
-        models[1],
-        texts,
-        plan,
-        run=run,
-        n_jobs=n_jobs,
-        progress=progress,
-        invocation=invocation,
-    )
+    pair = pair_log_probabilities(models[0], models[1], texts, plan, **vars(kept))
     return _Answer(pair.target, pair.reference, pair.notes)
 
 

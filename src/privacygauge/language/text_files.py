@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privacygauge.core import checks
+from privacygauge.core.checks import Ints
 from privacygauge.datasets.reading import (
     LINES,
     FrameLike,
@@ -19,7 +20,7 @@ from privacygauge.datasets.reading import (
     read_text,
 )
 from privacygauge.errors import InputError
-from privacygauge.language.texts import Texts, texts_of
+from privacygauge.language.texts import Texts, picked, texts_of
 
 SAMPLES = ("sample", "id")
 """Columns that may hold the ids of the texts; the first that is there counts."""
@@ -61,6 +62,11 @@ class TextRecords:
     def __len__(self) -> int:
         return len(self.text)
 
+    def rows(self, rows: Ints) -> TextRecords:
+        """Return some of the texts, in the order asked for."""
+        columns = (self.text, self.sample, self.group)
+        return TextRecords(*(None if part is None else picked(part, rows) for part in columns))
+
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
 """What `as_texts` takes."""
@@ -91,11 +97,6 @@ def as_texts(
         Of a file, a mapping or a frame.
     name : str
         What error messages call it.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
 
     Examples
     --------
@@ -134,10 +135,6 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
         line, blank lines left out). UTF-8. Ids and groups are texts: ``007`` is not ``7``.
     columns : Columns, optional
         Where the columns have other names than the usual ones.
-
-    Returns
-    -------
-    TextRecords
 
     Raises
     ------

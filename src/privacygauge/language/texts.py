@@ -1,13 +1,16 @@
-"""Ids and texts of samples as they were given, whatever is in them."""
+"""Ids and texts of samples as they were given, and those that are on both sides."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Ints
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 
 Texts = tuple[str, ...]
@@ -27,7 +30,6 @@ def texts_of(
     values : sequence of str or number, length n
     name : str
         What messages call them.
-    n : int
     empty : bool
         Whether a text may be empty: an id may not.
 
@@ -75,3 +77,108 @@ def _missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+_MEMBER, _NONMEMBER, _POPULATION = 0, 1, 2
+_NAMES = ("members", "non-members", "population")
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Which samples stay, and a sentence about each kind that does not."""
+
+    kept: Bools
+    """(n,) True for what stays."""
+    notes: tuple[str, ...]
+    """How many were left out, and why."""
+
+
+def find_overlap(
+    sample: Sequence[str],
+    member: Bools,
+    population: Bools,
+    text: Sequence[str] | None = None,
+) -> Overlap:
+    """Return which samples are on one side only, by id and by text.
+
+    Parameters
+    ----------
+    sample : sequence of str, length n
+        Ids.
+    member, population : ndarray of bool, shape (n,)
+        No sample is both.
+    text : sequence of str, length n, optional
+        Compared but for case and white space.
+
+    Returns
+    -------
+    Overlap
+        What is both a member's and a non-member's stays on neither side; what is judged does not
+        stay in the population.
+
+    Raises
+    ------
+    InputError
+        If an id occurs twice in one part.
+    """
+    part = np.where(population, _POPULATION, np.where(member, _MEMBER, _NONMEMBER))
+    _require_once(sample, part)
+    kept = np.ones(len(part), np.bool_)
+    notes: list[str] = []
+    for kind, keys in (("id", sample), ("text", None if text is None else plain_texts(text))):
+        if keys is not None:
+            notes += _leave_out(kept, _places(keys), part, kind)
+    return Overlap(checks.frozen(kept), tuple(notes))
+
+
+def plain_texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return texts as they are compared: in lower case, with single spaces."""
+    return tuple(" ".join(text.split()).casefold() for text in texts)
+
+
+def _places(keys: Sequence[str]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for row, key in enumerate(keys):
+        places[key].append(row)
+    return places
+
+
+def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str) -> list[str]:
+    both, again = [0, 0], 0
+    for rows in places.values():
+        if len(rows) == 1:
+            continue
+        alive = [row for row in rows if kept[row]]
+        parts = {int(part[row]) for row in alive}
+        if {_MEMBER, _NONMEMBER} <= parts:
+            judged = [row for row in alive if part[row] != _POPULATION]
+            kept[judged] = False
+            for row in judged:
+                both[part[row]] += 1
+        if _POPULATION in parts and len(parts) > 1:
+            apart = [row for row in alive if part[row] == _POPULATION]
+            kept[apart] = False
+            again += len(apart)
+    notes = []
+    if both[0]:
+        notes.append(
+            f"{both[_MEMBER]} member(s) and {both[_NONMEMBER]} non-member(s) with the same {kind} "
+            "were left out: what was trained on is no non-member."
+        )
+    if again:
+        notes.append(
+            f"{again} population sample(s) with the {kind} of a judged sample were left out: the "
+            "threshold must not see what is judged."
+        )
+    return notes
+
+
+def _require_once(sample: Sequence[str], part: Ints) -> None:
+    seen: set[tuple[str, int]] = set()
+    for row, (name, which) in enumerate(zip(sample, part.tolist(), strict=True)):
+        if (name, which) in seen:
+            raise InputError(
+                f"sample must hold different ids, got {name[:60]!r} twice ({_NAMES[which]}), again "
+                f"in row {row}: number the samples of a note, such as note-7/3"
+            )
+        seen.add((name, which))

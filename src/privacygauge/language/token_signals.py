@@ -256,10 +256,6 @@ class SideTokens:
 def signals_alone(side: SideTokens) -> dict[str, Floats]:
     """Return the signals of texts that need no other text, (n,) each: higher for members.
 
-    Parameters
-    ----------
-    side : SideTokens
-
     Returns
     -------
     dict of str to ndarray

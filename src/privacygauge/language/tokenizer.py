@@ -14,7 +14,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Ints, listed
 from privacygauge.errors import InputError
-from privacygauge.language.quiet import quiet_transformers
+from privacygauge.language.loading import first_line, quiet_transformers
 
 _MIXED_CASE = "The Patient Was Seen TODAY"
 # Set by whoever called the tokenizer last, and no part of what it is.
@@ -115,7 +115,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
             )
     except (OSError, ValueError, ImportError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path} must hold a tokenizer, but it cannot be read ({_first_line(error)}): save it "
+            f"{path} must hold a tokenizer, but it cannot be read ({first_line(error)}): save it "
             "there with tokenizer.save_pretrained"
         ) from error
     # Without a vocabulary, one of a few special tokens comes back, and every word is unknown.
@@ -148,7 +148,3 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
     return Tokenizer(
         text, found.mask_token_id, int(pad), found.unk_token_id, int(found.model_max_length)
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -107,8 +107,6 @@ def tokens_of(
 
     Parameters
     ----------
-    texts : sequence of str
-    tokenizers : sequence of Tokenizer
     limit : sequence of int
         The most tokens, frame included, that each of the models reads.
     unit : "token" or "word"
@@ -220,7 +218,6 @@ def word_units(text: str, found: Sequence[Encoded]) -> list[Ints]:
 
     Parameters
     ----------
-    text : str
     found : sequence of Encoded
         The text by every tokenizer.
 

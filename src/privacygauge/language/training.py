@@ -13,17 +13,18 @@ from privacygauge.core.seeds import non_negative
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.language.first_weights import Shape, check_context
-from privacygauge.language.kinds import Kind, model_kind
 from privacygauge.language.loading import (
+    Kind,
     checked_folder,
+    model_kind,
     most_tokens,
+    quiet_transformers,
     read_module,
     settings_of,
     weights_sha256,
 )
 from privacygauge.language.model import check_vocabulary
 from privacygauge.language.precision import Precision
-from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.tokens import Tokens, tokens_of
 from privacygauge.language.training_kept import (

@@ -12,7 +12,7 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.heads import Head, head_of
-from privacygauge.language.precision import Precision
+from privacygauge.language.precision import Precision, moved
 from privacygauge.language.tokens import Tokens
 
 MASKED = 0.15
@@ -98,10 +98,7 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
 
     module.eval()
     head = head_of(module)
-    try:
-        module.to(torch.device(course.device))
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device must be one that torch can use, got {course.device!r}") from error
+    moved(module, course.device)
     weights = list(module.parameters())
     groups = [
         {"params": [part for part in weights if part.ndim > 1], "weight_decay": _DECAY},
@@ -175,8 +172,6 @@ def masked(
     ids : array of int, shape (b, t)
     content : array of bool, shape (b, t)
         What may be predicted: at least one token a row.
-    vocabulary : Vocabulary
-    rng : numpy.random.Generator
 
     Returns
     -------

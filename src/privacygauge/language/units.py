@@ -18,18 +18,25 @@ from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.playing import audit, headline
-from privacygauge.language.attacks import EnergyAttack, energy_attacks
-from privacygauge.language.patients import by_patient, whole_patients
-from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
-from privacygauge.language.sizes import even_sizes
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
-from privacygauge.language.texts import Texts
-from privacygauge.language.thresholds import (
+from privacygauge.language.attacks import (
+    EnergyAttack,
     MeanTrainThreshold,
     OracleThreshold,
     PopulationThreshold,
     Threshold,
+    energy_attacks,
 )
+from privacygauge.language.patients import by_patient, even_sizes, whole_patients
+from privacygauge.language.scores import (
+    LIKELIHOOD_RATIO,
+    LONG,
+    LOSS,
+    SHORT,
+    TextScores,
+    length_bucket,
+)
+from privacygauge.language.statistic import energy_round, signal
+from privacygauge.language.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -230,6 +237,15 @@ def suite_of(scores: TextScores, asked: Asked) -> Suite:
     return Suite(attacks, tuple(by_label[attack.variant] for attack in attacks), skipped)
 
 
+def require_two(n_in: int, n_out: int, unit: str) -> None:
+    """Raise where a side has a single unit, such as a ``patient``."""
+    if min(n_in, n_out) < 2:
+        raise InputError(
+            f"an audit needs at least two {unit}s among the members and two among the non-members, "
+            f"got {n_in} and {n_out}: give more of them"
+        )
+
+
 def unit_findings(
     scores: TextScores, suite: Suite, unit: str, asked: Asked
 ) -> tuple[Results, UnitFindings]:
@@ -244,12 +260,7 @@ def unit_findings(
     """
     sides = (scores.member, scores.nonmember)
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
-    if min(n_in, n_out) < 2:
-        of = unit if scores.group is None else "patient"
-        raise InputError(
-            f"an audit needs at least two {of}s among the members and two among the non-members, "
-            f"got {n_in} and {n_out}: give more of them"
-        )
+    require_two(n_in, n_out, unit if scores.group is None else "patient")
     played = _played(scores, suite, asked)
     found = UnitFindings(
         unit,

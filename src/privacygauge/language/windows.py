@@ -147,8 +147,6 @@ def whole(
 
     Parameters
     ----------
-    answers : mapping of str to (m,) array
-    windows : Windowed
     scored : Scored
         What was asked about the windows.
 

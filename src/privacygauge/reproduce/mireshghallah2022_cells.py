@@ -10,14 +10,14 @@ import numpy as np
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.roc import auc
-from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, REFERENCE, energy_transcript
-from privacygauge.language.thresholds import (
+from privacygauge.language.attacks import (
     MeanTrainThreshold,
     OracleThreshold,
     PopulationThreshold,
     Threshold,
 )
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
+from privacygauge.language.statistic import energy_transcript
 from privacygauge.reproduce.mireshghallah2022_setting import Asked
 from privacygauge.reproduce.table import Cell, Row
 

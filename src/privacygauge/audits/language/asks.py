@@ -265,7 +265,7 @@ class LanguageRequest(Request):
     @property
     def rates(self) -> tuple[float, ...]:
         """The false-positive rates; those of the paper where none are given."""
-        from privacygauge.language.thresholds import FPRS
+        from privacygauge.language.attacks import FPRS
 
         return tuple(_rate(text) for text in self.fpr) or FPRS
 
@@ -296,7 +296,7 @@ class LanguageRequest(Request):
 
     def _kind(self, target: str) -> str:
         """Return the kind of both models, checked against what their folders say."""
-        from privacygauge.language.kinds import known_kind, model_kind
+        from privacygauge.language.loading import known_kind, model_kind
 
         if "://" in target:
             _ = self.models

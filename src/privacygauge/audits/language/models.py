@@ -11,10 +11,10 @@ from typing import Any
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.play import audit_of
 from privacygauge.audits.running import Running
+from privacygauge.language.attacks import FPRS
 from privacygauge.language.coins import Coins
-from privacygauge.language.compared import compared_models
+from privacygauge.language.compared import check_asked, compared_models, judged_texts, origin_of
 from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.judged_models import check_asked, judged_texts, origin_of
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
 from privacygauge.language.precision import Asked as AskedPrecision
@@ -22,7 +22,6 @@ from privacygauge.language.score_files import write_energies
 from privacygauge.language.scores import TextScores
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
-from privacygauge.language.thresholds import FPRS
 from privacygauge.language.units import asked_for
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress

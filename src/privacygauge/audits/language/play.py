@@ -12,13 +12,13 @@ from privacygauge.audits.running import Running
 from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import GameDescription
+from privacygauge.language.attacks import FPRS
 from privacygauge.language.audited import Audited, audited
 from privacygauge.language.coins import Coins, read_coins
+from privacygauge.language.controls import unlearnt
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.scores import TextScores
-from privacygauge.language.thresholds import FPRS
 from privacygauge.language.units import Asked, ThresholdFinding, UnitFindings, asked_for
-from privacygauge.language.unlearnt import unlearnt
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
 

@@ -54,7 +54,7 @@ def play(asked: SplitRequest, work: Work) -> str:
 
     from privacygauge.errors import OutputError
     from privacygauge.language.coins import write_sides
-    from privacygauge.language.splitting import redealt, split_texts, taken
+    from privacygauge.language.splitting import redealt, split_texts
     from privacygauge.language.text_files import Columns, load_texts
     from privacygauge.runs.folder import Folder, located, shown
 
@@ -73,7 +73,7 @@ def play(asked: SplitRequest, work: Work) -> str:
     if asked.models:
         further = redealt(found, asked.models, asked.seed)
         for k, inside in enumerate(further.inside):
-            files[f"members-{k}.jsonl"] = taken(further.texts, inside)
+            files[f"members-{k}.jsonl"] = further.texts.rows(inside.nonzero()[0])
     write_sides(folder, found.sides, found.coins, files)
     members = shown(folder / "members.jsonl")
     told = f"Train on {members} alone: everything else is needed for the audit."
