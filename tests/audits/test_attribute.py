@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 import privacygauge as pg
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.values import Severity
-from tests.audits.example_attribute import SENSITIVE, audited, overfitted, population, simple
+from tests.audits.example_attribute import SENSITIVE, audited, population, simple
 from tests.thorough import quarter, times
 
 SAFE, UNTOLD = Severity.NOTHING, Severity.UNTOLD
@@ -105,7 +105,7 @@ def test_sides_of_two_populations_cannot_be_told_apart_by_a_leak():
     rng = np.random.default_rng(0)
     x, y, _ = population(600, rng)
     member = rng.random(600) < np.where(x[:, SENSITIVE] == 1, 0.7, 0.3)
-    model = overfitted(x[member], y[member])
+    model = deep_tree(x[member], y[member])
     found = pg.audit_attribute(model, x, y, sensitive=SENSITIVE, member=member)
     assert found.fired
     assert severity(found) is UNTOLD
@@ -124,19 +124,16 @@ def test_an_audit_of_names_of_classes_is_that_of_numbers():
     x, y, _ = population(200, rng)
     member = rng.random(200) < 0.5
     named = np.array(["no", "yes"])[y]
-    numbers = pg.audit_attribute(
-        overfitted(x[member], y[member]), x, y, sensitive=SENSITIVE, member=member
-    )
-    texts = pg.audit_attribute(
-        overfitted(x[member], named[member]), x, named, sensitive=SENSITIVE, member=member
-    )
+    asked = {"sensitive": SENSITIVE, "member": member}
+    numbers = pg.audit_attribute(deep_tree(x[member], y[member]), x, y, **asked)
+    texts = pg.audit_attribute(deep_tree(x[member], named[member]), x, named, **asked)
     assert numbers.attacks == texts.attacks
 
 
 def test_bad_input_is_one_line():
     rng = np.random.default_rng(0)
     x, y, _ = population(50, rng)
-    model = overfitted(x, y)
+    model = deep_tree(x, y)
     with pytest.raises(pg.InputError, match="no non-members"):
         pg.audit_attribute(model, x, y, sensitive=SENSITIVE, member=np.ones(50, bool))
     x[:, SENSITIVE] = 1

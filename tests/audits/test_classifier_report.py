@@ -22,6 +22,8 @@ from tests.report.example import HOSTILE, example
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ONE = (("confidence", "", "per-class", 1.0),)
 
 
@@ -249,6 +251,7 @@ def test_hostile_names_are_text(page, text):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_hostile_attacks_and_words_are_text(findings):
     bad = "</desc></svg><script>alert(1)</script>$x_"
     odd = replace(findings.evaluations[6], name=bad)

@@ -31,6 +31,8 @@ from privacygauge.report.values import Origin, Severity
 from tests.audits.example_defences import example
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
 
 
@@ -179,6 +181,7 @@ def test_a_defence_that_costs_accuracy_gets_a_plot_of_it():
     assert [plot.name for plot in found] == ["trade-off", "accuracy"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_names_from_the_user_steer_nothing():
     f = example()
     judged = replace(

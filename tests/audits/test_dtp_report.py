@@ -34,6 +34,8 @@ from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 NAMES = ["report.html", "report.json", "records.parquet", "removal.csv"]
 
 
@@ -293,6 +295,7 @@ def test_hostile_names_are_text(page: Page, text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_hostile_words_are_text(findings: DtpAudit) -> None:
     bad = "</desc></svg><script>alert(1)</script>$x_"
     evil = replace(

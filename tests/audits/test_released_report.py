@@ -30,6 +30,8 @@ from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
 from tests.synthetic.released.made_released import people
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 BAD = "</desc></svg><script>alert(1)</script>$x_"
 COLUMN, TOWN = "<i>town</i>", "<script>alert('town')</script>"
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
@@ -55,12 +57,13 @@ def audited(holdout=True, **options):
 def found():
     ids = np.array([f"patient-{i:03d}" for i in range(60)], dtype=object)
     ids[: len(HOSTILE)] = HOSTILE
-    return audited(ids=ids, show=[COLUMN, "pay"], provenance={"<b>file</b>": BAD})
+    given = {"show": [COLUMN, "pay"], "secrets": ["sex", "pay"]}
+    return audited(ids=ids, provenance={"<b>file</b>": BAD}, **given)
 
 
 @pytest.fixture(scope="module")
 def alone():
-    return audited(holdout=False)
+    return audited(holdout=False, secrets=["sex", "pay"])
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +193,7 @@ def test_hostile_names_are_text(page, text):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_hostile_words_are_text(found):
     facts = tuple(Fact(BAD, fact.estimate) for fact in found.copies)
     evil = replace(
@@ -237,7 +241,7 @@ def test_the_most_outlying_records_are_listed_one_by_one(found):
     (table,) = listed(found)
     names = [line(shortened(name)) for name, _ in found.exposed]
     assert [row.cells[0] for row in table.rows] == names
-    assert {row.cells[4] for row in table.rows} <= {f"{k} of 6" for k in range(7)}
+    assert {row.cells[4] for row in table.rows} <= {f"{k} of 2" for k in range(3)}
     assert not listed(replace(found, exposed=()))
     said = " ".join(verdict(harmless(found)).sentences)
     assert re.search(
