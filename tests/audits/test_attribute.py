@@ -119,6 +119,7 @@ def test_without_imputation_no_leak_is_excluded():
     assert [attack.name for attack in found.attacks] == ["confidence"]
 
 
+@pytest.mark.slow
 def test_an_audit_of_names_of_classes_is_that_of_numbers():
     rng = np.random.default_rng(0)
     x, y, _ = population(200, rng)

@@ -49,6 +49,7 @@ def test_a_household_is_audited_as_one(people, game):
                 seen[number, row] = np.equal(learnt, record).all(axis=1).any() == inside
 
     options = {"targets": [10], "game": game, "size": 60, "shadows": 8, "tests": 8}
+    options["attacks"] = FAST[1:]
     found = audited(Identity(), twins, unit=unit, before=before, **options)
     assert len(seen) == 16
     assert all(seen.values())
@@ -60,6 +61,7 @@ def test_of_a_household_one_row_is_attacked(people):
     twins = pd.concat([people, people.assign(num1=people["num1"] + 1e-9)], ignore_index=True)
     unit = np.tile(np.arange(400), 2)
     options = {"targets": 4, "size": 60, "shadows": 8, "tests": 8, "game": "shared"}
+    options["attacks"] = FAST[1:]
     found = audited(Identity(), twins, unit=unit, **options)
     alone = audited(Identity(), people, **options)
     assert len(set(unit[found.targets.rows])) == 4
