@@ -12,7 +12,7 @@ import privacygauge as pg
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.values import Severity
 from tests.audits.example_attribute import SENSITIVE, audited, population, simple
-from tests.thorough import quarter, times
+from tests.thorough import THOROUGH, crossed, quarter
 
 SAFE, UNTOLD = Severity.NOTHING, Severity.UNTOLD
 NULLS = {
@@ -54,7 +54,7 @@ def severity(found: pg.AttributeAudit) -> Severity:
 @pytest.mark.slow
 @pytest.mark.parametrize("given", NULLS.values(), ids=NULLS)
 def test_what_columns_say_of_each_other_is_no_leak(given):
-    games = quarter(200)
+    games = 200 if THOROUGH else 16
     asked = {"leak": False, "train": deep_tree, "n": 300, **given}
     grades = [severity(audited(seed, **asked)) for seed in range(games)]
     loud = sum(grade not in (SAFE, UNTOLD) for grade in grades)
@@ -65,16 +65,15 @@ def test_what_columns_say_of_each_other_is_no_leak(given):
 
 @pytest.mark.slow
 def test_a_model_that_remembers_nobody_is_silent():
-    games = quarter(100)
+    games = 100 if THOROUGH else 12
     loud = sum(severity(simple(seed)) not in (SAFE, UNTOLD) for seed in range(games))
     assert loud <= stats.binom.isf(1e-4, games, 0.025)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tied", [0.5, 0.9])
-@pytest.mark.parametrize("train", [deep_tree, nearest, by_heart], ids=lambda x: x.__name__)
+@pytest.mark.parametrize(("tied", "train"), crossed([0.5, 0.9], [deep_tree, nearest, by_heart]))
 def test_a_planted_leak_is_found(train, tied):
-    games = times(20)
+    games = quarter(20)
     given = {"train": train, "tied": tied, "n": 300 if train is by_heart else 2000}
     found = [audited(seed, **given) for seed in range(games)]
     # The controls are wrong in one of twenty audits, and then nothing can be told.

@@ -136,7 +136,7 @@ def test_designed_queries_gain_what_is_expected(n, m, k):
 @pytest.mark.slow
 def test_designed_queries_gain_what_is_expected_at_size():
     for n, m, k in [(10_000, 4, 1_000), (10_000, 10, 2_000), (2_000, 20, 1_000)]:
-        rngs = [seeds.stream(0, n, m, i) for i in range(8)]
+        rngs = [seeds.stream(0, n, m, i) for i in range(times(8))]
         found = trials(DesignedQueries(), lambda rng: uniform_holdout(n, m, rng), k, rngs).bias()  # noqa: B023
         assert designed_bias(n, m, k) == pytest.approx(found.value, rel=0.1)
 

@@ -34,7 +34,7 @@ from privacygauge.synthetic.released.singling_out import Predicate, isolated, si
 from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
-from tests.thorough import THOROUGH, times
+from tests.thorough import THOROUGH, quarter, times
 
 
 def of(successes, n):
@@ -247,7 +247,7 @@ def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(l
 def test_people_that_nothing_was_learnt_from_are_not_given_away():
     """Null law: two samples beside a table that was made from a third one."""
     held, looked, grave = 0, 0, 0
-    n = times(20)
+    n = quarter(20)
     for seed in range(n):
         tables = released(np.random.default_rng(seed), 60, BayNet(), of="others")
         tried = tries(tables, None, Attempts(100, 100), seed).hits
@@ -260,8 +260,8 @@ def test_people_that_nothing_was_learnt_from_are_not_given_away():
         grave += any(look.low > 0 for look in looks)
     # Intervals of one table hang together: three standard errors as if four of nine did not.
     assert held / looked >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / (looked * 4 / 9))
-    # Two in a hundred are wanted at most; three of twenty are rarer than 1 in 100 then.
-    assert grave <= 2
+    # Two in a hundred are wanted at most; more of so many are rarer than 1 in 100 then.
+    assert grave <= binom.ppf(0.99, n, 0.02)
 
 
 def null_verdict(seed, n=150):
@@ -271,7 +271,7 @@ def null_verdict(seed, n=150):
         *(tables.real, tables.synthetic, tables.holdout),
         attempts=n,
         label="sex",
-        secrets=["sex", "job"],
+        secrets=["sex"],
         seed=seed,
     )
     return verdict(found).grade
@@ -290,7 +290,8 @@ def test_releases_of_the_population_are_no_more_often_leaks_than_the_level_allow
 def test_a_holdout_of_other_people_voids_the_attacks():
     rng = np.random.default_rng(3)
     real, other = people(rng, 150), people(rng, 150).assign(age=lambda x: x["age"] // 3 + 18)
-    found = audit_released(real, people(rng, 150), other, attempts=50, label="sex")
+    asked = {"attempts": 50, "label": "sex", "secrets": ["sex"]}
+    found = audit_released(real, people(rng, 150), other, **asked)
     assert found.blind.auc.low > 0.5
     assert "not from the same source" in found.warnings[0]
     told = verdict(found)
@@ -308,7 +309,8 @@ def test_without_a_holdout_nothing_is_called_safe(alone, tables):
     assert len(alone.copies) == 2
     far = tables.synthetic.values.copy()
     far[:, 2] = far[::-1, 2]  # no copies any more
-    quiet = audit_released(tables.real, Table(tables.schema, far), attempts=50, label="sex")
+    asked = {"attempts": 50, "label": "sex", "secrets": ["sex"]}
+    quiet = audit_released(tables.real, Table(tables.schema, far), **asked)
     assert verdict(quiet).grade == UNTOLD
     assert "not a verdict of safety" in verdict(quiet).unsaid
 
@@ -479,7 +481,7 @@ def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copie
     parts = {"people": ("age", "pay"), "visits": ("rows", "cost")}
     asked = {"secrets": ["rows"], "attempts": 50, "parts": parts}
     silent = audit_released(real, made, holdout, **asked).report().verdict
-    made.loc[:9, list(copied)] = real.loc[:9, list(copied)]
+    made.loc[:14, list(copied)] = real.loc[:14, list(copied)]
     found = audit_released(real, made, holdout, **asked)
     assert silent.grade == NONE
     assert found.report().verdict.grade != NONE
