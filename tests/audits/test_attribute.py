@@ -54,7 +54,7 @@ def severity(found: pg.AttributeAudit) -> Severity:
 @pytest.mark.slow
 @pytest.mark.parametrize("given", NULLS.values(), ids=NULLS)
 def test_what_columns_say_of_each_other_is_no_leak(given):
-    games = 200 if THOROUGH else 16
+    games = 200 if THOROUGH else 10
     asked = {"leak": False, "train": deep_tree, "n": 300, **given}
     grades = [severity(audited(seed, **asked)) for seed in range(games)]
     loud = sum(grade not in (SAFE, UNTOLD) for grade in grades)
@@ -65,7 +65,7 @@ def test_what_columns_say_of_each_other_is_no_leak(given):
 
 @pytest.mark.slow
 def test_a_model_that_remembers_nobody_is_silent():
-    games = 100 if THOROUGH else 12
+    games = 100 if THOROUGH else 8
     loud = sum(severity(simple(seed)) not in (SAFE, UNTOLD) for seed in range(games))
     assert loud <= stats.binom.isf(1e-4, games, 0.025)
 
