@@ -35,7 +35,6 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.units import owners
-from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in
 
 
@@ -175,11 +174,8 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             run=work.run if asked.keeps else None,
             n_jobs=work.jobs if asked.keeps else 1,
             progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command=COMMAND.name,
-            provenance=file_hashes(asked.files()),
             invocation=invocation,
+            **asked.told(COMMAND.name),
         )
 
 
