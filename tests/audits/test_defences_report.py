@@ -13,7 +13,7 @@ from rich.console import Console
 
 from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.asks import METRICS
-from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut

@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
 from privacygauge.classifier.dtp.indirect import Planted, nearest_example
 from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes

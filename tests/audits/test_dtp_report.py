@@ -19,7 +19,7 @@ from rich.console import Console
 
 from privacygauge.audits.dtp import plots, words
 from privacygauge.audits.dtp.asks import METRICS
-from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.removal import RemovalPath

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.generator import plots, sections
-from privacygauge.audits.generator.data import records_frame
 from privacygauge.audits.generator.play import SyntheticAudit
-from privacygauge.audits.generator.says import settings
+from privacygauge.audits.generator.says import records_frame, settings
 from privacygauge.audits.generator.verdict import CUTS, verdict
 from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.released_table import plots, sections
+from privacygauge.audits.released_table import sections
 from privacygauge.audits.released_table.play import audit_released, called
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.audits.synthetic import OF_TABLE
@@ -357,17 +357,17 @@ def test_the_summary_names_every_number(found, alone):
 
 def test_the_plot_of_the_risks_has_its_numbers(found, alone):
     ax = found.plot_risks()
-    frame = plots.risks_frame(found)
+    frame = sections.risks_frame(found)
     assert len(frame) == len(found.risks) == len(ax.get_yticks())
     drawn = [np.asarray(c.lines[0].get_xdata()) for c in ax.containers]
     for name, values in zip(("attack", "control", "baseline"), drawn, strict=True):
         np.testing.assert_allclose(values, 100 * frame[name].to_numpy(float), rtol=1e-12)
     assert len(alone.plot_risks().containers) == 2
     own = Figure().subplots()
-    assert plots.plot_risks(found, own) is own
+    assert sections.plot_risks(found, own) is own
     assert isinstance(found.plot_roc(), Axes)
     with pytest.raises(InputError, match="at least one risk"):
-        plots.plot_risks(replace(found, risks=()))
+        sections.plot_risks(replace(found, risks=()))
 
 
 def test_methods_name_every_level(found, alone):

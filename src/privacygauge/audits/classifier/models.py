@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
-from privacygauge.audits.classifier.assembly import Asked, assemble, pool_description
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.predictions import Asked, assemble, pool_description
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Work

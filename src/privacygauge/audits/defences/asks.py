@@ -17,7 +17,7 @@ from privacygauge.classifier.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.defences.found import DefenceAudit
+    from privacygauge.audits.defences.play import DefenceAudit
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.defence import Defence
 

@@ -24,7 +24,7 @@ from privacygauge.audits.language_models import (
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.language.found import LanguageAudit
+    from privacygauge.audits.language.play import LanguageAudit
     from privacygauge.audits.work import Work
     from privacygauge.language.coins import Coins
     from privacygauge.language.endpoints import AnyModel, EndpointModel

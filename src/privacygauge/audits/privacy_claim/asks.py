@@ -9,7 +9,7 @@ from privacygauge.audits.asking import Command, Group, Request, argument, asks
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.privacy_claim.found import ClaimAudit
+    from privacygauge.audits.privacy_claim.play import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.evaluate.claim_designs import Design
 

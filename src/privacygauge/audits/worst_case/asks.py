@@ -21,7 +21,7 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
-    from privacygauge.audits.worst_case.found import WorstCaseComparison
+    from privacygauge.audits.worst_case.play import WorstCaseComparison
 
 NAME = "worst-case"
 """The name of the command."""
