@@ -54,7 +54,9 @@ def severity(found: pg.AttributeAudit) -> Severity:
 @pytest.mark.slow
 @pytest.mark.parametrize("given", NULLS.values(), ids=NULLS)
 def test_what_columns_say_of_each_other_is_no_leak(given):
-    games = 200 if THOROUGH else 10
+    # Taken for independent, rows of a person fire the controls in a third of the audits: ten do not
+    # tell. What columns say of each other, taken for a leak, is one in nearly all of them.
+    games = quarter(200) if "rows" in given else 200 if THOROUGH else 10
     asked = {"leak": False, "train": deep_tree, "n": 300, **given}
     grades = [severity(audited(seed, **asked)) for seed in range(games)]
     loud = sum(grade not in (SAFE, UNTOLD) for grade in grades)
