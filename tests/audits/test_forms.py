@@ -295,6 +295,7 @@ def of_people():
     )
 
 
+@pytest.mark.slow
 def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
     frame, y = people()
     by_rows = audited(of_people(), None, None, n_shadows=4)

@@ -461,9 +461,8 @@ def test_people_of_a_released_table_are_told_apart_from_records():
         audit_released(**parts, holdout_unit=people[90:])
 
 
-@pytest.mark.parametrize(
-    "copied", [("age", "pay"), pytest.param(("rows", "cost"), marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("copied", [("age", "pay"), ("rows", "cost")])
 def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copied):
     rng = np.random.default_rng(5)
 
