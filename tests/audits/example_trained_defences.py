@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.play import audit_training_defences
+from privacygauge.audits.defences.play import DefenceAudit, audit_training_defences
 from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import OtherTraining

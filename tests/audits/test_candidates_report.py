@@ -19,6 +19,8 @@ from tests.classifier.trainers import records
 from tests.report.test_document import strict
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def found() -> CandidateAudit:

@@ -21,6 +21,9 @@ from privacygauge.report.values import Verdict
 from tests.report.example import HOSTILE, example
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
+from tests.thorough import times
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 ONE = (("confidence", "", "per-class", 1.0),)
 
@@ -90,7 +93,7 @@ def test_the_gravest_grade_is_not_raised():
 
 @pytest.mark.slow
 def test_chance_is_not_raised():
-    for seed in range(20):
+    for seed in range(times(20)):
         findings = example(2000, shift=0.0, seed=seed)
         assert exposure(findings.evaluations) is None
         if findings.headline.accuracy.low <= 0.5:
@@ -249,6 +252,7 @@ def test_hostile_names_are_text(page, text):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_hostile_attacks_and_words_are_text(findings):
     bad = "</desc></svg><script>alert(1)</script>$x_"
     odd = replace(findings.evaluations[6], name=bad)

@@ -25,6 +25,7 @@ from privacygauge.report.grades import LARGE, NONE, UNTOLD, grade_of
 from tests.audits.example_defences import example
 from tests.classifier.defences.catalogue import DEFENCES, label
 from tests.classifier.made import made_up
+from tests.thorough import times
 
 ATTACKS = tuple(Threshold(x) for x in ("correctness", "confidence", "entropy"))
 
@@ -119,7 +120,7 @@ def test_models_that_tell_nothing_rarely_seem_to():
 
     Both err together, so that the graver of the two is called a leak in 5% of games at most.
     """
-    n, wrong, called = 60, 0, 0
+    n, wrong, called = times(60), 0, 0
     for seed in range(n):
         target, shadow = made_up(n=200, seed=1000 + seed), made_up(n=200, seed=2000 + seed)
         f = audit_defences(target, shadow, [Rounding(1), LabelOnly()], attacks=ATTACKS, seed=seed)

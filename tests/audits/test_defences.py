@@ -12,6 +12,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 from tests.classifier.defences.catalogue import TINY
 from tests.classifier.made import made_up
+from tests.thorough import times
 
 METRICS = tuple(Threshold(x) for x in ("correctness", "confidence", "entropy", "modified-entropy"))
 TARGET, SHADOW = made_up(n=400, leak=2.0), made_up(n=400, leak=2.0, seed=1)
@@ -140,7 +141,7 @@ def test_wrong_input_is_refused(make, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(times(3)))
 def test_a_model_that_tells_nothing_tells_nothing_defended(seed):
     """Five attacks on three games: intervals of 99.9% hold a half, were the records drawn again."""
     target, shadow = made_up(n=800, seed=10 + seed), made_up(n=800, seed=20 + seed)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.asks import METRICS
-from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut
@@ -30,6 +30,8 @@ from privacygauge.report.numbers import percent
 from privacygauge.report.values import Origin, Severity
 from tests.audits.example_defences import example
 from tests.report.test_html import Page
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
 
@@ -179,6 +181,7 @@ def test_a_defence_that_costs_accuracy_gets_a_plot_of_it():
     assert [plot.name for plot in found] == ["trade-off", "accuracy"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_names_from_the_user_steer_nothing():
     f = example()
     judged = replace(

@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
 from privacygauge.classifier.dtp.indirect import Planted, nearest_example
 from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
@@ -316,10 +315,10 @@ def test_of_a_person_all_records_are_measured() -> None:
 
 
 def test_halves_keep_people_together() -> None:
-    x, y = records(60)
+    x, y = records(30)
     people = np.arange(len(y)) // 2
     found = audit_dtp(GaussianNB(), x, y, unit=people, training_sets=2, queries=0, remove=3)
     assert found.repeated is not None
-    assert found.repeated.shape == (2, 30)
+    assert found.repeated.shape == (2, 15)
     assert np.isfinite(found.repeated).all()
     assert found.removal is None

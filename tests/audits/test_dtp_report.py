@@ -19,7 +19,7 @@ from rich.console import Console
 
 from privacygauge.audits.dtp import plots, words
 from privacygauge.audits.dtp.asks import METRICS
-from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.removal import RemovalPath
@@ -33,6 +33,8 @@ from tests.audits.example_dtp import example
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 NAMES = ["report.html", "report.json", "records.parquet", "removal.csv"]
 
@@ -293,6 +295,7 @@ def test_hostile_names_are_text(page: Page, text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_hostile_words_are_text(findings: DtpAudit) -> None:
     bad = "</desc></svg><script>alert(1)</script>$x_"
     evil = replace(

@@ -221,7 +221,7 @@ def in_keras(leaks, monkeypatch):
         layers = [keras.layers.Dense(64, "relu"), keras.layers.Dense(2, "softmax")]
         model = keras.Sequential([keras.Input((8,)), *layers])
         model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
-        model.fit(x, y, epochs=25, batch_size=32, verbose=0)
+        model.fit(x, y, epochs=16, batch_size=32, verbose=0)
         return model
 
     return train, x, y
@@ -266,14 +266,15 @@ def stop(done, total):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_leak_is_found_and_resumed_to_the_same_bytes(form, given, tmp_path):
-    asked = given(form, True)
-    whole = audited(*asked, run=tmp_path / "whole")
+    asked, few = given(form, True), {"n_shadows": 5}
+    whole = audited(*asked, run=tmp_path / "whole", **few)
     assert whole.headline.accuracy.low > 0.55
     with pytest.raises(StoppedError):
-        audited(*asked, run=tmp_path / "stopped", progress=stop)
-    again = audited(*asked, run=tmp_path / "stopped")
+        audited(*asked, run=tmp_path / "stopped", progress=stop, **few)
+    again = audited(*asked, run=tmp_path / "stopped", **few)
     assert again.to_json() == whole.to_json()
-    assert audited(*asked).to_json() == whole.to_json()
+    if form is on_a_frame:  # a folder changes nothing, whatever is trained
+        assert audited(*asked, **few).to_json() == whole.to_json()
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -294,6 +295,7 @@ def of_people():
     )
 
 
+@pytest.mark.slow
 def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
     frame, y = people()
     by_rows = audited(of_people(), None, None, n_shadows=4)

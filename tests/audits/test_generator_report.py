@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.generator import plots, sections
-from privacygauge.audits.generator.data import records_frame
 from privacygauge.audits.generator.play import SyntheticAudit
-from privacygauge.audits.generator.says import settings
+from privacygauge.audits.generator.says import records_frame, settings
 from privacygauge.audits.generator.verdict import CUTS, verdict
 from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped
@@ -29,6 +28,8 @@ from tests.audits.example_generator import ATTACKS, COLUMN, example, repeated
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 ONE_ATTACK = ATTACKS[:1]
 
@@ -333,6 +334,7 @@ def test_hostile_names_are_text(page: Page, text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_hostile_words_are_text(findings: SyntheticAudit) -> None:
     bad = "</desc></svg><script>alert(1)</script>$x_"
     columns = {bad: np.array([bad] * 12, dtype=object)}
@@ -359,7 +361,11 @@ def test_hostile_words_are_text(findings: SyntheticAudit) -> None:
         Page(told)
 
 
-def test_a_page_with_plots_is_sound(page: Page, text: str) -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
+def test_a_page_with_plots_is_sound(findings: SyntheticAudit) -> None:
+    text = findings.to_html()
+    page = Page(text)
     assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(page.values("id"))
     assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
     scoped = [tag for tag, name, _ in page.attributes if tag == "th" and name == "scope"]
@@ -387,7 +393,6 @@ def test_the_pages_numbers_are_those_of_the_findings(findings: SyntheticAudit, p
         mean = group.means[findings.headline.attack]
         assert f"{mean.value:.3f} {mean.low:.3f} to {mean.high:.3f}" in told
         assert f"{group.deviations[findings.headline.attack]:.3f} 6" in told
-    assert f"Rank correlation {findings.foreseen.value:.2f}" in told
     for marginals in findings.utility.marginals:
         assert f"{marginals.mean:.3f}" in told
     assert "DeLong over releases, 95%" in told
@@ -529,7 +534,9 @@ def test_thinning_keeps_both_ends(many: SyntheticAudit) -> None:
 
 
 def test_groups_are_drawn_apart(findings: SyntheticAudit) -> None:
-    lines = {x.get_label(): x for x in plots.plot_vulnerability(findings).get_lines()}
+    ax = plots.plot_vulnerability(findings)
+    assert ax.get_title().startswith(f"Rank correlation {findings.foreseen.value:.2f}")
+    lines = {x.get_label(): x for x in ax.get_lines()}
     assert lines["distance"].get_marker() != lines["random"].get_marker()
     for group in findings.groups:
         drawn = lines[group.method]

@@ -30,6 +30,8 @@ from tests.report.example import HOSTILE
 from tests.report.test_document import strict
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def bounded():

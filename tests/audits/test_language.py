@@ -22,7 +22,7 @@ from privacygauge.language.units import thresholds_named
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from tests.language.made_scores import few_scores, made_scores, sized_scores
 from tests.report.test_document import strict
-from tests.thorough import times
+from tests.thorough import quarter
 
 LR10 = "likelihood-ratio (population, FPR 10%, global)"
 
@@ -168,7 +168,7 @@ def test_without_leak_and_shift_nothing_is_found():
 def test_without_leak_and_shift_nothing_is_found_almost_always():
     # The verdict looks at two units and four controls, each at a level of 95%: in 10% of all
     # audits either may err. Measured: 3 of 200. The limit is missed by luck once in 10^4.
-    n = times(200)
+    n = quarter(200)
     grades = [verdict(audit_language(made(seed, leak=0.0))).grade for seed in range(n)]
     assert sum(grade != NONE for grade in grades) <= 0.1 * n + 3.8 * np.sqrt(0.09 * n)
 
@@ -279,7 +279,7 @@ def _reordered(scores, order):
 
 
 @pytest.mark.slow
-@settings(max_examples=times(24))
+@settings(max_examples=quarter(24))
 @given(few_scores(), st.sampled_from([None, "oracle", "population", "mean-train"]))
 def test_any_scores_give_a_report_or_one_line(scores, threshold):
     refused = ""

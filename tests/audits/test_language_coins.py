@@ -11,7 +11,7 @@ from privacygauge.language.audited import bound_by_person
 from privacygauge.language.coins import Coins
 from privacygauge.language.score_files import as_text_scores
 from privacygauge.report import render
-from tests.thorough import times
+from tests.thorough import quarter
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -60,7 +60,7 @@ def test_without_coins_there_is_no_such_bound():
 
 @pytest.mark.slow
 def test_bounds_exceed_nothing_where_nothing_leaks():
-    n = times(300)
+    n = quarter(300)
     above = 0
     for seed in range(n):
         scores, coins = played(60, seed=seed, texts=2, joined=5)

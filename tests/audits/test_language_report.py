@@ -29,6 +29,8 @@ from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
 SECRET = "</td><script>alert('a secret text')</script>"
 

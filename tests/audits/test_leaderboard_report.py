@@ -22,6 +22,8 @@ from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History
 from privacygauge.report.grades import UNTOLD
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 EVIL = '<script>alert(1)</script> & "[red]" \x1b[31m'
 
 

@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
 
 import privacygauge as pg
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.files import as_pool
 from privacygauge.classifier.shadows import train_shadows
+from privacygauge.cli.main import app
 from tests.classifier.trainers import records
-from tests.cli.test_main import privacygauge
 
 X, Y = records()
 
@@ -46,17 +47,22 @@ _OWN = ("command", "provenance")
 
 
 @pytest.mark.slow
-def test_the_command_takes_a_pool_and_no_shadow_beside(files, tmp_path):
+def test_the_command_takes_a_pool_and_no_shadow_beside(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where the page is written
     given = ("classifier", files / "target.npz", "--pool", files / "pool.npz")
-    done = privacygauge(*given, "--json", "-", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+
+    def invoked(*arguments):
+        return CliRunner().invoke(app, list(map(str, arguments)))
+
+    done = invoked(*given, "--json", "-")
+    assert done.exit_code == 0
     report = json.loads(done.stdout)
     assert {"lira-online", "rmia", "distance"} <= {a["name"] for a in report["attacks"]}
     assert [s["name"] for s in report["skipped"] if s["name"] == "untargeted"]
     assert "pool.npz sha256:" in report["provenance"]["pool"]
-    wrong = privacygauge(*given, "--shadow", files / "target.npz", cwd=tmp_path)
-    assert wrong.returncode == 2
-    assert "give either --shadow or --pool, not both" in wrong.stderr
+    wrong = invoked(*given, "--shadow", files / "target.npz")
+    assert isinstance(wrong.exception, pg.InputError)
+    assert "give either --shadow or --pool, not both" in str(wrong.exception)
 
 
 @pytest.mark.slow

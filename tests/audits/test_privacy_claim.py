@@ -16,6 +16,7 @@ from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided
 from privacygauge.evaluate.claim_bounds import held_out, steps
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
+from tests.thorough import times
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -50,7 +51,7 @@ def trained_with_noise(sigma: float, n_steps: int, seed: int) -> dict[str, np.nd
     return {"score": canaries @ weights, "member": member}
 
 
-@pytest.mark.parametrize("trainings", [pytest.param(2), pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("trainings", [1, pytest.param(times(60), marks=pytest.mark.slow)])
 def test_the_audit_stays_below_the_accountant_in_95_of_100_trainings(trainings):
     epsilon, delta, n_steps = 4.0, 1e-5, 10
     sigma = np.sqrt(n_steps) / gaussian_mu(epsilon, delta)

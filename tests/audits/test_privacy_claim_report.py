@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.audits.privacy_claim.play import ClaimAudit
 from privacygauge.audits.privacy_claim.says import METRICS, curve_frame
 from privacygauge.audits.privacy_claim.verdict import (
     GRADES,
@@ -27,7 +27,7 @@ from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
 from privacygauge.report.values import Origin
 from tests.report.test_html import Page
 
-BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimAudit:

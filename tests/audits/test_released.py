@@ -37,7 +37,7 @@ from privacygauge.synthetic.released.singling_out import Predicate, isolated, si
 from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
-from tests.thorough import THOROUGH, times
+from tests.thorough import THOROUGH, quarter, times
 
 
 def of(successes, n):
@@ -49,14 +49,18 @@ def tables():
     return released(np.random.default_rng(0), 120)
 
 
+# Two columns are guessed, one of categories and one of numbers: each takes a forest of its own.
+ASKED = {"attempts": 100, "label": "sex", "secrets": ["sex", "pay"]}
+
+
 @pytest.fixture(scope="module")
 def leaky(tables):
-    return audit_released(tables.real, tables.synthetic, tables.holdout, attempts=100, label="sex")
+    return audit_released(tables.real, tables.synthetic, tables.holdout, **ASKED)
 
 
 @pytest.fixture(scope="module")
 def alone(tables):
-    return audit_released(tables.real, tables.synthetic, attempts=100, label="sex")
+    return audit_released(tables.real, tables.synthetic, **ASKED)
 
 
 # -- the risk
@@ -110,12 +114,12 @@ def test_the_interval_holds_the_ratios_between_the_limits_of_the_difference(
 
 
 @pytest.mark.parametrize("level", [0.95, 0.998])
-@pytest.mark.parametrize(("n", "m"), [(60, 60), (120, 40)])
+@pytest.mark.parametrize(("n", "m"), [(40, 40), (60, 30)])
 def test_the_interval_covers_at_least_its_level_whatever_the_shares(n, m, level):
     # Every outcome, weighed by its probability: no simulation.
     ends = {
         (x, y): excess(of(x, n), of(y, m), level)
-        for x, y in itertools.product(range(0, n + 1, 1), range(0, m + 1, 1))
+        for x, y in itertools.product(range(n + 1), range(m + 1))
     }
     low, high = (
         np.array([[getattr(ends[x, y], end) for y in range(m + 1)] for x in range(n + 1)])
@@ -231,11 +235,11 @@ def test_a_table_of_copies_is_grave(leaky):
 
 def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(leaky):
     assert {risk.name for risk in leaky.risks} == {"singling-out", "linkability", "inference"}
-    assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 3 + 6 + 3
-    assert leaky.corrected.looks == 17
+    assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 3 + 2 + 3
+    assert leaky.corrected.looks == 13
     for risk, together in zip(leaky.risks, leaky.corrected.risks, strict=True):
         assert risk.risk.level == 0.95
-        assert together.level == pytest.approx(1 - 0.05 / 17)
+        assert together.level == pytest.approx(1 - 0.05 / 13)
         assert together.low <= risk.risk.low
         assert risk.risk.value == pytest.approx(
             (risk.attack.value - risk.control.value) / (1 - risk.control.value)
@@ -246,7 +250,7 @@ def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(l
 def test_people_that_nothing_was_learnt_from_are_not_given_away():
     """Null law: two samples beside a table that was made from a third one."""
     held, looked, grave = 0, 0, 0
-    n = times(20)
+    n = quarter(20)
     for seed in range(n):
         tables = released(np.random.default_rng(seed), 60, BayNet(), of="others")
         tried = tries(tables, None, Attempts(100, 100), seed).hits
@@ -259,8 +263,8 @@ def test_people_that_nothing_was_learnt_from_are_not_given_away():
         grave += any(look.low > 0 for look in looks)
     # Intervals of one table hang together: three standard errors as if four of nine did not.
     assert held / looked >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / (looked * 4 / 9))
-    # Two in a hundred are wanted at most; three of twenty are rarer than 1 in 100 then.
-    assert grave <= 2
+    # Two in a hundred are wanted at most; more of so many are rarer than 1 in 100 then.
+    assert grave <= binom.ppf(0.99, n, 0.02)
 
 
 def null_verdict(seed, n=150):
@@ -270,7 +274,7 @@ def null_verdict(seed, n=150):
         *(tables.real, tables.synthetic, tables.holdout),
         attempts=n,
         label="sex",
-        secrets=["sex", "job"],
+        secrets=["sex"],
         seed=seed,
     )
     return verdict(found).grade
@@ -289,7 +293,8 @@ def test_releases_of_the_population_are_no_more_often_leaks_than_the_level_allow
 def test_a_holdout_of_other_people_voids_the_attacks():
     rng = np.random.default_rng(3)
     real, other = people(rng, 150), people(rng, 150).assign(age=lambda x: x["age"] // 3 + 18)
-    found = audit_released(real, people(rng, 150), other, attempts=50, label="sex")
+    asked = {"attempts": 50, "label": "sex", "secrets": ["sex"]}
+    found = audit_released(real, people(rng, 150), other, **asked)
     assert found.blind.auc.low > 0.5
     assert "not from the same source" in found.warnings[0]
     told = verdict(found)
@@ -307,7 +312,8 @@ def test_without_a_holdout_nothing_is_called_safe(alone, tables):
     assert len(alone.copies) == 2
     far = tables.synthetic.values.copy()
     far[:, 2] = far[::-1, 2]  # no copies any more
-    quiet = audit_released(tables.real, Table(tables.schema, far), attempts=50, label="sex")
+    asked = {"attempts": 50, "label": "sex", "secrets": ["sex"]}
+    quiet = audit_released(tables.real, Table(tables.schema, far), **asked)
     assert verdict(quiet).grade == UNTOLD
     assert "not a verdict of safety" in verdict(quiet).unsaid
 
@@ -315,13 +321,13 @@ def test_without_a_holdout_nothing_is_called_safe(alone, tables):
 @pytest.mark.slow
 def test_a_seed_fixes_everything_and_a_secret_changes_no_other_number(tables, leaky):
     given = (tables.real, tables.synthetic, tables.holdout)
-    again = audit_released(*given, attempts=100, label="sex")
+    again = audit_released(*given, **ASKED)
     assert again.to_json() == leaky.to_json()
-    fewer = audit_released(*given, attempts=100, label="sex", secrets=["sex"])
+    fewer = audit_released(*given, **ASKED | {"secrets": ["sex"]})
     assert [e.auc for e in fewer.evaluations] == [e.auc for e in leaky.evaluations]
     assert fewer.risks[:3] == leaky.risks[:3]
     assert fewer.corrected.looks == 12
-    other = audit_released(*given, attempts=100, label="sex", secrets=["sex"], seed=1)
+    other = audit_released(*given, **ASKED | {"secrets": ["sex"]}, seed=1)
     assert other.to_json() != fewer.to_json()
 
 
@@ -458,9 +464,8 @@ def test_people_of_a_released_table_are_told_apart_from_records():
         audit_released(**parts, holdout_unit=people[90:])
 
 
-@pytest.mark.parametrize(
-    "copied", [("age", "pay"), pytest.param(("rows", "cost"), marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("copied", [("age", "pay"), ("rows", "cost")])
 def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copied):
     rng = np.random.default_rng(5)
 
@@ -474,11 +479,11 @@ def test_copies_of_what_one_table_says_are_found_where_the_rest_is_made_up(copie
             }
         )
 
-    real, holdout, made = (people(400) for _ in range(3))
+    real, holdout, made = (people(200) for _ in range(3))
     parts = {"people": ("age", "pay"), "visits": ("rows", "cost")}
     asked = {"secrets": ["rows"], "attempts": 50, "parts": parts}
     silent = audit_released(real, made, holdout, **asked).report().verdict
-    made.loc[:19, list(copied)] = real.loc[:19, list(copied)]
+    made.loc[:14, list(copied)] = real.loc[:14, list(copied)]
     found = audit_released(real, made, holdout, **asked)
     assert silent.grade == NONE
     assert found.report().verdict.grade != NONE

@@ -49,17 +49,20 @@ def test_a_household_is_audited_as_one(people, game):
                 seen[number, row] = np.equal(learnt, record).all(axis=1).any() == inside
 
     options = {"targets": [10], "game": game, "size": 60, "shadows": 8, "tests": 8}
+    options["attacks"] = FAST[1:]
     found = audited(Identity(), twins, unit=unit, before=before, **options)
     assert len(seen) == 16
     assert all(seen.values())
     assert found.sizes.records == 60
 
 
+@pytest.mark.slow
 def test_of_a_household_one_row_is_attacked(people):
     """Its twin is no neighbour: those who stand out are those who do so without twins."""
     twins = pd.concat([people, people.assign(num1=people["num1"] + 1e-9)], ignore_index=True)
     unit = np.tile(np.arange(400), 2)
     options = {"targets": 4, "size": 60, "shadows": 8, "tests": 8, "game": "shared"}
+    options["attacks"] = FAST[1:]
     found = audited(Identity(), twins, unit=unit, **options)
     alone = audited(Identity(), people, **options)
     assert len(set(unit[found.targets.rows])) == 4
@@ -288,10 +291,11 @@ def _kept_inside(low, high, frame, n, seed):
     return made.assign(num0=made["num0"].clip(low, high))
 
 
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_a_generator_beyond_the_range_is_audited_like_the_same_one_clipped(people, tmp_path, jobs):
     low, high = people["num0"].min(), people["num0"].max()
-    options = {"targets": [10, 50], "shadows": 8, "tests": 8, "size": 30, "attacks": FAST}
+    options = {"targets": [10, 50], "shadows": 8, "tests": 8, "size": 30, "attacks": FAST[1:]}
     kept = Call(functools.partial(_kept_inside, low, high), "mine")
     generator = Call(_beyond, "mine")
     found = audited(generator, people, **options, run=tmp_path / "run", n_jobs=jobs)

@@ -17,6 +17,8 @@ from privacygauge.report import render
 from tests.audits.example_trained_defences import CURVE, after, estimate, example
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def left(c, value):
     """Return a defence that leaves so much."""

@@ -19,7 +19,7 @@ from privacygauge.report.grades import NONE
 from privacygauge.runs.store import read_run
 from tests.audits.test_worst_case import FEW, Known, clear_records
 from tests.classifier.trainers import Counted
-from tests.thorough import times
+from tests.thorough import quarter
 
 BASE = FEW | {"n_models": 12}
 QUIET = OtherTraining(Known("knows exceptions by heart"), "quiet")
@@ -231,7 +231,7 @@ def test_what_is_told_holds_every_training():
 @pytest.mark.slow
 def test_of_learners_that_leak_nothing_hardly_a_verdict_says_otherwise():
     # At a level of 80%, so that the law has something to say in few games.
-    n, wrong = times(40), 0
+    n, wrong = quarter(40), 0
     for game in range(n):
         found = compare_worst_cases(
             Known("private"), *clear_records(), [OtherTraining(Known("private", 1e-9), "other")],

@@ -33,6 +33,8 @@ from tests.audits.example_worst_case import (
 )
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
 
 
@@ -255,6 +257,7 @@ def test_the_plots_show_both_groups_of_every_training():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_the_page_compares_and_escapes_names():
     text = compared(NONE, replace(EARLY, title=BAD), replace(PRIVATE, title="p" * 300)).to_html()
     assert "<script" not in text

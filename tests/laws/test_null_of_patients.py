@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audits.language.found import LanguageAudit
-from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.language.play import LanguageAudit, audit_language
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.grades import NONE, UNTOLD

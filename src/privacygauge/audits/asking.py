@@ -115,12 +115,10 @@ class Request:
     UNUSED: ClassVar[tuple[str, ...]] = ()
     """Those of them that this one does not ask for."""
 
-    seed: int = option("--seed", "N", "Seed of all random draws.", default=0)
-    level: float = option("--level", "P", "Level of every interval.", default=0.95)
-    title: str = option(
-        "--title", "TEXT", "Name of what is audited, shown first in the report.", default=""
-    )
-    note: str = option("--note", "TEXT", "A remark of yours, shown in the report.", default="")
+    seed: int = asks("N", "Seed of all random draws.", default=0)
+    level: float = asks("P", "Level of every interval.", default=0.95)
+    title: str = asks("TEXT", "Name of what is audited, shown first in the report.", default="")
+    note: str = asks("TEXT", "A remark of yours, shown in the report.", default="")
 
     urls: tuple[tuple[str, str], ...] = ()
     """Fields whose files are copies of what lies at URLs, and the URLs; see `with_copies`."""
@@ -194,6 +192,17 @@ class Request:
         named = self._asked_by_name()
         paths = {name: getattr(self, name) for name in named if named[name].role in _READ}
         return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
+
+    def told(self, command: str, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
+        """Return what the call of any audit takes of a request, and where its files came from.
+
+        `files` are those that were named, unless given by other names.
+        """
+        from privacygauge.runs.provenance import file_hashes
+
+        hashes = file_hashes(self.files() if files is None else files)
+        how = {"seed": self.seed, "level": self.level}
+        return {**how, "command": command, "provenance": hashes}
 
     def code(self) -> dict[str, str]:
         """Return the values that may name code of the user's, by the name of the field."""

@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
 
 if TYPE_CHECKING:
-    from privacygauge.audits.privacy_claim.found import ClaimAudit
+    from privacygauge.audits.privacy_claim.play import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.core.checks import Floats
     from privacygauge.core.estimate import Estimate

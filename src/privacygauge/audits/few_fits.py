@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.generator.play import clipped_numbers
-from privacygauge.audits.privacy_claim.found import ClaimAudit
-from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
 from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError

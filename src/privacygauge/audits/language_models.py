@@ -90,7 +90,6 @@ class ModelsRequest(Request):
         "DIR",
         "Model of the same kind that saw none of the texts, such as the one that the training "
         "started from. Default: the base of a PEFT adapter, else none.",
-        default=None,
         role=Role.MODEL,
     )
     base: str | None = base_option()

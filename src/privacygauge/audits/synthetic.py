@@ -129,15 +129,13 @@ class SyntheticRequest(TableRequest):
         "of a released table, of what an attack achieves more on real records than on the "
         "holdout (default: 0.02, two percentage points).",
     )
-    fits: int | None = option(
-        "--fits",
+    fits: int | None = asks(
         "N",
         "Instead of the privacy game, for generators whose fits take long: put the records of "
         "--targets, 200 or so, into each of N fits by fair coins, and guess them from the tables.",
         panel=_GAME,
     )
-    size: int | None = option(
-        "--size",
+    size: int | None = asks(
         "N",
         "Number of records that a generator learns from. Default: 1,000, or a sixth of a small "
         "table.",
@@ -343,7 +341,6 @@ def _cost(making: Making, work: Work, level: float) -> str:
 def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     """Return the audit of a released table."""
     from privacygauge.audits.released_table.play import audit_released
-    from privacygauge.runs.provenance import file_hashes
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.related import joined
     from privacygauge.synthetic.released.hits import HALF_WIDTH
@@ -376,10 +373,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         unit=column_named(real, asked.unit, "--unit"),
         holdout_unit=None if holdout is None else column_named(holdout, asked.unit, "--unit"),
         show=asked.show,
-        seed=asked.seed,
-        level=asked.level,
-        command="synthetic",
-        provenance=file_hashes({"real" if x == "data" else x: files[x] for x in files}),
+        **asked.told("synthetic", {"real" if x == "data" else x: files[x] for x in files}),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from privacygauge.classifier.forms import standardised
 from privacygauge.classifier.names import MODELS
 
 if TYPE_CHECKING:
+    from privacygauge.audits.running import Running
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.trainings import Before, Trainings
     from privacygauge.classifier.held import Held
@@ -139,11 +140,10 @@ def loaded(
     )
 
 
-def provenance(asked: Training, records: Records) -> dict[str, str]:
-    """Return where the records came from, and how many there are."""
-    from privacygauge.runs.provenance import file_hashes
-
-    return {**file_hashes(asked.files()), "records": f"{len(records):,}"}
+def on_records(running: Running, records: Records, **further: str) -> Running:
+    """Return how an audit is run, saying of how many records, and what else there is to say."""
+    known = {**(running.provenance or {}), "records": f"{len(records):,}", **further}
+    return replace(running, provenance=known)
 
 
 def cost_teller(work: Work) -> Before | None:

@@ -17,7 +17,6 @@ from privacygauge.errors import InputError
 from privacygauge.report.values import Report
 from privacygauge.runs.copies import copied, copied_folder
 from privacygauge.runs.folder import shown
-from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 from privacygauge.runs.user_code import code_in, compared_code
 
@@ -86,9 +85,8 @@ class Work:
         InputError
             If the run was made with other code.
         """
-        files, again = file_hashes(request.files()), self.invocation(command, request)
-        seed, level = request.seed, request.level
-        return Running(command, seed, level, files, self.run, again, self.jobs, progress)
+        told, again = request.told(command), self.invocation(command, request)
+        return Running(**told, run=self.run, invocation=again, n_jobs=self.jobs, progress=progress)
 
     @property
     def made(self) -> str:

@@ -50,7 +50,6 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     from privacygauge.audits.attribute.play import audit_attribute
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
     from privacygauge.classifier.named import fitted_model
-    from privacygauge.runs.provenance import file_hashes
 
     model = fitted_model(asked.fitted)
     form = form_of_fitted(model)
@@ -70,10 +69,7 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
         classes=records.names,
         ids=records.ids,
         unit=records.unit,
-        seed=asked.seed,
-        level=asked.level,
-        command="attribute",
-        provenance=file_hashes(asked.files()),
+        **asked.told("attribute"),
     )
 
 

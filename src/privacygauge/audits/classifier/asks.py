@@ -204,7 +204,6 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.audits.classifier.models import audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.core.attacks.posterior import ESTIMATORS
-    from privacygauge.runs.provenance import file_hashes
 
     audit = partial(
         audit_classifier,
@@ -220,10 +219,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         slices=asked.slices or None,
         show_columns=asked.show,
         unit=asked.unit,
-        seed=asked.seed,
-        level=asked.level,
-        command=NAME,
-        provenance=file_hashes(asked.files()),
+        **asked.told(NAME),
     )
 
 

@@ -20,7 +20,6 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import given
 from privacygauge.classifier.whose import twice
-from privacygauge.core import checks, seeds
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.played import GameDescription
@@ -78,8 +77,7 @@ def audit_candidates(
     -----
     Long et al. (2017), section 5.4; 100 iterations and 100 targets there.
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running("audit_candidates", seed, level)
     about = given(model, x, y)
     features, labels = about.x, about.y
     chosen = SharedDesign() if design is None else design
@@ -98,9 +96,8 @@ def audit_candidates(
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
     found, skipped = judged(dealt, suite, game.targets, seed, level)
-    origin = Running("audit_candidates", seed, level).origin(
-        skipped=skipped, warnings=(*warnings, *direction.warnings(found.inverted))
-    )
+    told = (*warnings, *direction.warnings(found.inverted))
+    origin = running.origin(skipped=skipped, warnings=told)
     return CandidateAudit(**vars(found), origin=origin, game=_described(game, dealt))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
-from privacygauge.audits.classifier.assembly import Asked, assemble, pool_description
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.predictions import Asked, assemble, pool_description
 from privacygauge.audits.running import Running
-from privacygauge.audits.training import Materials, materials, provenance
+from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DEFAULT_SHADOWS, paid_for
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
@@ -271,18 +271,19 @@ def audit_pool(
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     """Return the audit that was asked for, training what the run does not hold yet."""
     # Before any code of the user's is imported: the run may have been made with other code.
-    invocation = work.invocation(NAME, asked)
+    running = work.running(NAME, asked)
     held = materials(asked, work, member=asked.member)
     if asked.one_logit:
         require_logits(held.trainer.name, held.trainer.logits)
     fitted = _fitted(asked, held, work)
     shadows = _shadows(asked, held, work)
-    if invocation is not None:
+    if running.invocation is not None:
         settled = replace(asked, shadows=shadows, budget=None).settled()
-        invocation = {**invocation, "options": settled}
+        running = replace(running, invocation={**running.invocation, "options": settled})
     names = held.records.names
     classes = ", ".join(f"{i} = {name}" for i, name in enumerate(names[:20]))
     classes += ", ..." if len(names) > 20 else ""
+    running = on_records(running, held.records, classes=classes)
     with work.resumable(asked), work.bar("Training models") as progress:
         return audit_model(
             held.trainer,
@@ -297,14 +298,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             slices=held.records.columns,
             ids=held.records.ids,
             unit=held.records.unit,
-            run=work.run,
-            n_jobs=work.jobs,
-            progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command=NAME,
-            provenance={**provenance(asked, held.records), "classes": classes},
-            invocation=invocation,
+            **vars(replace(running, progress=progress)),
         )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.assembly import Asked, assemble, game_description
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.predictions import Asked, assemble, game_description
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.gradients import ShadowModule, white_box_side

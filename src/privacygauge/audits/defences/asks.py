@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
@@ -11,13 +11,13 @@ from privacygauge.audits.training import (
     DefendedTraining,
     cost_teller,
     materials,
-    provenance,
+    on_records,
 )
 from privacygauge.classifier.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.defences.found import DefenceAudit
+    from privacygauge.audits.defences.play import DefenceAudit
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.defence import Defence
 
@@ -108,7 +108,6 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_defences
-    from privacygauge.runs.provenance import file_hashes
 
     defences = _on_answers(asked.defences)
     files = {name.replace("_", " "): path for name, path in asked.files().items()}
@@ -120,10 +119,7 @@ def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
             target_owner=asked.owner_target,
             shadow_owner=asked.owner_shadow,
             unit=asked.unit,
-            seed=asked.seed,
-            level=asked.level,
-            command=NAME,
-            provenance=file_hashes(files),
+            **asked.told(NAME, files),
             progress=progress,
         )
 
@@ -145,7 +141,7 @@ def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_training_defences
 
     # Before any code of the user's is imported: the run may have been made with other code.
-    invocation = work.invocation(NAME, asked)
+    running = work.running(NAME, asked)
     given = materials(asked, work)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return audit_training_defences(
@@ -157,15 +153,8 @@ def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
             ids=given.records.ids,
             unit=given.records.unit,
             delta=asked.delta,
-            run=work.run,
-            n_jobs=work.jobs,
-            progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command=NAME,
-            provenance=provenance(asked, given.records),
-            invocation=invocation,
             before=cost_teller(work),
+            **vars(replace(on_records(running, given.records), progress=progress)),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import of_classes
-from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.caveats import beside_shadow
 from privacygauge.classifier.defences import judging
@@ -38,7 +37,44 @@ from privacygauge.classifier.whose import settled, twice, with_unit
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
+from privacygauge.evaluate.compared_defences import ComparedDefences
 from privacygauge.report import direction
+from privacygauge.report.axes import Axes
+from privacygauge.report.document import DataFrame, frame
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DefenceAudit(ComparedDefences, Reported):
+    """What an audit of defences found, with ways to look at it.
+
+    ``to_frame`` has one line for every defence, attack and adversary.
+    """
+
+    origin: Origin
+    """Where it comes from."""
+    fitted: str
+    """On which records defences were fitted, in words."""
+    doubts: tuple[str, ...] = ()
+    """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.defences.says import report
+
+        return report(self)
+
+    def to_frame(self) -> DataFrame:
+        """Return one line for every defence, attack and adversary, each interval by itself."""
+        return frame(self.lines())
+
+    def plot_trade_off(self, ax: Axes | None = None) -> Axes:
+        """Return axes with what attacks achieve over how far answers are changed."""
+        from privacygauge.audits.defences.plots import plot_trade_off
+
+        return plot_trade_off(self, ax)
+
 
 _CROSSFITTED = (
     "on all members and, in turn, on either half of the non-members, to answer the other half"

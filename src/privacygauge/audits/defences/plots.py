@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.defences.plots import marked
 from privacygauge.audits.defences.sections import claim, right, sections, stopped
 from privacygauge.audits.defences.verdict import adversary, verdict

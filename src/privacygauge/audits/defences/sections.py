@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.defences import plots
-from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report.blocks import Rows, columns, note, pairs, table, text

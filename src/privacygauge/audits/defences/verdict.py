@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.classifier.verdict import doubtful
-from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence

@@ -12,7 +12,7 @@ from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NU
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.dtp.found import DtpAudit
+    from privacygauge.audits.dtp.play import DtpAudit
     from privacygauge.audits.work import Work
 
 METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")

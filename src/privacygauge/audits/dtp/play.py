@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
-from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import loaded
 from privacygauge.audits.work import Work
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
-from privacygauge.classifier.dtp.findings import Asked, measurement
+from privacygauge.classifier.dtp.findings import Asked, DtpFindings, measurement
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.named import (
@@ -35,8 +35,30 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.units import owners
-from privacygauge.runs.provenance import file_hashes
+from privacygauge.report.axes import Axes
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
 from privacygauge.runs.store import plan_in
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DtpAudit(DtpFindings, Reported):
+    """How far each record of a training set moves the classifier, with ways to look at it."""
+
+    origin: Origin = field(kw_only=True)
+    """Where it comes from."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.dtp.says import report
+
+        return report(self)
+
+    def plot_pdtp(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the records' PDTP, largest first."""
+        from privacygauge.audits.dtp.plots import plot_pdtp
+
+        return plot_pdtp(self, ax)
 
 
 def audit_dtp(
@@ -175,11 +197,8 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             run=work.run if asked.keeps else None,
             n_jobs=work.jobs if asked.keeps else 1,
             progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command=COMMAND.name,
-            provenance=file_hashes(asked.files()),
             invocation=invocation,
+            **asked.told(COMMAND.name),
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privacygauge.audits.dtp import sections, words
-from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from privacygauge.audits.dtp import plots
-from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import measured
 from privacygauge.audits.dtp.words import (
     AT_LEAST,

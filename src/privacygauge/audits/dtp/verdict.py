@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up, several

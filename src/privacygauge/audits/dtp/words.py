@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.classifier.dtp.ratios import cap
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import DataFrame, frame, names_of

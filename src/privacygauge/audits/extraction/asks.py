@@ -64,9 +64,7 @@ class ExtractionRequest(ModelsRequest):
         "models are made to write then, which takes far longer. 0: do not.",
         default=0,
     )
-    show_texts: bool = asks(
-        "", "Show what was extracted on the page. Default: ids only.", default=False
-    )
+    show_texts: bool = asks("", "Show what was extracted on the page. Default: ids only.")
     text: str = text_option()
     ids: str | None = ids_option()
     group: str | None = group_option()
@@ -78,12 +76,11 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing
     from privacygauge.language.text_files import Columns
-    from privacygauge.runs.provenance import file_hashes
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)
-    settled, files = asked.settled(), file_hashes(asked.files())
-    settings = {**{name: settled[name] for name in _DECIDES}, "files": files}
+    settled, told = asked.settled(), asked.told(COMMAND.name)
+    settings = {**{name: settled[name] for name in _DECIDES}, "files": told["provenance"]}
     opened: list[Run] = []
     with work.resumable(asked), work.bar("Reading texts") as progress:
         found = audit_extraction(
@@ -100,10 +97,7 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
             base=asked.base,
             run=None if work.run is None else work.run / ANSWERS,
             progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command=COMMAND.name,
-            provenance=files,
+            **told,
             before=lambda: opened.extend(run_opened(COMMAND.name, asked, work, settings)),
         )
     run_closed(opened, len(found.found.judged.text))

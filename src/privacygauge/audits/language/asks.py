@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Command, Group, Request, Role, asks, option, with_low
+from privacygauge.audits.asking import Command, Group, Request, Role, asks, with_low
 from privacygauge.audits.language_models import (
     ANSWERS,
     base_option,
@@ -24,7 +24,7 @@ from privacygauge.audits.language_models import (
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.language.found import LanguageAudit
+    from privacygauge.audits.language.play import LanguageAudit
     from privacygauge.audits.work import Work
     from privacygauge.language.coins import Coins
     from privacygauge.language.endpoints import AnyModel, EndpointModel
@@ -83,46 +83,38 @@ class LanguageRequest(Request):
         "energy_target and member (0 or 1), and as far as known group (the patient), "
         "energy_reference, population (0 or 1), length (tokens), text and signal_NAME of further "
         "signals.",
-        default=None,
     )
     threshold: tuple[str, ...] = asks(
         "NAME",
         "Where thresholds come from: population, oracle (the judged non-members themselves) or "
         "mean-train (the members' mean); several as a,b. Default: population, or oracle without "
         "one; the loss also with mean-train.",
-        default=(),
         offers=("population", "oracle", "mean-train"),
     )
     fpr: tuple[str, ...] = asks(
         "RATE",
         "False-positive rate that thresholds are chosen for; several as a,b. Default: 0.1,0.01.",
-        default=(),
     )
     show: tuple[str, ...] = asks(
         "COLUMN",
         "Column to print beside the samples most at risk: text or length. Default: ids only.",
-        default=(),
         offers=("text", "length"),
     )
     target: str | None = _model_option(
         "DIR|URL",
         "Model to audit: a folder or s3:// URL with safetensors and tokenizer, or with a PEFT "
         "adapter; or a server with /completions below that address.",
-        default=None,
         role=Role.MODEL,
     )
     reference: str | None = _model_option(
         "DIR|URL",
         "Model of the same kind that saw none of the texts. Default: the base of a PEFT adapter; "
         "without either only weak attacks are played.",
-        default=None,
         role=Role.MODEL,
     )
-    model_name: str | None = _model_option(
-        "NAME", "What its server calls the target.", default=None
-    )
+    model_name: str | None = _model_option("NAME", "What its server calls the target.")
     reference_name: str | None = _model_option(
-        "NAME", "What its server calls the reference. Default: as the target.", default=None
+        "NAME", "What its server calls the reference. Default: as the target."
     )
     base: str | None = base_option(_MODELS)
     members: str | None = members_option(_MODELS, default=None)
@@ -130,13 +122,11 @@ class LanguageRequest(Request):
     population: str | None = _model_option(
         "FILE",
         "Further texts of the same kind, which are not judged: thresholds are chosen on them.",
-        default=None,
     )
     coins: str | None = asks(
         "FILE",
         "Coins that dealt the texts before the training, from language split. Default: coins.json "
         "beside --members, where there is one.",
-        default=None,
     )
     text: str = text_option(_MODELS)
     ids: str | None = ids_option(_MODELS)
@@ -145,46 +135,32 @@ class LanguageRequest(Request):
         "DIR",
         "Folder for the models' answers, which several audits may share: a reference is asked "
         "once. Default: inside of --out.",
-        default=None,
         role=Role.FILE,
     )
     kind: str | None = _asking_option(
         "NAME",
         "masked or causal. Default: as the target's config.json says.",
-        default=None,
         offers=("masked", "causal"),
     )
-    masks: int | None = _asking_option("K", "Number of masks per text. Default: 10.", default=None)
+    masks: int | None = _asking_option("K", "Number of masks per text. Default: 10.")
     pattern: str | None = _asking_option(
         "NAME",
         "How masks are drawn: balanced (every token equally often), random (as published), single "
         "(every token once, alone) or exhaustive. Default: balanced.",
-        default=None,
         offers=("balanced", "random", "single", "exhaustive"),
     )
-    form: str = option(
-        "--form",
+    form: str = _asking_option(
         "NAME",
         "Form of an energy: mean or sum over a mask's tokens.",
         default="mean",
-        panel=_ASKING,
         offers=("mean", "sum"),
     )
-    recall: int | None = option(
-        "--recall",
+    recall: int | None = _asking_option(
         "N",
         "Play ReCaLL too, for one pass more: a causal target reads each text after N texts of "
         "--population, or as many as fit. Their people are left out of the population then.",
-        default=None,
-        panel=_ASKING,
     )
-    device: str = option(
-        "--device",
-        "NAME",
-        "Where models run: cpu, cuda, or auto.",
-        default="cpu",
-        panel=_ASKING,
-    )
+    device: str = _asking_option("NAME", "Where models run: cpu, cuda, or auto.", default="cpu")
     precision: str = _asking_option(
         "NAME",
         "Precision of models: float32, bfloat16, own (what they were saved in), and on a GPU "
@@ -193,13 +169,12 @@ class LanguageRequest(Request):
         offers=("float32", "bfloat16", "float16", "own", "int8", "int4"),
     )
     context: int | None = _asking_option(
-        "N", "Most tokens that a model reads at once. Default: as many as it can.", default=None
+        "N", "Most tokens that a model reads at once. Default: as many as it can."
     )
     stride: int | None = _asking_option(
         "N",
         "Tokens by which each window of a longer text begins after the one before; 0 reads the "
         "beginning alone. Default: half a window.",
-        default=None,
     )
 
     def check(self, jobs: int) -> None:
@@ -331,7 +306,6 @@ def _rate(text: str) -> float:
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Return the audit that was asked for, of energies or of models."""
     from privacygauge.audits.language.play import audit_language
-    from privacygauge.runs.provenance import file_hashes
 
     if asked.scores is None:
         return _of_models(asked, work)
@@ -341,10 +315,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         fpr=asked.rates,
         show=asked.show,
         coins=asked.coins,
-        seed=asked.seed,
-        level=asked.level,
-        command=NAME,
-        provenance=file_hashes(asked.texts),
+        **asked.told(NAME, asked.texts),
     )
 
 
@@ -354,11 +325,10 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     from privacygauge.language.text_files import Columns
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
-    from privacygauge.runs.provenance import file_hashes
 
     target, reference, *_ = asked.models_and_texts
     texts = asked.models_and_texts[2:]
-    settled, files, run = asked.settled(), file_hashes(asked.texts), work.run
+    settled, told, run = asked.settled(), asked.told(NAME, asked.texts), work.run
     coins, warnings = _coins(asked)
     opened: list[Run] = []
     if asked.answers is not None:
@@ -367,7 +337,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     def open_it(models: Sequence[AnyModel]) -> None:
         weights = [model.source.weights for model in models]
         settings = {**{name: settled[name] for name in _DECIDES}, "models": weights}
-        opened.extend(run_opened(NAME, asked, work, {**settings, "files": files}))
+        opened.extend(run_opened(NAME, asked, work, {**settings, "files": told["provenance"]}))
 
     with _resumable(asked, work), work.bar("Scoring texts") as progress:
         shared: dict[str, Any] = {
@@ -387,11 +357,8 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             # One process for a GPU: every further one would hold the models once more.
             "n_jobs": work.jobs if asked.device == "cpu" else 1,
             "progress": progress,
-            "seed": asked.seed,
-            "level": asked.level,
-            "command": NAME,
-            "provenance": files,
             "before": open_it,
+            **told,
         }
         if settled["kind"] == "causal":
             model, other = asked.models

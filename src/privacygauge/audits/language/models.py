@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from privacygauge.audits.language.found import LanguageAudit
-from privacygauge.audits.language.play import audit_of
+from privacygauge.audits.language.play import LanguageAudit, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.coins import Coins

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.running import Running
 from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.played import GameDescription
+from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.audited import Audited, audited
 from privacygauge.language.coins import Coins, read_coins
@@ -21,6 +22,39 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.units import Asked, ThresholdFinding, UnitFindings, asked_for
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LanguageAudit(Reported, Audited):
+    """What an audit of a language model found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from; the intervals of the controls hold together at its level."""
+    game: GameDescription
+    """What was played."""
+
+    def attacks(self, unit: UnitFindings) -> Attacks:
+        """Return the attacks on samples, or on patients, in the form that reports share."""
+        game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
+        return Attacks(game, unit.evaluations, unit.headline, self.level)
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.language.says import report
+
+        return report(self)
+
+    def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
+        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
+        from privacygauge.report.attacks.plots import plot_roc
+
+        return plot_roc(self.samples.signals, ax, log=log)
+
 
 _ORIGINS = {
     "population": "on samples of a population, none of which is judged",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from privacygauge.audits.asking import Request, Role, argument, option
+from privacygauge.audits.asking import Request, Role, argument, asks, option
 from privacygauge.audits.language_models import text_option
 from privacygauge.errors import InputError
 
@@ -42,63 +42,41 @@ class ReferenceRequest(Request):
         "Texts of the same kind as those to be judged, none of them among these: .jsonl, .csv or "
         ".parquet with a column of texts, or .txt with one text per line.",
     )
-    out: str = option(
-        "--out", "DIR", "Folder for the model: new, or of the same training that was interrupted."
+    out: str = asks(
+        "DIR", "Folder for the model: new, or of the same training that was interrupted."
     )
     text: str = text_option()
-    further: str | None = option(
-        "--further",
+    further: str | None = asks(
         "DIR",
         "Model to start from, with its tokenizer: a folder or s3:// URL with a masked or a "
         "causal model, such as the one that the target was trained further from. Default: a new "
         "one, from scratch.",
-        default=None,
         role=Role.MODEL,
     )
-    kind: str | None = option(
-        "--kind",
+    kind: str | None = asks(
         "NAME",
         "masked or causal. Default: masked, or that of --further.",
-        default=None,
         offers=("masked", "causal"),
     )
-    context: int | None = option(
-        "--context",
+    context: int | None = asks(
         "N",
         "Most tokens that the model reads at once; longer texts are cut off. Default: 128, or as "
         "many as that of --further can.",
-        default=None,
     )
-    layers: int | None = option(
-        "--layers", "N", "Number of layers of a new model. Default: 2.", default=None
-    )
-    hidden: int | None = option(
-        "--hidden", "N", "Width of a new model. Default: 128.", default=None
-    )
-    vocabulary: int | None = option(
-        "--vocabulary",
-        "N",
-        "Largest number of tokens of a new model. Default: 4096.",
-        default=None,
-    )
-    epochs: int | None = option(
-        "--epochs",
-        "N",
-        "Number of passes over the texts. Default: 40, or 3 with --further.",
-        default=None,
+    layers: int | None = asks("N", "Number of layers of a new model. Default: 2.")
+    hidden: int | None = asks("N", "Width of a new model. Default: 128.")
+    vocabulary: int | None = asks("N", "Largest number of tokens of a new model. Default: 4096.")
+    epochs: int | None = asks(
+        "N", "Number of passes over the texts. Default: 40, or 3 with --further."
     )
     rate: float | None = option(
         "--learning-rate",
         "RATE",
         "Largest learning rate. Default: 0.001, or 0.00005 with --further, where a small model "
         "needs a larger one.",
-        default=None,
     )
-    device: str = option(
-        "--device", "NAME", "Where the model is trained, such as cuda.", default="cpu"
-    )
-    precision: str = option(
-        "--precision",
+    device: str = asks("NAME", "Where the model is trained, such as cuda.", default="cpu")
+    precision: str = asks(
         "NAME",
         "Precision of the model: float32 or bfloat16.",
         default="float32",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from privacygauge.audits.language import sections
-from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.language.verdict import leading, measured_on, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.language.controls import ControlFinding

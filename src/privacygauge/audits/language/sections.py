@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.language.verdict import measured_on
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings

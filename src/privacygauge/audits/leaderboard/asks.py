@@ -82,7 +82,6 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
     from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
     from privacygauge.audits.leaderboard.play import audit_leaderboard
     from privacygauge.holdout.history.reading import read_history
-    from privacygauge.runs.provenance import file_hashes
 
     files = asked.files()
     history = read_history(
@@ -97,10 +96,7 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
     return audit_leaderboard(
         history,
         guards=asked.guards or REPLAYED,
-        seed=asked.seed,
-        level=asked.level,
-        command=_NAME,
-        provenance=file_hashes(files),
+        **asked.told(_NAME),
     )
 
 

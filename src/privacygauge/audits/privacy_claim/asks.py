@@ -9,7 +9,7 @@ from privacygauge.audits.asking import Command, Group, Request, argument, asks
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.privacy_claim.found import ClaimAudit
+    from privacygauge.audits.privacy_claim.play import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.evaluate.claim_designs import Design
 
@@ -101,7 +101,6 @@ class ClaimRequest(Request):
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
     """Return the audit that was asked for."""
     from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-    from privacygauge.runs.provenance import file_hashes
 
     return audit_privacy_claim(
         asked.canaries,
@@ -109,10 +108,7 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
         asked.delta,
         design=asked.design,
         unit=asked.unit or "unit",
-        seed=asked.seed,
-        level=asked.level,
-        command="dp-audit",
-        provenance=file_hashes(asked.files()),
+        **asked.told("dp-audit"),
     )
 
 

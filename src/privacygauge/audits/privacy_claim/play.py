@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining, losses_of_canaries
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
     CanariesLike,
+    CanaryScores,
     as_canaries,
     by_unit,
     checked_coins,
@@ -22,7 +22,49 @@ from privacygauge.datasets.canary_scores import (
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.claim_designs import BoundsOfDesign
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.report import direction
+from privacygauge.report.axes import Axes
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ClaimAudit(BoundsOfDesign, Reported):
+    """What an audit of a claimed (epsilon, delta) found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from; its level is that of all bounds together."""
+    claim: PrivacyClaim
+    """What is said of the training."""
+    canaries: CanaryScores
+    """The scores."""
+    inverted: tuple[Inverted, ...] = ()
+    """The scores, where they are higher for canaries that were left out; or would refute the claim
+    if they were reversed."""
+
+    @property
+    def n_in(self) -> int:
+        """The number of rows whose canary was put in."""
+        return int(self.canaries.member.sum())
+
+    @property
+    def n_out(self) -> int:
+        """The number of rows whose canary was left out."""
+        return len(self.canaries.member) - self.n_in
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.privacy_claim.says import report
+
+        return report(self)
+
+    def plot_curve(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bound by the number of guesses."""
+        from privacygauge.audits.privacy_claim.says import plot_curve
+
+        return plot_curve(self, ax)
 
 
 def audit_privacy_claim(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.privacy_claim.asks import METRICS
-from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.audits.privacy_claim.play import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.audits.privacy_claim.play import ClaimAudit
 from privacygauge.evaluate.claim import GAUSSIAN
 from privacygauge.report import direction
 from privacygauge.report.numbers import Shown, count, rate, rounded_down

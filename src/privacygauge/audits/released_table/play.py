@@ -103,13 +103,13 @@ class ReleasedAudit(Reported, Release):
 
     def plot_roc(self, ax: Axes | None = None) -> Axes:
         """Return axes with the ROC curves of the membership attacks."""
-        from privacygauge.audits.released_table.plots import plot_roc
+        from privacygauge.audits.released_table.sections import plot_roc
 
         return plot_roc(self, ax)
 
     def plot_risks(self, ax: Axes | None = None) -> Axes:
         """Return axes with attack, control and baseline of each risk."""
-        from privacygauge.audits.released_table.plots import plot_risks
+        from privacygauge.audits.released_table.sections import plot_risks
 
         return plot_risks(self, ax)
 

@@ -13,7 +13,7 @@ from privacygauge.audits.training import (
     cost_teller,
     data_option,
     materials,
-    provenance,
+    on_records,
 )
 from privacygauge.classifier.forms import on_numbers
 from privacygauge.classifier.names import TRAINING_DEFENCES, TRAINING_DEFENCES_HELP, WRONG_LABELS
@@ -21,7 +21,7 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
-    from privacygauge.audits.worst_case.found import WorstCaseComparison
+    from privacygauge.audits.worst_case.play import WorstCaseComparison
 
 NAME = "worst-case"
 """The name of the command."""
@@ -129,7 +129,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
             given.records.y,
             asked.defences,
             design,
-            replace(running, progress=progress, provenance=provenance(asked, given.records)),
+            replace(on_records(running, given.records), progress=progress),
             unit=given.records.unit,
             delta=asked.delta,
             before=cost_teller(work),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
 from privacygauge.classifier.compared_trainings import ComparedTrainings, trained_and_judged
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
@@ -24,7 +23,40 @@ from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.worst_case import resolved
 from privacygauge.report import direction
+from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.numbers import rate
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseComparison(ComparedTrainings, Reported):
+    """Trainings with the same canaries and the same coins, side by side.
+
+    ``to_frame`` has one line for every training, group of targets, attack and false-positive rate.
+    """
+
+    origin: Origin = field(kw_only=True)
+    """Where it comes from; its level is that of every interval, and of the corrected ones
+    together."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.worst_case.says import report
+
+        return report(self)
+
+    def to_frame(self) -> DataFrame:
+        """Return one line for every training, group of targets, attack and rate."""
+        return frame(self.lines())
+
+
+class WorstCaseAudit(WorstCaseComparison):
+    """What was found of canaries and of ordinary records of a single training.
+
+    It is the comparison of that training with no other, so it has the same report.
+    """
+
 
 _MANY = 0.1
 """Above this share of all records canaries spoil the models."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from privacygauge.audits.worst_case.found import WorstCaseComparison
+from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.worst_case.found import WorstCaseComparison
+from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.worst_case.found import WorstCaseComparison
+from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
