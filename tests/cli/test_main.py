@@ -1,7 +1,6 @@
 """The command line as a user meets it: in a process of its own."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
