@@ -15,6 +15,7 @@ from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import by_guard, play, trials, uniform_holdout
+from privacygauge.holdout.attacked import read_labels, read_logits
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.closed_form import nb_bias
 from privacygauge.holdout.designed import DesignedQueries
@@ -25,7 +26,6 @@ from privacygauge.holdout.designed_bias import (
     settled,
 )
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.label_files import read_labels, read_logits
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
 from tests.thorough import times

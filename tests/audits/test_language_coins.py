@@ -7,8 +7,8 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.errors import InputError
+from privacygauge.language.audited import bound_by_person
 from privacygauge.language.coins import Coins
-from privacygauge.language.drawn import bound_by_person
 from privacygauge.language.score_files import as_text_scores
 from privacygauge.report import render
 from tests.thorough import times

@@ -5,7 +5,7 @@ import pytest
 
 from privacygauge.classifier import gradients
 from privacygauge.classifier.gradients import white_box_signals
-from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.classifier.white_box import WhiteBoxSignals
 from privacygauge.errors import InputError
 
 torch = pytest.importorskip("torch")

@@ -11,9 +11,9 @@ from privacygauge.classifier.white_box import (
     WhiteBoxGame,
     WhiteBoxObservation,
     WhiteBoxSide,
+    WhiteBoxSignals,
     white_box_attacks,
 )
-from privacygauge.classifier.white_box_signals import WhiteBoxSignals
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.chosen_cut import epsilon_cut
+from privacygauge.evaluate.chosen_cut import bounds_at_all_times, epsilon_cut, guesses_in_order
 from privacygauge.evaluate.claim import (
     CHOOSE_FROM,
     CHOOSING,
@@ -35,7 +35,6 @@ from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.sequential import bounds_at_all_times, guesses_in_order
 from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 

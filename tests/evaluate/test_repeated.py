@@ -8,8 +8,8 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr, tprs_at_fprs
 from privacygauge.evaluate.rates import effective_size
-from privacygauge.evaluate.repeated import tprs_of_repeated
 from privacygauge.evaluate.roc import roc
+from privacygauge.evaluate.worst_case import tprs_of_repeated
 from tests.thorough import times
 
 MU = 1.5

@@ -9,13 +9,13 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.repeated import tprs_of_repeated
 from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.worst_case import (
     AttackedTargets,
     TargetRisk,
     WorstCaseFindings,
     attacked_targets,
+    tprs_of_repeated,
 )
 
 FPRS = (0.25, 0.05)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from privacygauge.holdout import queries as module
-from privacygauge.holdout.queries import RandomQueries
-from privacygauge.holdout.words import Words, compiled_fill
+from privacygauge.holdout.queries import RandomQueries, Words, compiled_fill
 
 
 def whole(queries):

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.energy_files import write_energies
-from privacygauge.language.score_files import as_text_scores, load_text_scores
+from privacygauge.language.score_files import as_text_scores, load_text_scores, write_energies
 from privacygauge.language.scores import TextScores
 from tests.language.made_scores import made_scores
 

@@ -9,9 +9,8 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.language.coins import FILE, NAMES, people_of, read_coins, write_sides
-from privacygauge.language.near_duplicates import near_duplicates
 from privacygauge.language.overlap import plain_texts
-from privacygauge.language.splitting import BOILERPLATE, redealt, split_texts
+from privacygauge.language.splitting import BOILERPLATE, near_duplicates, redealt, split_texts
 from privacygauge.language.text_files import TextRecords, load_texts
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.thorough import times

@@ -25,8 +25,13 @@ from privacygauge.language.comparisons import (
 )
 from privacygauge.language.conditional import recall_signal
 from privacygauge.language.controls import N_FOLDS, folds_of
-from privacygauge.language.frequencies import dc_pdd_signal, token_frequencies
-from privacygauge.language.learned import QUANTILES, learned_signal, token_features
+from privacygauge.language.token_signals import (
+    QUANTILES,
+    dc_pdd_signal,
+    learned_signal,
+    token_features,
+    token_frequencies,
+)
 from tests.language.made_tokens import VOCABULARY, energies, made
 from tests.thorough import times
 

@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import binomtest
 
 from privacygauge.errors import InputError
-from privacygauge.language.kinds import model_kind
-from privacygauge.language.model import load_causal, load_masked
-from privacygauge.language.tokenizer import tokenizer_of
-from privacygauge.language.tokenizer_training import (
+from privacygauge.language.first_weights import (
     SPECIAL,
     trained_byte_pairs,
     trained_word_pieces,
 )
+from privacygauge.language.kinds import model_kind
+from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.tokenizer import tokenizer_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.language.training_steps import (
     NOT_SCORED,
@@ -172,7 +172,7 @@ def test_the_vocabulary_is_the_same_in_every_process(kind):
     name = TRAINED[kind].__name__
     script = (
         "import sys, json\n"
-        f"from privacygauge.language.tokenizer_training import {name}\n"
+        f"from privacygauge.language.first_weights import {name}\n"
         "texts = json.load(sys.stdin)\n"
         f"print(json.dumps(sorted({name}(texts, 300, 128).get_vocab().items())))"
     )

@@ -14,8 +14,12 @@ from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
-from privacygauge.language.targets import ATTACKS, audit_targets
-from privacygauge.language.worlds import rounds_of_patients, rounds_of_texts
+from privacygauge.language.targets import (
+    ATTACKS,
+    audit_targets,
+    rounds_of_patients,
+    rounds_of_texts,
+)
 from tests.thorough import times
 
 CORE = (LiraOnline(), LiraOffline(), RmiaOnline(), RmiaOffline(a=1.0), Bavaria())

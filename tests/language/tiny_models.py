@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.language.tokenizer_training import SPECIAL
+from privacygauge.language.first_weights import SPECIAL
 
 TEXT = (
     "the patient was seen today with pain in left knee after fall and given aspirin for two days "

@@ -5,8 +5,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.reproduce import Cell, Row, Table
-from privacygauge.reproduce.drawing import Lines, draw_dots
-from privacygauge.reproduce.drawings import figure_svg
+from privacygauge.reproduce.drawing import Lines, draw_dots, figure_svg
 from tests.reproduce.made_tables import estimate, reproduction, table
 
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
-from privacygauge.classifier.white_box import WhiteBoxSide
-from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.classifier.white_box import WhiteBoxSide, WhiteBoxSignals
 from privacygauge.errors import InputError
 from privacygauge.reproduce import Effort, song2021_embedding, song2021_neighbours
 from privacygauge.reproduce.song2021_embedding import draw_fig9, song_fig9

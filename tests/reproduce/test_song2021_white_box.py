@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 
 from privacygauge.classifier.attack_network import Network
-from privacygauge.classifier.white_box import GRADIENT_NORM, PARTS, WhiteBox, WhiteBoxSide
-from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.classifier.white_box import (
+    GRADIENT_NORM,
+    PARTS,
+    WhiteBox,
+    WhiteBoxSide,
+    WhiteBoxSignals,
+)
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError

@@ -14,9 +14,8 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals, Silence
 from privacygauge.synthetic.utility import utility
-from privacygauge.synthetic.utility.association import associations
 from privacygauge.synthetic.utility.learning import learnt, possible_labels
-from privacygauge.synthetic.utility.marginals import column_sets, marginal_distances
+from privacygauge.synthetic.utility.summary import associations, column_sets, marginal_distances
 from tests.synthetic.made_tables import table_of
 from tests.synthetic.released.made_released import people
 

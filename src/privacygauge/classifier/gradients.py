@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.classifier.estimators import require_records
 from privacygauge.classifier.networks.extra import the_torch
 from privacygauge.classifier.networks.layers import layers_of
-from privacygauge.classifier.white_box import WhiteBoxSide
-from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.classifier.white_box import WhiteBoxSide, WhiteBoxSignals
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -9,7 +10,159 @@ from typing import Any, get_args
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.kinds import Kind
-from privacygauge.language.tokenizer_training import trained_byte_pairs, trained_word_pieces
+from privacygauge.language.tokens import checked_keys
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+"""The tokens that are not a text, in the order of their ids."""
+ENDS = ("<s>", "</s>")
+"""The same of a causal model: what stands before every text, and behind it."""
+
+_UNKNOWN = "[UNK]"
+# As many letters as the usual trainers keep: the rest is read as unknown.
+_MOST_LETTERS = 1000
+
+
+def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
+    """Return a WordPiece tokenizer in lower case whose vocabulary comes from `texts` alone.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        At least one.
+    vocabulary : int
+        The most tokens, special ones included. There are fewer where the texts do not hold as
+        many different pieces.
+    limit : int
+        The most tokens of a text it wants to see, frame included.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerFast
+        The same for the same texts, in any process.
+
+    Raises
+    ------
+    InputError
+        If the letters alone do not fit into the vocabulary.
+
+    Notes
+    -----
+    Wu et al. (2016), section 4.1, as BERT uses it (Devlin et al. 2019): pieces that go on inside
+    of a word begin with ``##``.
+    """
+    from tokenizers import models, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    fast: Any = PreTrainedTokenizerFast
+    checked_keys(texts)
+    learning = _empty(models.WordPiece(unk_token=_UNKNOWN))
+    letters = _letters(learning, texts)
+    first = [*SPECIAL, *letters]
+    if len(first) > vocabulary:
+        raise InputError(
+            f"vocabulary must be at least {len(first)} for the letters of these texts, got "
+            f"{vocabulary}"
+        )
+    # The trainer numbers letters in an order of its own that differs from process to process, and
+    # breaks ties by these numbers. What is given as special is numbered as it is given.
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary, special_tokens=first, show_progress=False
+    )
+    learning.train_from_iterator(texts, trainer)
+    return fast(
+        tokenizer_object=_framed(learning.get_vocab()),
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        unk_token=_UNKNOWN,
+        mask_token="[MASK]",
+        model_max_length=limit,
+    )
+
+
+def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
+    """Return a tokenizer of byte pairs whose vocabulary comes from `texts` alone.
+
+    Parameters
+    ----------
+    texts, vocabulary, limit
+        As in `trained_word_pieces`.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerFast
+        The same for the same texts, in any process. It holds every byte, so that no text is
+        unknown to it, and a text's first token has one to its left.
+
+    Raises
+    ------
+    InputError
+        If the bytes do not fit into the vocabulary.
+
+    Notes
+    -----
+    Radford et al. (2019), section 2.2: pairs are joined inside of words, which are stretches of
+    letters, of digits or of other signs, each with the blank before it.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    fast: Any = PreTrainedTokenizerFast
+    checked_keys(texts)
+    first = [*ENDS, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    if len(first) > vocabulary:
+        raise InputError(
+            f"vocabulary must be at least {len(first)} for the bytes that a causal model reads, "
+            f"got {vocabulary}"
+        )
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=list(ENDS),
+        initial_alphabet=first[len(ENDS) :],
+        show_progress=False,
+    )
+    made.train_from_iterator(texts, trainer)
+    front, behind = ENDS
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{front} $A {behind}", special_tokens=[(name, i) for i, name in enumerate(ENDS)]
+    )
+    made.decoder = decoders.ByteLevel()
+    return fast(tokenizer_object=made, bos_token=front, eos_token=behind, model_max_length=limit)
+
+
+def _empty(model: Any) -> Any:
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers
+
+    made = Tokenizer(model)
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return made
+
+
+def _framed(vocabulary: dict[str, int]) -> Any:
+    """Return the tokenizer of a vocabulary, with [CLS] and [SEP] around every text."""
+    from tokenizers import decoders, models, processors
+
+    made = _empty(models.WordPiece(vocabulary, unk_token=_UNKNOWN))
+    made.add_special_tokens(list(SPECIAL))
+    ids = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
+    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ids)
+    made.decoder = decoders.WordPiece()
+    return made
+
+
+def _letters(tokenizer: Any, texts: Sequence[str]) -> list[str]:
+    """Return the letters that begin a word and those inside of one, the most frequent ones."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        plain = tokenizer.normalizer.normalize_str(text)
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(plain):
+            counts.update([word[0], *(f"##{letter}" for letter in word[1:])])
+    kept = sorted(counts, key=lambda letter: (-counts[letter], letter))[:_MOST_LETTERS]
+    return sorted(kept)
+
 
 _TOKENS_A_HEAD = 64
 # The frame and two tokens of a text.

@@ -11,7 +11,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.audited import SHOWN
 from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.energy_files import energies_place
+from privacygauge.language.score_files import energies_place
 from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.units import Asked

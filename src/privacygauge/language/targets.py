@@ -16,10 +16,139 @@ from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
 from privacygauge.core.game import Attack, Round
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit, played_of
-from privacygauge.language.worlds import rounds_of_patients, rounds_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+from numpy.typing import NDArray
+
+from privacygauge.core import checks, units
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.game import rounds_of_models
+from privacygauge.errors import InputError
+
+LOG_LIKELIHOOD = "log-likelihood"
+"""The signal that models are compared by."""
+
+
+def rounds_of_texts(
+    log_likelihood: ArrayLike,
+    inside: ArrayLike,
+    patient: ArrayLike | None = None,
+    *,
+    n_worlds: int | None = None,
+) -> tuple[Round, ...]:
+    """Return rounds of k models on n texts: LiRA, RMIA and BaVarIA play them.
+
+    One half of the models are the adversary's own, and each of the rest is the target of a round.
+
+    Parameters
+    ----------
+    log_likelihood : array_like, shape (k, n)
+        Of each text under each model, in nats: the energy with the other sign. RMIA takes it for
+        the logarithm of a probability, which log-likelihoods of whole texts are; its offline form
+        needs ``a=1``, because any other slope is for probabilities near 1.
+    inside : array_like of bool, shape (k, n)
+        True where the model was trained on the text; `coin_flips` draws it.
+    patient : array_like, shape (n,), optional
+        Whom each text is about: the unit of every interval. Each text is a unit of its own
+        by default.
+    n_worlds : int, optional
+        So many first models are the adversary's own, and the rest are targets; half of them
+        by default.
+
+    Returns
+    -------
+    tuple of Round
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, or by `rounds_of_models`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacygauge.evaluate.playing import audit
+    >>> from privacygauge.core.attacks.lira import LiraOnline
+    >>> from privacygauge.core.release import coin_flips
+    >>> rng = np.random.default_rng(0)
+    >>> inside = coin_flips(16, 300, rng)
+    >>> likelihood = rng.normal(-90, 30, 300) + rng.normal(size=(16, 300)) + 3 * inside
+    >>> _, found = audit(rounds_of_texts(likelihood, inside), [LiraOnline()])[0]
+    >>> found.auc.value > 0.9
+    True
+    """
+    signal, coins = _checked(log_likelihood, inside)
+    if patient is None:
+        return rounds_of_models(LOG_LIKELIHOOD, signal, coins, n_worlds=n_worlds)
+    unit = units.numbered(patient, "patient", length=signal.shape[1])
+    return rounds_of_models(LOG_LIKELIHOOD, signal, coins, n_worlds=n_worlds, unit=unit)
+
+
+def rounds_of_patients(
+    log_likelihood: ArrayLike,
+    inside: ArrayLike,
+    patient: ArrayLike,
+    *,
+    n_worlds: int | None = None,
+) -> tuple[Round, ...]:
+    """Return rounds of k models on patients, by the mean over each patient's texts.
+
+    A patient is compared with itself in other models, which have as many of its texts: unequal
+    numbers of texts bias nothing here.
+
+    Parameters
+    ----------
+    log_likelihood, inside, patient, n_worlds
+        As in `rounds_of_texts`. One coin puts all texts of a patient into a model.
+
+    Returns
+    -------
+    tuple of Round
+        The target is the number of the patient, counted in the order of first appearance.
+
+    Raises
+    ------
+    InputError
+        As in `rounds_of_texts`; also if a model was trained on some texts of a patient only.
+    """
+    signal, coins = _checked(log_likelihood, inside)
+    owner = units.numbered(patient, "patient", length=signal.shape[1])
+    size = np.bincount(owner)
+    share = np.array([np.bincount(owner, weights=row) for row in coins]) / size
+    parted = np.argwhere((share > 0) & (share < 1))
+    if len(parted):
+        model, number = parted[0]
+        raise InputError(
+            f"model {model} was trained on some texts of patient "
+            f"{np.asarray(patient)[np.argmax(owner == number)]} and not on others: give "
+            "coin_flips the patients as units, or compare texts (rounds_of_texts)"
+        )
+    means = np.array([np.bincount(owner, weights=row) for row in signal]) / size
+    return rounds_of_models(LOG_LIKELIHOOD, means, share > 0, n_worlds=n_worlds)
+
+
+def _checked(log_likelihood: ArrayLike, inside: ArrayLike) -> tuple[Floats, Bools]:
+    signal = _matrix(log_likelihood, "log_likelihood")
+    coins = _matrix(inside, "inside")
+    if coins.shape != signal.shape:
+        raise InputError(f"inside must have the shape {signal.shape}, got {coins.shape}")
+    rows = zip(signal, coins, strict=True)
+    checked = [
+        (checks.floats(row, f"log_likelihood of model {j}"), checks.bools(side, "inside"))
+        for j, (row, side) in enumerate(rows)
+    ]
+    return np.array([row for row, _ in checked]), np.array([side for _, side in checked])
+
+
+def _matrix(values: ArrayLike, name: str) -> NDArray[np.generic]:
+    array = np.asarray(values)
+    if array.ndim != 2 or not array.size:
+        raise InputError(f"{name} must have the shape (k, n), got {array.shape}")
+    return array
+
 
 ATTACKS: tuple[Attack, ...] = (
     LiraOnline(),

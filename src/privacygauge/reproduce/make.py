@@ -10,7 +10,7 @@ from pathlib import Path
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError
 from privacygauge.reproduce.catalogue import judgement
-from privacygauge.reproduce.drawings import figure_svg
+from privacygauge.reproduce.drawing import figure_svg
 from privacygauge.reproduce.result import Result, read_result
 from privacygauge.reproduce.table import Effort, Reproduction
 from privacygauge.runs.atomic import write_all

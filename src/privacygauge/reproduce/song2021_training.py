@@ -21,7 +21,7 @@ from privacygauge.classifier.defences.early_stopping import (
 )
 from privacygauge.classifier.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifier.networks import SONG_MITTAL_2021, Networks
-from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.classifier.networks.factories import Dropout
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import seeds

@@ -13,7 +13,7 @@ from privacygauge.classifier.defences.early_stopping import (
     nearest_epoch,
 )
 from privacygauge.classifier.networks import MLP, Networks
-from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.classifier.networks.factories import Dropout
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError

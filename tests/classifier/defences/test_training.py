@@ -32,7 +32,7 @@ from privacygauge.classifier.defences.training import (
     WithoutRiskiest,
 )
 from privacygauge.classifier.networks import MLP, Networks
-from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.classifier.networks.factories import Dropout
 from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted
 from tests.thorough import times

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from privacygauge.classifier.dtp.learner import Box
-from privacygauge.classifier.dtp.lipschitz import (
+from privacygauge.classifier.dtp.network_bounds import (
     RELU,
     SIGMOID,
     TANH,

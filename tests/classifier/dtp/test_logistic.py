@@ -115,7 +115,7 @@ def test_what_chords_do_not_reach_newton_steps_do(monkeypatch):
     x, y = records(np.random.default_rng(1), 40, 4, 3)
     model, rows = Logistic(0.1).fit(x, y, n_classes=3), np.arange(40)
     expected = np.exp(model.log_p_without(rows))
-    monkeypatch.setattr("privacygauge.classifier.dtp.logistic_chords._CHORDS", 1)
+    monkeypatch.setattr("privacygauge.classifier.dtp.logistic._CHORDS", 1)
     np.testing.assert_allclose(np.exp(model.log_p_without(rows)), expected, rtol=0, atol=1e-9)
 
 
@@ -131,7 +131,7 @@ def test_blocks_change_nothing(monkeypatch):
     x, y = records(np.random.default_rng(2), 700, 4, 3)
     whole = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
     monkeypatch.setattr(logistic_optimum, "BLOCK", 50)
-    monkeypatch.setattr("privacygauge.classifier.dtp.logistic_chords.BLOCK", 50)
+    monkeypatch.setattr("privacygauge.classifier.dtp.logistic.BLOCK", 50)
     parts = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-10)
 

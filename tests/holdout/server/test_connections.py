@@ -10,9 +10,8 @@ import pytest
 import uvicorn
 from starlette.responses import JSONResponse
 
-from privacygauge.holdout.server.connections import Connections
 from privacygauge.holdout.server.outside import HEADERS
-from privacygauge.holdout.server.running import listening
+from privacygauge.holdout.server.running import Connections, listening
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 PART = b"GET / HTTP/1.1\r\nHost:"

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.cart import learn_cart
-from privacygauge.synthetic.generators.controls import Bootstrap, Independent
+from privacygauge.synthetic.generators.generator import Bootstrap, Independent
 
 
 def table(n: int, seed: int = 0) -> tuple[Floats, Bools]:

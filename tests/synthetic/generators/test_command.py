@@ -19,8 +19,7 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators import command as commands
 from privacygauge.synthetic.generators.adapters import Call
-from privacygauge.synthetic.generators.command import Command
-from privacygauge.synthetic.generators.csv_text import csv_of, frame_of_csv
+from privacygauge.synthetic.generators.command import Command, csv_of, frame_of_csv
 from privacygauge.synthetic.generators.returned import table_from
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table

@@ -17,12 +17,12 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.synthetic.generators import privbayes
-from privacygauge.synthetic.generators.bayes_net import learn_bayes_net
 from privacygauge.synthetic.generators.network import (
     Network,
     Node,
     joint_counts,
     largest,
+    learn_bayes_net,
     learn_structure,
     mutual_information,
     normalised,

@@ -15,7 +15,6 @@ from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.generators.network import largest, learn_structure
 from privacygauge.synthetic.released.bins import QuantileBins
-from privacygauge.synthetic.released.density import log_densities, log_shares
 from privacygauge.synthetic.released.judged import Judged, Signals, judged
 from privacygauge.synthetic.released.membership import (
     ClosestDistance,
@@ -23,6 +22,8 @@ from privacygauge.synthetic.released.membership import (
     DistanceRatio,
     ValueRatio,
     blind,
+    log_densities,
+    log_shares,
     membership,
 )
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together

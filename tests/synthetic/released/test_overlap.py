@@ -14,10 +14,9 @@ from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
-from privacygauge.synthetic.released.control import without_overlap
 from privacygauge.synthetic.released.copies import copied_alone, copies
 from privacygauge.synthetic.released.looks import corrected
-from privacygauge.synthetic.released.overlap import lone_copies, shared
+from privacygauge.synthetic.released.overlap import lone_copies, shared, without_overlap
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people

@@ -14,11 +14,11 @@ from privacygauge.audits.running import Running
 from privacygauge.language.coins import Coins
 from privacygauge.language.compared import compared_models
 from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.energy_files import write_energies
 from privacygauge.language.judged_models import check_asked, judged_texts, origin_of
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
 from privacygauge.language.precision import Asked as AskedPrecision
+from privacygauge.language.score_files import write_energies
 from privacygauge.language.scores import TextScores
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike

@@ -17,10 +17,10 @@ from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.released.attempts import HALF_WIDTH
-from privacygauge.synthetic.released.control import FEW, Overlap
 from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.judged import names_of
 from privacygauge.synthetic.released.looks import AskedOfTable
+from privacygauge.synthetic.released.overlap import FEW, Overlap
 from privacygauge.synthetic.released.people import with_people
 from privacygauge.synthetic.released.played import Membership
 from privacygauge.synthetic.released.release import (

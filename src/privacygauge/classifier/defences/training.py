@@ -16,7 +16,7 @@ from privacygauge.classifier.defences.early_stopping import EarlyStopping
 from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
 from privacygauge.classifier.defences.removal import Number, RemoveRisky, Share
 from privacygauge.classifier.networks import MLP, Networks
-from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.classifier.networks.factories import Dropout
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import checks
 from privacygauge.errors import InputError

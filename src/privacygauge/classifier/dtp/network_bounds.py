@@ -2,26 +2,298 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from privacygauge.classifier.dtp.learner import Box
-from privacygauge.classifier.dtp.lipschitz import (
-    RELU,
-    SIGMOID,
-    TANH,
-    Activation,
-    Layer,
-    network_bound,
-)
 from privacygauge.classifier.dtp.log_answers import log_answers
 from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.classifier.networks.factories import MLP
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats
+from privacygauge.errors import InputError
+
+Layer = tuple[Floats, Floats]
+"""Weights (out, in) and intercepts (out,): a layer returns ``activation(W h + b)``."""
+
+Interval = tuple[Floats, Floats]
+"""Smallest and largest values, (n,) each."""
+
+_SOURCE = "Long et al. 2017, theorem 6.9"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number that something never exceeds."""
+
+    value: float
+    """At least 0; infinite where nothing is known."""
+    what: str
+    """What never exceeds it, and over which queries and parameters."""
+    source: str
+    """Where it is proved."""
+
+    def __post_init__(self) -> None:
+        if not self.value >= 0:
+            raise InputError(f"value must be at least 0, got {self.value}")
+
+
+@dataclass(frozen=True)
+class Activation:
+    """What bounds need to know of a function that is applied to each value of a layer."""
+
+    name: str
+    """Of the function."""
+    function: Callable[[Floats], Floats]
+    """Never falls as its argument grows."""
+    slope: float
+    """Its values are at most so many times as far apart as its arguments."""
+    largest: float
+    """Largest absolute value; infinite if there is none."""
+
+
+def _relu(values: Floats) -> Floats:
+    return np.maximum(values, 0.0)
+
+
+TANH = Activation("tanh", np.tanh, 1.0, 1.0)
+RELU = Activation("relu", _relu, 1.0, np.inf)
+SIGMOID = Activation("sigmoid", expit, 0.25, 1.0)
+
+
+def logistic_constant(box: Box) -> Bound:
+    """Return the Lipschitz constant of logistic regression's log probabilities: 2 (1 + |x|_1).
+
+    Parameters
+    ----------
+    box : Box
+        The domain; the constant is that of its query with the largest ``|x|_1``.
+
+    Notes
+    -----
+    For ``p = softmax(x W + b)`` and all parameters u = (W, b), of which no two need be equal. The
+    gradient of log p_y over the scores is ``e_y - p``, whose absolute values sum to 2 (1 - p_y),
+    and no score moves by more than ``(1 + |x|_1) |u - u'|_inf``. No smaller constant holds for
+    all parameters: it is reached as p_y goes to 0 and the scores of y and of the likeliest class
+    move in opposite directions.
+
+    Examples
+    --------
+    >>> logistic_constant(Box([0.0, -3.0], [1.0, 2.0])).value
+    10.0
+    """
+    return Bound(
+        2 * (1 + float(_far(box).sum())),
+        "change of any log probability over the box, per largest change of a parameter",
+        f"{_SOURCE}, with the l1 norm of the softmax gradient, 2 (1 - p_y)",
+    )
+
+
+def logistic_odds_constant(box: Box) -> Bound:
+    """Return the same for two classes with one vector of parameters: 1 + |x|_1.
+
+    The form in which scikit-learn holds them: ``log(p_1 / p_0) = x w + b``.
+    """
+    return Bound(
+        1 + float(_far(box).sum()),
+        "change of any log probability of two classes, p_1 = sigmoid(x w + b), over the box, "
+        "per largest change of a parameter",
+        f"{_SOURCE}, with the gradient of the log sigmoid, below 1",
+    )
+
+
+def dtp_bound(constant: Bound, parameters: Floats, without: Floats) -> Floats:
+    """Return what each record's DTP is at most: L times the largest change of a parameter.
+
+    Parameters
+    ----------
+    constant : Bound
+        A Lipschitz constant L that holds for all these parameters.
+    parameters : ndarray of float, shape (...)
+        Of the classifier.
+    without : ndarray of float, shape (r, ...)
+        Of the classifiers without each record, in the same order.
+
+    Returns
+    -------
+    ndarray of float, shape (r,)
+        Its maximum is the bound of theorem 6.9, which is of the whole classifier.
+    """
+    if np.shape(without)[1:] != np.shape(parameters):
+        raise InputError(
+            f"without must have the shape (r, ...) for the parameters {np.shape(parameters)}, "
+            f"got {np.shape(without)}"
+        )
+    moved = np.abs(without - parameters).reshape(len(without), -1).max(axis=1, initial=0.0)
+    return np.asarray(constant.value * moved, np.float64)
+
+
+def network_constant(
+    networks: Sequence[Sequence[Layer]], activation: Activation, box: Box
+) -> Bound:
+    """Return a Lipschitz constant of the log probabilities of feed-forward networks.
+
+    Parameters
+    ----------
+    networks : sequence of sequences of Layer
+        Trained networks of one shape. The constant holds between any two of them, and of all
+        networks whose layers have no larger norms.
+    activation : Activation
+        Of all layers but the last, which a softmax follows.
+    box : Box
+        The domain.
+
+    Notes
+    -----
+    With N_l the largest ``|W_l|_inf`` (row sum) and beta_l the largest ``|b_l|_inf`` over the
+    networks, s the slope of the activation f and H_l what no value of layer l exceeds,
+
+    - H_l = min(largest, |f(0)| + s (N_l H_{l-1} + beta_l)), H_0 = max |x|_inf;
+    - D_l = s (1 + n_{l-1} H_{l-1} + N_l D_{l-1}), D_0 = 0, with |x|_1 for n_0 H_0;
+
+    no value of layer l changes by more than D_l times the largest change of a parameter; and no
+    log probability by more than twice the last score (see `logistic_constant`).
+    """
+    if not networks:
+        raise InputError("networks must hold at least one, got none")
+    for other in networks[1:]:
+        _check_alike(networks[0], other)
+    far = _far(box)
+    _check_chain(networks[0], box)
+    reach, total, change = float(far.max(initial=0)), float(far.sum()), 0.0
+    for depth, layers in enumerate(zip(*networks, strict=True)):
+        norm = max(float(np.abs(w).sum(axis=1).max()) for w, _ in layers)
+        shift = max(float(np.abs(b).max()) for _, b in layers)
+        change = 1 + total + norm * change
+        if depth + 1 < len(networks[0]):
+            change *= activation.slope
+            at_zero = float(np.abs(activation.function(np.zeros(1)))[0])
+            grown = at_zero + activation.slope * (norm * reach + shift)
+            reach = min(activation.largest, grown)
+            total = len(layers[0][1]) * reach
+    return Bound(
+        2 * change,
+        f"change of any log probability of {activation.name} networks over the box, per largest "
+        "change of a parameter, between networks whose layers have no larger norms",
+        f"{_SOURCE}, with operator norms layer by layer",
+    )
+
+
+def network_bound(
+    layers: Sequence[Layer], without: Sequence[Layer], activation: Activation, box: Box
+) -> Bound:
+    """Return what the DTP of one record is at most, from the networks with and without it.
+
+    Parameters
+    ----------
+    layers, without : sequence of Layer
+        The two networks, of one shape.
+    activation : Activation
+        Of all layers but the last, which a softmax follows.
+    box : Box
+        The domain.
+
+    Notes
+    -----
+    For every value h_i of a layer, with dW = W - W',
+    ``|dh| <= s min(|dW h + db| + |W'| |dh'|, |dW h' + db| + |W| |dh'|)`` elementwise, where dh'
+    is the change of the layer before, h and h' lie in intervals that are carried along, and dh
+    is never more than the intervals allow. At the end ``|log p_y - log p'_y|``
+    is at most the largest change of the difference of two scores, for which the same holds with
+    differences of rows. A sum over layers of products of absolute weights: near the truth for
+    small changes of shallow networks, loose for deep ones.
+    """
+    _check_alike(layers, without)
+    _check_chain(layers, box)
+    one = other = (box.low, box.high)
+    change = np.zeros(len(box.low))
+    for (w, b), (w_without, b_without) in zip(layers[:-1], without[:-1], strict=True):
+        moved = activation.slope * _moved((w, b), (w_without, b_without), one, other, change)
+        one, other = _image(w, b, one, activation), _image(w_without, b_without, other, activation)
+        change = np.minimum(moved, np.maximum(one[1] - other[0], other[1] - one[0]))
+    last, last_without = _differences(*layers[-1]), _differences(*without[-1])
+    moved = _moved(last, last_without, one, other, change)
+    return Bound(
+        float(moved.max(initial=0.0)),
+        f"DTP of one record for a {activation.name} network, over the box",
+        "intervals of the values and of their changes, layer by layer",
+    )
+
+
+def _far(box: Box) -> Floats:
+    """Return the largest absolute value of each attribute, (d,)."""
+    return np.maximum(np.abs(box.low), np.abs(box.high))
+
+
+def _moved(
+    layer: Layer,
+    without: Layer,
+    one: Interval,
+    other: Interval,
+    change: Floats,
+) -> Floats:
+    """Return how far a layer's sums can move, (out,), if its inputs move by `change`."""
+    dw, db = layer[0] - without[0], layer[1] - without[1]
+    ways = [
+        _largest(dw, db, one) + np.abs(without[0]) @ change,
+        _largest(dw, db, other) + np.abs(layer[0]) @ change,
+    ]
+    return np.minimum(*ways)
+
+
+def _largest(w: Floats, b: Floats, of: Interval) -> Floats:
+    low, high = _interval(w, b, of)
+    return np.maximum(np.abs(low), np.abs(high))
+
+
+def _interval(w: Floats, b: Floats, of: Interval) -> Interval:
+    """Return the smallest and largest values of W h + b, (out,), for h in an interval."""
+    up, down = np.maximum(w, 0.0), np.minimum(w, 0.0)
+    low, high = of
+    return up @ low + down @ high + b, up @ high + down @ low + b
+
+
+def _image(w: Floats, b: Floats, of: Interval, activation: Activation) -> Interval:
+    """Return the smallest and largest values of a layer, (out,), for h in an interval."""
+    low, high = _interval(w, b, of)
+    return activation.function(low), activation.function(high)
+
+
+def _differences(w: Floats, b: Floats) -> Layer:
+    """Return the layer whose values are the differences of any two of these."""
+    first, second = np.triu_indices(len(b), 1)
+    return w[first] - w[second], b[first] - b[second]
+
+
+def _shapes(layers: Sequence[Layer]) -> list[tuple[int, ...]]:
+    return [np.shape(part) for layer in layers for part in layer]
+
+
+def _check_alike(layers: Sequence[Layer], others: Sequence[Layer]) -> None:
+    if _shapes(layers) != _shapes(others):
+        raise InputError(
+            f"both networks must have one shape, got {_shapes(layers)} and {_shapes(others)}"
+        )
+
+
+def _check_chain(layers: Sequence[Layer], box: Box) -> None:
+    """Raise if a layer does not take what the one before it gives."""
+    if not layers:
+        raise InputError("a network must have at least one layer, got none")
+    width = len(box.low)
+    for depth, (w, b) in enumerate(layers):
+        if np.shape(w) != (len(b), width):
+            raise InputError(
+                f"layer {depth} must have weights of the shape ({len(b)}, {width}), "
+                f"(out, in), got {np.shape(w)}"
+            )
+        width = len(b)
+
 
 ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": SIGMOID}
 """Activations of `MLP` by their names."""

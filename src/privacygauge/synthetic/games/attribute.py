@@ -25,13 +25,14 @@ from privacygauge.evaluate import rates
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack, Tables, View
 from privacygauge.synthetic.attacks.suite import suite_for_many
-from privacygauge.synthetic.games.draws import (
+from privacygauge.synthetic.games.game import (
+    Block,
+    Make,
     drawn_beside,
     place_of,
     require_pools,
     tables_a_target,
 )
-from privacygauge.synthetic.games.game import Block, Make
 from privacygauge.synthetic.games.releases import Making, Releases, Storage, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.named import as_generator

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from privacygauge.core.checks import Bools
+import numpy as np
+
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.table import Table
 
@@ -59,3 +62,90 @@ class Game(Protocol):
 
     def known(self, setting: Setting, target: int) -> Table:
         """Return the records that the adversary knows, for the target at a position."""
+
+
+def fills(setting: Setting) -> bool:
+    """Whether there are enough other records to bring every table of a shared pool to its size."""
+    return min(len(pool) for pool in setting.others) >= setting.sizes.records
+
+
+def tables_a_target(setting: Setting) -> int:
+    """Return how many tables each target has where none are shared."""
+    return setting.sizes.shadows + setting.sizes.tests
+
+
+def side_of(setting: Setting, number: int) -> tuple[str, int]:
+    """Return whether a table is the adversary's own or in question, and its place among those."""
+    shadows = setting.sizes.shadows
+    return ("shadow", number) if number < shadows else ("test", number - shadows)
+
+
+def place_of(setting: Setting, number: int) -> tuple[int, str, int]:
+    """Return the target of a table, and what `side_of` says of its place among the target's."""
+    target, place = divmod(number, tables_a_target(setting))
+    return (target, *side_of(setting, place))
+
+
+def holds_target(setting: Setting, target: int, side: str) -> Bools:
+    """Return which tables hold the target: half of them, in random order."""
+    n = setting.sizes.shadows if side == "shadow" else setting.sizes.tests
+    rng = seeds.stream(setting.seed, "inside", int(setting.targets[target]), side)
+    return rng.permutation(np.arange(n) % 2 == 1)
+
+
+def fresh(setting: Setting, number: int, roles: tuple[str | int, ...]) -> Table:
+    """Return records drawn from the pool of a table's side, with the target if it is in."""
+    target, side, place = place_of(setting, number)
+    rng = seeds.stream(setting.seed, *roles, "records")
+    row = setting.targets[target : target + 1]
+    rows = drawn_beside(setting, row, int(side == "test"), rng)
+    inside = holds_target(setting, target, side)[place]
+    return setting.table[with_target(setting, rows, row, inside, rng)]
+
+
+def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generator) -> Ints:
+    """Return the rows of a data set, drawn from a pool without the target's copies."""
+    others = setting.without(setting.pools[pool], row)
+    return rng.choice(others, setting.sizes.records, replace=False)
+
+
+def with_target(
+    setting: Setting, rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator
+) -> Ints:
+    """Return the rows, some of which make way for the target and its person if it is in."""
+    place = places_of(person := setting.of_people(row), len(rows), rng)
+    if inside:
+        rows[place] = person
+    return rows
+
+
+def places_of(person: Ints, n: int, rng: np.random.Generator) -> Ints:
+    """Return which of n rows in random order make way for a person's records."""
+    return np.asarray((rng.integers(n) + np.arange(len(person))) % n)
+
+
+def block_of(setting: Setting, target: int) -> Block:
+    """Return the tables of a target where none are shared."""
+    start, shadows = target * tables_a_target(setting), setting.sizes.shadows
+    end = start + tables_a_target(setting)
+    return Block(
+        slice(start, start + shadows),
+        holds_target(setting, target, "shadow"),
+        slice(start + shadows, end),
+        holds_target(setting, target, "test"),
+    )
+
+
+def auxiliary(setting: Setting, target: int) -> Table:
+    """Return the adversary's pool without the target's copies."""
+    return setting.table[setting.without(setting.pools[0], setting.targets[target : target + 1])]
+
+
+def require_pools(setting: Setting) -> None:
+    """Refuse pools that are too small for a data set beside any of the targets."""
+    setting.require_room()
+    whose = ("that the adversary knows", "for the tables in question")
+    for target in range(len(setting.targets)):
+        row = setting.targets[target : target + 1]
+        for pool, named in zip(setting.pools, whose, strict=True):
+            setting.require(setting.without(pool, row), setting.sizes.records, named)

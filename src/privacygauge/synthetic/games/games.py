@@ -12,7 +12,10 @@ import numpy as np
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.games.draws import (
+from privacygauge.synthetic.games.game import (
+    Block,
+    Game,
+    Make,
     auxiliary,
     block_of,
     drawn_beside,
@@ -26,7 +29,6 @@ from privacygauge.synthetic.games.draws import (
     tables_a_target,
     with_target,
 )
-from privacygauge.synthetic.games.game import Block, Game, Make
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.table import Table
 

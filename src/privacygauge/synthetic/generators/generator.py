@@ -10,13 +10,37 @@ import numpy as np
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.bayes_net import learn_bayes_net
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.cart import LEAF, learn_cart
-from privacygauge.synthetic.generators.controls import Bootstrap, Independent
+from privacygauge.synthetic.generators.network import learn_bayes_net
 from privacygauge.synthetic.generators.privbayes import learn_privbayes
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Draws whole records with replacement: the largest leak there is."""
+
+    values: Floats
+    """(n, F) The records."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return n of the records, (n, F)."""
+        return self.values[rng.integers(len(self.values), size=n)]
+
+
+@dataclass(frozen=True, eq=False)
+class Independent:
+    """Draws every column on its own from its values: no record stays together."""
+
+    values: Floats
+    """(n, F) The records."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return n records, (n, F)."""
+        rows = rng.integers(len(self.values), size=(n, self.values.shape[1]))
+        return self.values[rows, np.arange(self.values.shape[1])]
 
 
 class Generator(Protocol):

@@ -14,7 +14,6 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.synthetic.released.control import Overlap, without_overlap
 from privacygauge.synthetic.released.copies import (
     Copies,
     closest_facts,
@@ -23,7 +22,7 @@ from privacygauge.synthetic.released.copies import (
     copy_facts,
 )
 from privacygauge.synthetic.released.looks import AskedOfTable, Corrected, Tried, corrected
-from privacygauge.synthetic.released.overlap import lone_copies, shared
+from privacygauge.synthetic.released.overlap import Overlap, lone_copies, shared, without_overlap
 from privacygauge.synthetic.released.played import Membership, membership_played
 from privacygauge.synthetic.released.risks import ReleaseRisk, WorstRisk, release_risk
 from privacygauge.synthetic.released.spelling import require_common
