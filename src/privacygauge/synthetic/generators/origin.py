@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Mapping
 from pathlib import Path
 
-from privacygauge.runs.owners import version_of
+from privacygauge.runs.source import version_of
 
 
 def origin(thing: object) -> Mapping[str, str]:
