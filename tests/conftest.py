@@ -55,7 +55,7 @@ def undrawn() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         empty = '<svg viewBox="0 0 1 1"></svg>'
-        patch.setattr("privacygauge.report.svg.svg_text", lambda draw, *, transparent: empty)
+        patch.setattr("privacygauge.report.axes.svg_text", lambda draw, *, transparent: empty)
         yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from privacygauge.report.svg import svg_text
+from privacygauge.report.axes import svg_text
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from privacygauge.errors import InputError
 from privacygauge.runs.backends import backend
 from tests.classifier.test_shadows import content
-from tests.cli.test_main import privacygauge
+from tests.cli.test_main import privacygauge, run_inside
 
 MODEL = """
 from sklearn.naive_bayes import GaussianNB
@@ -24,22 +24,21 @@ def folder(tmp_path_factory):
     return place
 
 
-def run_on(name, folder):
-    options = ("--data", "data.csv", "--shadows", 5, "--jobs", 2, "--quiet")
-    out = folder / name
-    done = privacygauge(
-        *("classifier", "--model", "mine.py:make", "--backend", name, "--out", out, *options),
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
-    return content(out / "run")
+OPTIONS = ("classifier", "--model", "mine.py:make", "--data", "data.csv", "--shadows", 5, "--quiet")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dask", "ray"])
-def test_a_cluster_trains_the_same_bytes(name, folder):
+def test_a_cluster_trains_the_same_bytes(name, folder, capsys, monkeypatch):
     pytest.importorskip({"dask": "distributed"}.get(name, name))
-    assert run_on(name, folder) == run_on("loky", folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    command = (*OPTIONS, "--backend", name, "--jobs", 2, "--out", folder / name)
+    done = privacygauge(*command, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    alone = run_inside((*OPTIONS, "--jobs", 1, "--out", folder / "alone"), capsys)
+    assert alone.returncode == 0, alone.stderr
+    assert content(folder / name / "run") == content(folder / "alone" / "run")
 
 
 @pytest.mark.parametrize("name", ["spark", "loky=here", ""])

@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 import typer
 
-from privacygauge.cli import completion
+from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 from tests.cli.vocabulary import found
@@ -178,12 +178,12 @@ def test_models_of_dtp_are_those_that_its_help_names():
 def test_reproductions_are_those_of_the_catalogue():
     from privacygauge.reproduce import REPRODUCTIONS
 
-    assert completion.reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
+    assert options.reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
 
 
 def test_reproductions_are_read_without_importing_them():
-    assert "long-table1" in completion.reproductions("long-")
-    assert completion.reproductions("no such") == []
+    assert "long-table1" in options.reproductions("long-")
+    assert options.reproductions("no such") == []
 
 
 def test_folders_of_audits_come_first(tmp_path, monkeypatch):

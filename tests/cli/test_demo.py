@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from tests.cli.test_main import FILES, privacygauge
+from tests.cli.test_main import FILES, privacygauge, run_inside
 
 
 @pytest.mark.slow  # CI runs the demo itself, and the worked example looks at its numbers
-def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path):
+def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path, capsys):
     began = time.monotonic()
     done = privacygauge("demo", "--out", tmp_path / "out", "--seed", 1)
     spent = time.monotonic() - began
@@ -23,9 +23,8 @@ def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path):
     assert "drawn by a fair coin" in found["game"]["secret"]
     assert spent < 60
 
-    again = privacygauge(
-        "classifier", tmp_path / "out" / "target.npz", "--shadow", tmp_path / "out" / "shadow.npz",
-        "--json", "-", "--seed", 1,
-    )  # fmt: skip
+    target, shadow = (tmp_path / "out" / f"{name}.npz" for name in ("target", "shadow"))
+    given = ("classifier", target, "--shadow", shadow, "--json", "-", "--seed", 1)
+    again = run_inside(given, capsys)
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["attacks"] == found["attacks"]

@@ -121,19 +121,18 @@ def test_a_request_does_not_ask_for_its_copies():
 
 @pytest.mark.slow
 def test_data_lie_in_a_bucket(place, tmp_path, scratch, capsys, monkeypatch):
-    with serving() as environment:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        root = f"s3://{BUCKET}/data"
-        for name, content in contents(place).items():
-            Folder(root).set(name, content)
-        reports = []
-        for at_root, out in ((root, tmp_path / "there"), (str(place), tmp_path / "here")):
-            done = run_inside((*at(at_root, "npz"), "--out", out, "--quiet"), capsys)
-            assert (done.returncode, done.stderr) == (0, "")
-            reports.append((out / "report.json").read_bytes())
-        assert reports[0] == reports[1]
-        missing = ("classifier", f"{root}/none.npz", "--out", tmp_path / "no")
-        one_line(run_inside(missing, capsys), f"{root}/none.npz does not exist")
-        elsewhere = ("classifier", "s3://no-such-bucket/x.npz", "--out", tmp_path / "no")
-        one_line(run_inside(elsewhere, capsys), "s3://no-such-bucket/x.npz ")
+    for name, value in serving().items():
+        monkeypatch.setenv(name, value)
+    root = f"s3://{BUCKET}/data"
+    for name, content in contents(place).items():
+        Folder(root).set(name, content)
+    reports = []
+    for at_root, out in ((root, tmp_path / "there"), (str(place), tmp_path / "here")):
+        done = run_inside((*at(at_root, "npz"), "--out", out, "--quiet"), capsys)
+        assert (done.returncode, done.stderr) == (0, "")
+        reports.append((out / "report.json").read_bytes())
+    assert reports[0] == reports[1]
+    missing = ("classifier", f"{root}/none.npz", "--out", tmp_path / "no")
+    one_line(run_inside(missing, capsys), f"{root}/none.npz does not exist")
+    elsewhere = ("classifier", "s3://no-such-bucket/x.npz", "--out", tmp_path / "no")
+    one_line(run_inside(elsewhere, capsys), "s3://no-such-bucket/x.npz ")

@@ -68,13 +68,12 @@ def test_the_report_is_that_of_the_same_models_here(place, tmp_path, scratch, ca
 @pytest.mark.slow
 @pytest.mark.torch
 def test_models_lie_in_a_bucket(place, tmp_path, scratch, capsys, monkeypatch):
-    with serving() as environment:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        sent(place, f"s3://{BUCKET}/models")
-        reports_are_equal(f"s3://{BUCKET}/models", place, tmp_path, capsys)
-        gone = f"s3://{BUCKET}/nowhere"
-        one_line(run_inside(asked(gone, place, tmp_path / "x"), capsys), f"{gone}/a does not exist")
+    for name, value in serving().items():
+        monkeypatch.setenv(name, value)
+    sent(place, f"s3://{BUCKET}/models")
+    reports_are_equal(f"s3://{BUCKET}/models", place, tmp_path, capsys)
+    gone = f"s3://{BUCKET}/nowhere"
+    one_line(run_inside(asked(gone, place, tmp_path / "x"), capsys), f"{gone}/a does not exist")
 
 
 def test_code_is_never_run_from_a_url(tmp_path, scratch, capsys):

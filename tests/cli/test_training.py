@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -15,7 +14,7 @@ from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.cost import Cost
 from privacygauge.errors import InputError
 from privacygauge.runs.store import read_run
-from tests.cli.test_main import COMMAND, FILES, one_line, run_inside
+from tests.cli.test_main import FILES, begun, one_line, run_inside
 from tests.runs.sample import made
 
 MODELS = '''
@@ -90,19 +89,8 @@ TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 
 def started(place, out, *more, pause=0.0):
-    texts = [str(a) for a in (*TREE, "--shadows", 7, "--out", out, *more)]
-    # A suite in the background of a shell ignores interruptions, and so would what it starts.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(
-        [*COMMAND, *texts],
-        cwd=place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PAUSE": str(pause)},
-    )
-    signal.signal(signal.SIGINT, before)
-    return process
+    environment = {**os.environ, "PAUSE": str(pause)}
+    return begun(*TREE, "--shadows", 7, "--out", out, *more, cwd=place, env=environment)
 
 
 def wait_for(run, n_models, process):

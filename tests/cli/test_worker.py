@@ -18,6 +18,7 @@ from privacygauge.cli.commands import RESUMABLE
 from privacygauge.runs.store import Run, read_run
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.sample import contents
+from tests.thorough import only_thorough
 
 MODELS = '''
 """A user's file."""
@@ -141,7 +142,7 @@ def test_no_code_runs_that_is_not_named_again(inside, tmp_path, place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("jobs", "lapse"), [(1, 1.0), (2, 4.0)])
+@pytest.mark.parametrize(("jobs", "lapse"), [pytest.param(1, 1.0, marks=only_thorough), (2, 4.0)])
 def test_two_workers_share_a_run_and_one_is_killed(jobs, lapse, inside, place, tmp_path):
     # The claims of a worker's own processes are not written again as fast as they lapse here.
     alone, out, noted = tmp_path / "alone", tmp_path / "out", tmp_path / "noted"

@@ -5,8 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from privacygauge.datasets.purchase100 import purchase100
-from privacygauge.datasets.texas100 import texas100
+from privacygauge.datasets.local_copies import purchase100, texas100
 from privacygauge.errors import InputError
 
 

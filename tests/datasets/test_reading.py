@@ -14,6 +14,7 @@ from privacygauge.datasets.dates import dates_of, days_of
 from privacygauge.datasets.reading import SEPARATORS, separator_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
+from tests.thorough import times
 
 ROWS = 60
 
@@ -36,7 +37,7 @@ def people(seed: int) -> pd.DataFrame:
 PAIRS = [(s, d) for s, d in itertools.product(SEPARATORS, ".,") if (s, d) != (",", ",")]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(times(5)))
 @pytest.mark.parametrize(("separator", "decimal"), PAIRS)
 def test_separators_and_decimal_marks_change_no_value(tmp_path, separator, decimal, seed):
     frame = people(seed)
@@ -52,7 +53,7 @@ def test_separators_and_decimal_marks_change_no_value(tmp_path, separator, decim
     np.testing.assert_array_equal(load_records(file, **options).x, load_records(plain, **options).x)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(times(20)))
 def test_a_table_of_decimal_commas_alone_is_cut_at_the_separator(tmp_path, seed):
     rng = np.random.default_rng(seed)
     width = int(rng.integers(2, 6))
@@ -105,7 +106,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("form", "a_day"), FORMS.items())
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(times(3)))
 def test_dates_are_days_and_come_back(tmp_path, form, a_day, seed):
     rng = np.random.default_rng(seed)
     days = rng.integers(-30_000 * a_day, 60_000 * a_day, 50) / a_day

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
 
+from privacygauge.report.attacks.records import roc_frame
 from tests.report.example import example
+
+pytestmark = pytest.mark.slow  # every plot is drawn
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use"}
 
@@ -58,7 +62,6 @@ def page(text: str) -> Page:
     return Page(text)
 
 
-@pytest.mark.slow
 def test_nothing_from_outside_is_asked_for(text: str, page: Page) -> None:
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
     for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
@@ -87,3 +90,13 @@ def test_the_page_is_sound(page: Page) -> None:
 def test_clips_and_uses_point_into_their_own_drawing(text: str) -> None:
     ids = set(re.findall(r'\bid="([^"]+)"', text))
     assert set(re.findall(r"url\(#([^)]+)\)", text)) <= ids
+
+
+def test_a_million_records_give_a_small_page() -> None:
+    attacks = tuple((f"attack-{i}", "", "global", 0.5 + i / 8) for i in range(8))
+    findings = example(1_000_000, attacks=attacks)
+    start = time.perf_counter()
+    page = findings.to_html()
+    assert len(page.encode()) < 3_000_000
+    assert len(roc_frame(findings.evaluations).to_csv()) < 1_000_000
+    assert time.perf_counter() - start < 60

@@ -33,10 +33,10 @@ def test_percentages_are_rounded_half_up(value: float, shown: str) -> None:
     assert numbers.percent(value) == shown
 
 
-@given(st.integers(0, 10000))
-def test_every_percentage_with_two_decimals_is_rounded_as_by_hand(hundredths: int) -> None:
-    tenths = (hundredths + 5) // 10
-    assert numbers.percent(hundredths / 10000) == f"{tenths // 10}.{tenths % 10}%"
+def test_every_percentage_with_two_decimals_is_rounded_as_by_hand() -> None:
+    for hundredths in range(10_001):
+        tenths = (hundredths + 5) // 10
+        assert numbers.percent(hundredths / 10_000) == f"{tenths // 10}.{tenths % 10}%"
 
 
 def test_an_interval_stands_behind_its_number() -> None:

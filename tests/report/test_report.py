@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,9 @@ import pytest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import OutputError
 from privacygauge.report import render
-from privacygauge.report.attacks.records import roc_frame
 from tests.report.example import example
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
 
@@ -55,14 +55,3 @@ def test_a_bad_place_is_refused_before_any_work(
     (tmp_path / "out").touch()
     with pytest.raises(OutputError, match="is a file"):
         findings.write(tmp_path / "out")
-
-
-@pytest.mark.slow
-def test_a_million_records_give_a_small_page() -> None:
-    attacks = tuple((f"attack-{i}", "", "global", 0.5 + i / 8) for i in range(8))
-    findings = example(1_000_000, attacks=attacks)
-    start = time.perf_counter()
-    page = findings.to_html()
-    assert len(page.encode()) < 3_000_000
-    assert len(roc_frame(findings.evaluations).to_csv()) < 1_000_000
-    assert time.perf_counter() - start < 60

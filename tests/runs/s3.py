@@ -1,8 +1,8 @@
-"""A server of the S3 API on this machine: moto's, in a process of its own."""
+"""A server of the S3 API on this machine: moto's, a process for all tests of this one."""
 
 from __future__ import annotations
 
-import contextlib
+import atexit
 import os
 import shutil
 import socket
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,9 @@ import pytest
 BUCKET = "audits"
 
 
-@contextlib.contextmanager
-def serving() -> Iterator[dict[str, str]]:
-    """Give the environment in which ``s3://audits`` is a bucket, empty at first."""
+@cache
+def serving() -> dict[str, str]:
+    """Return the environment in which ``s3://audits`` is a bucket that all tests share."""
     program = shutil.which("moto_server") or str(Path(sys.base_prefix, "bin", "moto_server"))
     if not Path(program).exists():
         pytest.skip("needs moto_server on the PATH, from an environment of its own")
@@ -33,19 +33,17 @@ def serving() -> Iterator[dict[str, str]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    atexit.register(server.wait)
+    atexit.register(server.kill)  # the last that is registered runs first
     address = f"http://127.0.0.1:{port}"
-    try:
-        _make_bucket(address)
-        yield {
-            "AWS_ENDPOINT_URL": address,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }
-    finally:
-        server.kill()
-        server.wait()
+    _make_bucket(address)
+    return {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
 
 
 def _make_bucket(address: str) -> None:

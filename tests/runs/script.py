@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -64,13 +65,15 @@ class Heavy(Deadly):
 
 @dataclass(frozen=True)
 class Noting(Work):
-    """Notes in a file which process begins which task."""
+    """Notes in a file which process begins which task, and waits until two have begun one."""
 
     noted: str = ""
 
     def __call__(self, task: Task) -> dict[str, np.ndarray]:
         with Path(self.noted).open("a") as file:
             file.write(f"{os.getpid()} {task.number}\n")
+        while len({line.split()[0] for line in Path(self.noted).read_text().splitlines()}) < 2:
+            time.sleep(0.01)
         return super().__call__(task)
 
 
@@ -121,7 +124,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> int:
+def asked(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("path")
     parser.add_argument("--backend", default="loky")
@@ -134,27 +137,40 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--shared", type=float, default=0.0)
     parser.add_argument("--noted", default="")
-    given = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def ended(given: argparse.Namespace) -> int:
+    """Make a run, say how it went, and return the exit code."""
     own = (0, given.seconds, given.deaths, given.after, given.times)
     work: Work = Heavy(*own, given.notes) if given.notes else Deadly(*own)
     if given.noted:
         work = Noting(0, given.seconds, given.noted)
-    with spread(given.backend, given.n_jobs), beside(given.shared):
-        if given.limit:
-            limit_files(given.limit)
-        say("ready")
-        try:
-            told: list[tuple[int, int]] = []
-            complete(
-                open_run(given.path, plan(), static()),
-                work,
-                progress=lambda *now: told.append(now),
-            )
-        except PrivacyGaugeError as error:
-            say(f"{type(error).__name__}: {error}")
-            return 2
+    told: list[tuple[int, int]] = []
+    try:
+        run = open_run(given.path, plan(), static())
+        complete(run, work, progress=lambda *now: told.append(now))
+    except PrivacyGaugeError as error:
+        say(f"{type(error).__name__}: {error}")
+        return 2
     say(f"told {len(told)} {told[0]} {told[-1]}")
     return 0
+
+
+def main() -> int:
+    """Make one run after the other on one backend, with ``--then`` between their options."""
+    groups: list[list[str]] = [[]]
+    for word in sys.argv[1:]:
+        if word == "--then":
+            groups.append([])
+        else:
+            groups[-1].append(word)
+    runs = [asked(group) for group in groups]
+    with spread(runs[0].backend, runs[0].n_jobs), beside(runs[0].shared):
+        if runs[0].limit:
+            limit_files(runs[0].limit)
+        say("ready")
+        return max([ended(given) for given in runs])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 
-from privacygauge.runs.devices import device_of, number_of_worker
+from privacygauge.runs.threads import device_of, number_of_worker
 
 
 @given(st.integers(0, 100), st.integers(2, 16), st.integers(1, 40))

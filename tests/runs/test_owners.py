@@ -2,7 +2,7 @@
 
 from importlib.metadata import packages_distributions, version
 
-from privacygauge.runs.owners import version_of
+from privacygauge.runs.source import version_of
 
 
 def test_modules_are_of_the_distributions_that_hold_them():

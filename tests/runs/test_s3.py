@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.test_main import one_line, run_inside
 from tests.runs.s3 import BUCKET, objects, serving
 from tests.runs.sample import contents, made
 from tests.runs.test_backends import ROOT
@@ -19,29 +19,18 @@ pytestmark = pytest.mark.slow
 DATA = "a,b,label\n" + "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(60))
 
 
-@pytest.fixture(scope="module")
-def environment() -> Iterator[dict[str, str]]:
-    with serving() as found:
-        yield found
-
-
-def program(*arguments: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", **environment},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    for name, value in serving().items():
+        monkeypatch.setenv(name, value)
+    return serving()
 
 
 def test_a_run_that_was_killed_resumes_to_the_same_bytes(environment, tmp_path) -> None:
     made(tmp_path / "here")
     at = f"s3://{BUCKET}/killed"
     command = [sys.executable, "-m", "tests.runs.script", at, "--seconds", "0.2"]
-    own = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", **environment}
+    own = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"}
     begun = subprocess.Popen(command, cwd=ROOT, env=own, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not any("digest/c/" in key for key in objects(environment, "killed")):
@@ -50,46 +39,30 @@ def test_a_run_that_was_killed_resumes_to_the_same_bytes(environment, tmp_path) 
     begun.wait()
     part = objects(environment, "killed")
     assert part.items() < contents(tmp_path / "here").items()
-    ended = program("tests.runs.script", at, "--n-jobs", 2, environment=environment)
-    assert ended.returncode == 0, ended.stderr
+    made(at, n_jobs=2)
     assert objects(environment, "killed") == contents(tmp_path / "here")
 
 
-def test_an_audit_is_kept_resumed_and_reported_there(environment, tmp_path) -> None:
+def test_an_audit_is_kept_resumed_and_reported_there(environment, tmp_path, capsys) -> None:
     (tmp_path / "data.csv").write_text(DATA)
     out = f"s3://{BUCKET}/audit"
-    options = (
-        "--data",
-        tmp_path / "data.csv",
-        "--model",
-        "naive-bayes",
-        "--shadows",
-        2,
-        "--jobs",
-        1,
-    )
+    options = ("--data", tmp_path / "data.csv", "--model", "naive-bayes", "--shadows", 2)
     for to in (out, tmp_path / "out"):
-        done = program(
-            *("privacygauge", "classifier", *options, "--out", to), environment=environment
-        )
+        done = run_inside(("classifier", *options, "--jobs", 1, "--out", to), capsys)
         assert done.returncode == 0, done.stderr
-    assert f"{out}/report.html" in done.stdout or "Report: " in done.stdout
+        assert f"{to}/report.html" in done.stdout or "Report: " in done.stdout
     there, here = objects(environment, "audit"), contents(tmp_path / "out")
     assert set(there) == set(here)
     same = {key for key in here if key.startswith("run/observations")}
     assert {key: there[key] for key in same} == {key: here[key] for key in same}
-    again = program(
-        "privacygauge", "report", out, "--out", tmp_path / "again", environment=environment
-    )
+    again = run_inside(("report", out, "--out", tmp_path / "again"), capsys)
     assert again.returncode == 0, again.stderr
-    assert (to / "report.html").stat().st_size > 10_000
-    more = program("privacygauge", "resume", out, "--quiet", environment=environment)
+    assert (tmp_path / "again" / "report.html").stat().st_size > 10_000
+    more = run_inside(("resume", out, "--quiet"), capsys)
     assert (more.returncode, more.stderr) == (0, "")
 
 
-def test_what_cannot_be_reached_ends_in_one_line(environment, tmp_path) -> None:
+def test_what_cannot_be_reached_ends_in_one_line(environment, capsys) -> None:
     for command in (("demo", "--out"), ("resume",)):
-        ended = program("privacygauge", *command, "s3://no-such-bucket/x", environment=environment)
-        assert ended.returncode == 2
-        assert ended.stderr.startswith("privacygauge: error: s3://no-such-bucket/x")
-        assert ended.stderr.count("\n") == 1
+        ended = run_inside((*command, "s3://no-such-bucket/x"), capsys)
+        one_line(ended, "s3://no-such-bucket/x")

@@ -24,7 +24,7 @@ from privacygauge.runs.store import Run, open_run, read_run
 from tests.runs.s3 import BUCKET, objects, serving
 from tests.runs.sample import Work, contents, made, plan, static
 from tests.runs.test_survival import started
-from tests.thorough import times
+from tests.thorough import quarter
 
 TASKS = range(plan().n_tasks)
 
@@ -255,7 +255,7 @@ def test_two_processes_do_each_task_once(tmp_path, alone) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", range(times(8)))
+@pytest.mark.parametrize("moment", range(quarter(8)))
 def test_one_of_two_is_killed(moment: int, tmp_path, alone) -> None:
     path, noted = tmp_path / "run", tmp_path / "noted"
     with both(path, noted) as (first, second):
@@ -288,13 +288,13 @@ def test_both_are_killed_and_a_later_one_ends_it(tmp_path, alone) -> None:
 @pytest.mark.slow
 def test_two_processes_share_a_bucket_and_one_is_killed(tmp_path, alone) -> None:
     noted = tmp_path / "noted"
-    with serving() as environment:
-        with both(f"s3://{BUCKET}/run", noted, environment) as (first, second):
-            first.send_signal(signal.SIGKILL)
-            assert (first.wait(60), second.wait(120)) == (-signal.SIGKILL, 0)
-        by = done_by(noted)
-        assert sorted(by) == [*TASKS]
-        assert sum(len(done) > 1 for done in by.values()) <= 1
-        with started(f"s3://{BUCKET}/run", environment=environment) as last:
-            assert last.wait(60) == 0
-        assert objects(environment, "run") == alone
+    environment = serving()
+    with both(f"s3://{BUCKET}/run", noted, environment) as (first, second):
+        first.send_signal(signal.SIGKILL)
+        assert (first.wait(60), second.wait(120)) == (-signal.SIGKILL, 0)
+    by = done_by(noted)
+    assert sorted(by) == [*TASKS]
+    assert sum(len(done) > 1 for done in by.values()) <= 1
+    with started(f"s3://{BUCKET}/run", environment=environment) as last:
+        assert last.wait(60) == 0
+    assert objects(environment, "run") == alone

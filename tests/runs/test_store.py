@@ -161,7 +161,7 @@ def test_a_folder_of_an_interrupted_first_write_is_no_obstacle(tmp_path: Path) -
 
 
 def test_a_later_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privacygauge.runs.record._FORMAT", 2)
+    monkeypatch.setattr("privacygauge.runs.contents._FORMAT", 2)
     open_run(tmp_path, plan())
     monkeypatch.undo()
     with pytest.raises(

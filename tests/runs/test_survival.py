@@ -16,10 +16,11 @@ import pytest
 
 from privacygauge.errors import PrivacyGaugeError
 from privacygauge.runs.execute import complete
+from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import Task
 from privacygauge.runs.store import Run, open_run
 from tests.runs.sample import N_MODELS, Work, contents, made, plan, static
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 ROOT = Path(__file__).parents[2]
 
@@ -186,13 +187,27 @@ def started(
     return process
 
 
-MOMENTS = [
-    pytest.param(moment, marks=[pytest.mark.slow] if moment >= 2 else []) for moment in range(24)
-]
+@pytest.mark.slow
+def test_killed_at_any_write(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for last in range(len(contents(whole))):
+        path, left = tmp_path / str(last), [last]
+        with monkeypatch.context() as patched:
+
+            def stopped(*given, real=Folder.set, left=left):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise KeyboardInterrupt
+                real(*given)
+
+            patched.setattr(Folder, "set", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                made(path)
+        made(path)
+        assert contents(path) == contents(whole)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", range(quarter(24)))
 def test_killed_with_all_its_workers(moment: int, whole: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(moment)
     n_jobs = 1 + moment % 2
@@ -205,7 +220,7 @@ def test_killed_with_all_its_workers(moment: int, whole: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", MOMENTS[::2])
+@pytest.mark.parametrize("moment", range(quarter(12)))
 def test_a_worker_killed_at_a_random_moment(moment: int, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     (tmp_path / "deaths").mkdir()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from privacygauge.audits.asking import Asked, Command, Request, Role, is_copied
-from privacygauge.cli import completion, options
+from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import require_local, shown
 from privacygauge.runs.sharing import sharing
@@ -216,7 +216,7 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> inspect.Parameter:
     if asked.metavar:
         shared["metavar"] = asked.metavar
     if asked.offers:
-        shared["autocompletion"] = completion.names(*asked.offers)
+        shared["autocompletion"] = options.names(*asked.offers)
     info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
     return _given(f.name, annotation, default, info)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygauge.cli import completion, options
+from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
-METRICS = (SEVERITY, *completion.metrics_of(COMMANDS))
+METRICS = (SEVERITY, *options.metrics_of(COMMANDS))
 """What a register may be held to, whatever its lines are."""
 
 CARD = "model-card.md"
@@ -42,7 +42,7 @@ _LIMITS = (
 
 
 def register(
-    reports: Annotated[list[str], options.argument("REPORT", _REPORTS, completion.reports)],
+    reports: Annotated[list[str], options.argument("REPORT", _REPORTS, options.reports)],
     out: Annotated[Path | None, options.out(_FOLDER, _FILES)] = None,
     title: Annotated[
         str, typer.Option("--title", metavar="TEXT", help="Name of what is to be released.")

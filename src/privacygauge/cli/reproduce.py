@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygauge.cli import completion, options
+from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import kept_or_scratch, require_local
@@ -35,7 +35,7 @@ _PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing i
 
 def reproduce(
     name: Annotated[
-        str | None, options.argument("[NAME|all]", _NAME, completion.reproductions)
+        str | None, options.argument("[NAME|all]", _NAME, options.reproductions)
     ] = None,
     listed: Annotated[bool, options.switch("--list", _LIST)] = False,
     quick: Annotated[bool, options.switch("--quick", _QUICK)] = False,

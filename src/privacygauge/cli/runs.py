@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privacygauge.cli import completion, options
+from privacygauge.cli import options
 from privacygauge.cli.command import asked_limits
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
@@ -41,11 +41,11 @@ _LIMITS = (
     "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started the "
     "run."
 )
-_LIMITED = options.limits(_LIMITS, completion.metrics_of(RESUMABLE.values()))
+_LIMITED = options.limits(_LIMITS, options.metrics_of(RESUMABLE.values()))
 LimitsOption = Annotated[list[str] | None, _LIMITED]
 OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
 _RUN = "Folder of the run, or of the report that it belongs to."
-RunArgument = Annotated[Path, options.argument("RUN", _RUN, completion.runs)]
+RunArgument = Annotated[Path, options.argument("RUN", _RUN, options.runs)]
 
 
 ModelOption = Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")]
@@ -115,7 +115,7 @@ def _named_again(
 
 
 def report(
-    run: Annotated[Path, options.argument("RUN", _RUN, completion.reports_and_runs)],
+    run: Annotated[Path, options.argument("RUN", _RUN, options.reports_and_runs)],
     out: OutOption = None,
     json: options.Json = None,
     quiet: options.Quiet = False,

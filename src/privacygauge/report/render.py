@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report import numbers, svg
+from privacygauge.report import numbers
+from privacygauge.report.axes import drawn
 from privacygauge.report.blocks import columns
 from privacygauge.report.document import DataFrame, as_text, finite, picked, values_of
 from privacygauge.report.numbers import Shown, plain
@@ -82,7 +83,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["count"] = numbers.count
-    found.filters["drawn"] = svg.drawn
+    found.filters["drawn"] = drawn
     return found
 
 

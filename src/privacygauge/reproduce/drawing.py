@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 from collections.abc import Mapping
 
-from privacygauge.report.svg import svg_text
+from privacygauge.report.axes import svg_text
 from privacygauge.reproduce.table import Reproduction
 
 PANELS = 4

@@ -1,21 +1,25 @@
-"""What a run holds: how its arrays lie, what a task must give, and the digest of a task."""
+"""What a run holds: its record, how its arrays lie and are read, and what a task must give."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import frozen, listed
 from privacygauge.core.coins import Coins
+from privacygauge.core.memory import free_memory, in_words
 from privacygauge.errors import InputError
-from privacygauge.runs.encoding import Layout
-from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.encoding import AbsentError, Layout, read
+from privacygauge.runs.folder import Folder
+from privacygauge.runs.plan import ArraySpec, Plan, Task, canonical
 
 DIGEST = "digest"
 _BLOCK = 1 << 24
@@ -107,3 +111,178 @@ def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArra
                 "type"
             )
     return fitting
+
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """Stored twice in every run, with a checksum, so that either copy can be lost or damaged."""
+
+    plan: Plan
+    """What is computed."""
+    static: Mapping[str, str]
+    """The sha256 of every array that was given, by name."""
+    invocation: Mapping[str, Any] | None
+    """The arguments of the command that started the run, if a command did."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "static", MappingProxyType(dict(sorted(self.static.items()))))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the record as JSON values, its checksum among them."""
+        content = {
+            "format": _FORMAT,
+            "plan": json.loads(self.plan.to_json()),
+            "static": self.static,
+            "invocation": self.invocation,
+        }
+        plain: dict[str, Any] = json.loads(canonical(content))
+        return {**plain, "fingerprint": self.plan.fingerprint, "sha256": _checksum(plain)}
+
+    def to_bytes(self) -> bytes:
+        """Return the record as a text file, for people and programs."""
+        return (json.dumps(self.to_mapping(), indent=2) + "\n").encode()
+
+
+def record_in(content: bytes | None, *, inside: tuple[str, ...] = ()) -> Record | None:
+    """Return the record in a JSON file; None where there is none or it is damaged.
+
+    Parameters
+    ----------
+    content : bytes or None
+        The file.
+    inside : tuple of str
+        The keys that lead to the record in it; by default it is the whole file.
+
+    Raises
+    ------
+    InputError
+        If a later version of PrivacyGauge wrote it.
+    """
+    try:
+        stored = json.loads(content or b"")
+        for key in inside:
+            stored = stored[key]
+        named = ("format", "plan", "static", "invocation")
+        plain = {name: stored[name] for name in named}
+        sound = stored["sha256"] == _checksum(plain)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not sound:
+        return None
+    if plain["format"] != _FORMAT:
+        raise InputError(
+            f"the run has format {plain['format']}, this version of PrivacyGauge reads {_FORMAT}: "
+            "use the version that wrote it"
+        )
+    plan = Plan.from_json(json.dumps(plain["plan"]))
+    return Record(plan, plain["static"], plain["invocation"])
+
+
+def _checksum(plain: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(plain).encode()).hexdigest()
+
+
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    RuntimeError,  # RecursionError, and what codecs raise
+    OverflowError,
+    MemoryError,
+)
+"""What reading a damaged array may raise."""
+
+
+class Rows(Protocol):
+    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The length of a chunk along every dimension."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return the rows as a numpy array."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """An array of a run's folder, which may be damaged or another's."""
+
+    layout: Layout
+    """How it lies."""
+    folder: Folder
+    """The run's folder."""
+    group: str
+    """What the keys of the run's arrays begin with."""
+    name: str
+    """The array's name."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+        return np.dtype(self.layout.dtype)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The length of a chunk along every dimension."""
+        return self.layout.chunks
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return the rows as a numpy array.
+
+        Parameters
+        ----------
+        rows : int, slice, array of int or bool, or a tuple of them
+            For the first dimensions; of several arrays every combination is read.
+
+        Raises
+        ------
+        InputError
+            If some of them are not there or cannot be read, or all of them are asked for and do
+            not fit into memory.
+        """
+        path = self.folder.path
+        whole = isinstance(rows, slice) and rows == slice(None)
+        n_bytes = prod(self.shape) * self.dtype.itemsize if whole else 0
+        if n_bytes > free_memory():
+            raise InputError(
+                f"{path}: the array {self.name} takes {in_words(n_bytes)} of memory, and "
+                f"{in_words(free_memory())} are free: use a larger machine"
+            )
+        asked = (rows if isinstance(rows, tuple) else (rows,)) + (slice(None),) * len(self.shape)
+        pairs = list(zip(asked[: len(self.shape)], self.shape, strict=True))
+        places = [np.atleast_1d(np.arange(length)[some]) for some, length in pairs]
+        kept = tuple(0 if np.ndim(np.arange(length)[some]) == 0 else slice(None)
+                     for some, length in pairs)  # fmt: skip
+        try:
+            return read(self.layout, f"{self.group}/{self.name}", places, self.folder.get)[kept]
+        except AbsentError as error:
+            raise InputError(
+                f"{path} lacks a part of the array {self.name}: start the run again to complete it"
+            ) from error
+        except UNREADABLE as error:
+            raise unreadable(path, self.name) from error
+
+
+def unreadable(path: str, name: str) -> InputError:
+    """Return what to raise over an array that is damaged."""
+    return InputError(f"{path} has no readable array {name}: start the run again to repair it")

@@ -95,9 +95,18 @@ class Folder:
         """Whether it lies on a file system of this machine."""
         return "://" not in self.path
 
-    @property
-    def _way_out(self) -> str:
-        return _FREE_SOME if self.is_local else REACH_IT
+    @contextlib.contextmanager
+    def _changing(self, key: str, how: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            way_out = _FREE_SOME if self.is_local else REACH_IT
+            what = f"{self.path}/{key} cannot be {how}"
+            raise OutputError(sentence(what, error, way_out)) from error
+
+    def _unread(self, key: str, error: OSError) -> InputError:
+        way_out = "allow reading it, or choose another folder" if self.is_local else REACH_IT
+        return InputError(sentence(f"{self.path}{key} cannot be read", error, way_out))
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes under `key`; None where there are none or the disk cannot read them.
@@ -117,10 +126,7 @@ class Folder:
             # reached needs the user.
             if error.errno in gone or (self.is_local and error.errno is None):
                 return None
-            way_out = "allow reading it, or choose another folder" if self.is_local else REACH_IT
-            raise InputError(
-                sentence(f"{self.path}/{key} cannot be read", error, way_out)
-            ) from error
+            raise self._unread(f"/{key}", error) from error
 
     def _at(self, key: str) -> str:
         return os.path.join(self.path, *key.split("/"))
@@ -149,14 +155,11 @@ class Folder:
         OutputError
             If it cannot be written: a full disk, no permission.
         """
-        try:
+        with self._changing(key, "written"):
             if self.is_local:
                 _write(self._at(key), content)
             else:
                 self._send(key, content)
-        except OSError as error:
-            what = f"{self.path}/{key} cannot be written"
-            raise OutputError(sentence(what, error, self._way_out)) from error
 
     def create(self, key: str, content: bytes) -> bool:
         """Write `content` under `key` of a local folder, and return whether nothing was there.
@@ -169,14 +172,12 @@ class Folder:
         OutputError
             If it cannot be written: a full disk, no permission.
         """
-        try:
-            with _created(self._at(key)) as written:
-                written.write(content)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            what = f"{self.path}/{key} cannot be written"
-            raise OutputError(sentence(what, error, self._way_out)) from error
+        with self._changing(key, "written"):
+            try:
+                with _created(self._at(key)) as written:
+                    written.write(content)
+            except FileExistsError:
+                return False
         return True
 
     def remove(self, key: str) -> None:
@@ -187,16 +188,11 @@ class Folder:
         OutputError
             If it cannot be removed.
         """
-        try:
+        with self._changing(key, "removed"), contextlib.suppress(FileNotFoundError):
             if self.is_local:
                 _remove(self._at(key))
             else:
                 self._remove_there(key)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            what = f"{self.path}/{key} cannot be removed"
-            raise OutputError(sentence(what, error, self._way_out)) from error
 
     def names(self, key: str = "") -> list[str]:
         """Return the names directly below `key`, sorted, without those of unfinished writes.
@@ -208,8 +204,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            way_out = "allow reading it, or choose another folder" if self.is_local else REACH_IT
-            raise InputError(sentence(f"{self.path} cannot be read", error, way_out)) from error
+            raise self._unread("", error) from error
         return sorted(name for name in found if _is_kept(name))
 
     def _remove_there(self, key: str) -> None:
@@ -367,13 +362,7 @@ def _remove(path: str) -> None:
 
 @functools.cache
 def _system(url: str) -> tuple[Any, str]:
-    """Return what reads and writes a URL, and the path in it.
-
-    Raises
-    ------
-    InputError
-        If nothing that is installed knows such URLs.
-    """
+    """Return what reads and writes a URL, and the path in it; refuse what nothing here knows."""
     from pyarrow import ArrowInvalid
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 

@@ -23,16 +23,18 @@ from typing import Any
 import numpy as np
 
 from privacygauge.runs.code import Code, Recorded
-from privacygauge.runs.owners import (
+from privacygauge.runs.source import (
     OWN,
     PYTHON,
+    digest,
+    files_of_module,
     is_their_function,
     is_theirs,
     module_of,
     package_of,
+    pieces_of,
     version_of,
 )
-from privacygauge.runs.source import digest, files_of_module, pieces_of
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 _STATES = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
@@ -78,14 +80,7 @@ class _Reach:
     waiting: deque[Callable[[], None]] = field(default_factory=deque)
 
     def of(self, value: Any, owner: str) -> str:
-        """Return a text that is equal for equal values; code in them is looked at later.
-
-        Parameters
-        ----------
-        value : object
-        owner : str
-            What has the value, to name it where it cannot be compared.
-        """
+        """Return a text that is equal for equal values of an owner; code in them comes later."""
         if type(value) in _PLAIN:
             return f"{type(value).__name__} {value!r}"
         if id(value) in self.known:

@@ -20,18 +20,22 @@ from privacygauge.errors import InputError
 from privacygauge.runs.code import changed
 from privacygauge.runs.contents import (
     DIGEST,
+    UNREADABLE,
+    Record,
+    Rows,
     Static,
+    StoredRows,
     checked,
     digest_layout,
     layouts,
+    record_in,
     static_layout,
     task_digest,
+    unreadable,
 )
 from privacygauge.runs.encoding import chunk_files, chunk_keys, layout_of, metadata
 from privacygauge.runs.folder import Folder, folders_below, located, require_local, shown
 from privacygauge.runs.plan import Plan, Task, difference
-from privacygauge.runs.record import Record, record_in
-from privacygauge.runs.rows import UNREADABLE, Rows, StoredRows, unreadable
 from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"

@@ -15,8 +15,7 @@ from typing import Any
 
 from privacygauge.errors import InputError
 from privacygauge.runs.code import PROGRAM, absolute, changed, on_one_side
-from privacygauge.runs.owners import version_of
-from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of
+from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of, version_of
 from privacygauge.runs.store import read_run
 
 

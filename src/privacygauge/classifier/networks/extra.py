@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from privacygauge.errors import InputError
-from privacygauge.runs.devices import device_of, number_of_worker
+from privacygauge.runs.threads import device_of, number_of_worker
 
 if TYPE_CHECKING:
     import torch

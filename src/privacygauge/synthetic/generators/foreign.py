@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.runs.owners import version_of
+from privacygauge.runs.source import version_of
 from privacygauge.synthetic.generators.returned import one_line
 
 SEEDS = ("seed", "random_state")
