@@ -124,21 +124,6 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     return _mean_of_lowest(energies, standardised, share)
 
 
-def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> dict[str, Floats]:
-    """Return the signals of a causal model beside loss and likelihood ratio, (n,) values each.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``zlib``, ``min-k`` and ``min-k++``: higher means more likely a member.
-    """
-    return {
-        ZLIB: zlib_signal(target, texts),
-        MIN_K: min_k_signal(target, share),
-        MIN_K_PLUS: min_k_plus_signal(target, share),
-    }
-
-
 def _mean_of_lowest(energies: Energies, values: Floats, share: float) -> Floats:
     if not 0.0 < share <= 1.0:
         raise InputError(f"share must be in (0, 1], got {share}")

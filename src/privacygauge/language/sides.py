@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from privacygauge.core.checks import Ints
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike, as_texts
 from privacygauge.language.texts import Texts, plain_texts
 
@@ -35,6 +39,21 @@ class Side:
     def rows(self, rows: Ints) -> Side:
         """Return some of the texts, known as before."""
         return Side(self.name, replace(self.records, sample=self.sample).rows(rows))
+
+
+def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> TextScores:
+    """Return energies of all sides together, by name also those that are not of the texts."""
+    groups = [side.records.group for side in sides if side.records.group is not None]
+    kind = np.repeat([side.name for side in sides], [len(side) for side in sides])
+    return text_scores(
+        [name for side in sides for name in side.sample],
+        energy_target,
+        kind == SIDES[0],
+        group=[name for group in groups for name in group] if groups else None,
+        population=kind == SIDES[2],
+        text=[text for side in sides for text in side.records.text],
+        **more,
+    )
 
 
 def sides_of(

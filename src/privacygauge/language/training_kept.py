@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -84,7 +83,7 @@ class Checkpoints:
 
 def require_same(there: str, here: str, place: Path) -> None:
     """Raise where two trainings differ, naming the first setting that does."""
-    old, new = _settings(there), _settings(here)
+    old, new = json.loads(there), json.loads(here)
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
             raise InputError(
@@ -122,7 +121,3 @@ def losses_of(out: Path, settings: str) -> tuple[float, ...]:
         return tuple(there["losses"])
     except (KeyError, TypeError, json.JSONDecodeError, UnicodeError, RecursionError) as error:
         raise InputError(f"{out / DONE} is damaged: choose another folder") from error
-
-
-def _settings(text: str) -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], json.loads(text))

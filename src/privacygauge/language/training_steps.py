@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.seeds import stream
+from privacygauge.core.seeds import non_negative, stream
 from privacygauge.errors import InputError
 from privacygauge.language.heads import Head, head_of
 from privacygauge.language.precision import Precision, moved
@@ -57,6 +57,7 @@ class Course:
             raise InputError(f"rate must be above 0 and finite, got {self.rate}")
         if self.precision not in ("float32", "bfloat16"):
             raise InputError(f"precision must be float32 or bfloat16, got {self.precision!r}")
+        non_negative(self.seed)
 
     def step_rate(self, step: int, n_steps: int) -> float:
         """Return the learning rate of a step, counted from 0."""
