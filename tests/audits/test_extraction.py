@@ -13,7 +13,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries, judged_texts
 from privacygauge.language.extraction import Writing
 from privacygauge.language.model import load_causal, load_masked
-from privacygauge.language.sides import sides_of
+from privacygauge.language.text_files import sides_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD

@@ -9,7 +9,7 @@ import pytest
 from privacygauge.core.game import play
 from privacygauge.evaluate.decision import false_positive_rate, recall
 from privacygauge.evaluate.roc import auc
-from privacygauge.language.attacks import energy_attacks
+from privacygauge.language.attacks import energy_attacks, energy_round, energy_transcript
 from privacygauge.language.controls import (
     blind_control,
     control_level,
@@ -19,7 +19,6 @@ from privacygauge.language.controls import (
 from privacygauge.language.names import names_of, with_names
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
-from privacygauge.language.statistic import energy_round, energy_transcript
 from tests.language.notes import ROLES, NotesDesign, made_up_notes
 from tests.language.word_pairs import word_pairs
 

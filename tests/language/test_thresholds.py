@@ -21,9 +21,12 @@ from privacygauge.language.attacks import (
     cut_at_share,
     default_thresholds,
     energy_attacks,
+    energy_round,
+    energy_transcript,
+    signal,
+    statistic,
 )
 from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.statistic import energy_round, energy_transcript, signal, statistic
 from tests.language.made_scores import few_scores, made_scores
 
 TIED = st.lists(st.integers(-4, 4), min_size=1, max_size=40)

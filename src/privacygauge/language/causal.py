@@ -13,8 +13,8 @@ import numpy as np
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
+from privacygauge.language.attacks import statistic
 from privacygauge.language.energies import Energies
-from privacygauge.language.statistic import statistic
 
 ZLIB = "zlib"
 """The loss beside the text's compressed length (Carlini et al. 2021)."""

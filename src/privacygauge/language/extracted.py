@@ -30,8 +30,8 @@ from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients
 from privacygauge.language.scores import TextScores
-from privacygauge.language.sides import Side, scores_of
 from privacygauge.language.store import Kept
+from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 

@@ -30,9 +30,8 @@ from privacygauge.language.likelihoods import (
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.scores import TextScores
-from privacygauge.language.sides import Side, scores_of, sides_of
 from privacygauge.language.store import Kept
-from privacygauge.language.text_files import TextRecordsLike
+from privacygauge.language.text_files import Side, TextRecordsLike, scores_of, sides_of
 from privacygauge.language.texts import numbered
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of

@@ -26,19 +26,17 @@ from privacygauge.language.model import check_vocabulary
 from privacygauge.language.precision import Precision
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.tokens import Tokens, tokens_of
-from privacygauge.language.training_kept import (
+from privacygauge.language.training_steps import (
     DONE,
     UNFINISHED,
     Checkpoints,
-    losses_of,
-    require_own,
-)
-from privacygauge.language.training_steps import (
     Course,
     Learner,
     Vocabulary,
     learn_epoch,
     learner_of,
+    losses_of,
+    require_own,
 )
 from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.execute import Progress
