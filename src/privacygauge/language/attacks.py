@@ -1,4 +1,4 @@
-"""The attacks on a language model: one signal of its energies, and a way to choose its threshold."""
+"""The attacks on a language model: a signal of its energies, and a way to choose its threshold."""
 
 from __future__ import annotations
 
