@@ -65,8 +65,8 @@ class TextRecords:
 
     def rows(self, rows: Ints) -> TextRecords:
         """Return some of the texts, in the order asked for."""
-        columns = (self.text, self.sample, self.group)
-        return TextRecords(*(None if part is None else picked(part, rows) for part in columns))
+        ids = (None if part is None else picked(part, rows) for part in (self.sample, self.group))
+        return TextRecords(picked(self.text, rows), *ids)
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
