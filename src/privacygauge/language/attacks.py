@@ -234,13 +234,6 @@ def cut_at_share(values: Floats, share: float) -> float:
     return float(ordered[allowed[0]]) if len(allowed) else math.inf
 
 
-def default_thresholds(scores: TextScores) -> tuple[Threshold, ...]:
-    """Return the population's thresholds at 10% and 1%, or the oracle's where there is none."""
-    if scores.population.any():
-        return tuple(PopulationThreshold(fpr) for fpr in FPRS)
-    return tuple(OracleThreshold(fpr) for fpr in FPRS)
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:g}%"
 
@@ -279,38 +272,25 @@ class EnergyAttack:
 
 
 def energy_attacks(
-    scores: TextScores, thresholds: Sequence[Threshold] | None = None
+    scores: TextScores, thresholds: Sequence[Threshold]
 ) -> tuple[EnergyAttack | Skipped, ...]:
     """Return the likelihood ratio, the loss and all further signals, with each threshold.
 
-    Parameters
-    ----------
-    thresholds : sequence of Threshold, optional
-        `default_thresholds` by default; the loss is then also played with the mean
-        training loss, the baseline of Jagannatha et al. (2021).
-
-    Returns
-    -------
-    tuple of EnergyAttack or Skipped
-        The likelihood ratio is skipped where there is no reference model.
+    The likelihood ratio is skipped where there is no reference model.
 
     Raises
     ------
     InputError
         If the population's threshold is asked for and there is no population.
     """
-    chosen = default_thresholds(scores) if thresholds is None else tuple(thresholds)
-    further = (MeanTrainThreshold(),) if thresholds is None else ()
-    attacks: list[EnergyAttack | Skipped] = []
+    names = (LOSS, *scores.further)
+    missing: tuple[Skipped, ...] = ()
     if scores.energy_reference is None:
-        attacks.append(Skipped(LIKELIHOOD_RATIO, "needs energies of a reference model"))
+        missing = (Skipped(LIKELIHOOD_RATIO, "needs energies of a reference model"),)
     else:
-        attacks += [_attack(scores, LIKELIHOOD_RATIO, threshold) for threshold in chosen]
-    return (
-        *attacks,
-        *(_attack(scores, LOSS, threshold) for threshold in (*chosen, *further)),
-        *(_attack(scores, name, threshold) for name in scores.further for threshold in chosen),
-    )
+        names = (LIKELIHOOD_RATIO, *names)
+    played = (_attack(scores, name, threshold) for name in names for threshold in thresholds)
+    return (*missing, *played)
 
 
 def _attack(scores: TextScores, name: str, threshold: Threshold) -> EnergyAttack:
