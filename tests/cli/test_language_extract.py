@@ -8,11 +8,17 @@ import pytest
 from privacygauge.language import extraction
 from tests.cli.test_language_models import killed_midway
 from tests.cli.test_main import one_line, run_inside
-from tests.language.tiny_models import made_texts, saved
+from tests.language.tiny_models import made_texts, read_once, saved
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_read_once():
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="module")

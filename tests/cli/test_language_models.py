@@ -25,11 +25,17 @@ from privacygauge.language.model import MaskedModel, load_causal, load_masked
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import COMMAND, one_line, run_inside
 from tests.language.test_endpoints import serving, spoken
-from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
+from tests.language.tiny_models import byte_pairs, made_texts, module, read_once, saved, word_pieces
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_read_once():
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from privacygauge.language.first_weights import SPECIAL
 
@@ -137,6 +142,28 @@ def saved(folder: Path, kind: str = "bert", seed: int = 0, tokenizer=None, **opt
     module(kind, seed, len(tokenizer), **options).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """Read what is in a folder once, however often it is asked for: transformers takes 20 ms."""
+    from privacygauge.language import model
+
+    read: Any = model.read_module
+    known: dict[object, Any] = {}
+
+    def copied(folder: Path, auto_class: str, **options: Any) -> Any:
+        if "device_map" in options:
+            return read(folder, auto_class, **options)
+        files = sorted((x.name, x.stat().st_mtime_ns, x.stat().st_size) for x in folder.iterdir())
+        key = (str(folder), auto_class, repr(options), *files)
+        if key not in known:
+            known[key] = read(folder, auto_class, **options)
+        return copy.deepcopy(known[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "read_module", copied)
+        yield
 
 
 def quiet() -> None:
