@@ -457,7 +457,7 @@ def test_a_run_that_was_killed_goes_on(asked, tmp_path, capsys):
 
 def wait_for(folder, pattern, n, started):
     """Wait until some of the files that a process writes are on the disk."""
-    end = time.monotonic() + 100
+    end = time.monotonic() + 300
     while len(list(folder.glob(pattern))) < n:
         assert started.poll() is None
         assert time.monotonic() < end
