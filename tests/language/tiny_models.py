@@ -152,17 +152,21 @@ def read_once() -> Iterator[None]:
     read: Any = model.read_module
     known: dict[object, Any] = {}
 
-    def copied(folder: Path, auto_class: str, **options: Any) -> Any:
+    def once(call: Any, folder: Path, *given: str, **options: Any) -> Any:
+        files = sorted((x.name, x.stat().st_mtime_ns, x.stat().st_size) for x in folder.iterdir())
+        key = (str(folder), *given, repr(options), *files)
+        if key not in known:
+            known[key] = call(folder, *given, **options)
+        return known[key]
+
+    def module(folder: Path, auto_class: str, **options: Any) -> Any:
         if "device_map" in options:
             return read(folder, auto_class, **options)
-        files = sorted((x.name, x.stat().st_mtime_ns, x.stat().st_size) for x in folder.iterdir())
-        key = (str(folder), auto_class, repr(options), *files)
-        if key not in known:
-            known[key] = read(folder, auto_class, **options)
-        return copy.deepcopy(known[key])
+        return copy.deepcopy(once(read, folder, auto_class, **options))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "read_module", copied)
+        patch.setattr(model, "read_module", module)
+        patch.setattr(model, "read_tokenizer", functools.partial(once, model.read_tokenizer))
         yield
 
 
