@@ -11,7 +11,6 @@ from privacygauge.audits.language.models import audit_causal, audit_masked
 from privacygauge.audits.language.play import audit_language
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.language.causal import SHARE, further_of
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import model_kind
 from privacygauge.language.masks import MaskPlan
@@ -20,6 +19,7 @@ from privacygauge.language.score_files import energies_frame, load_text_scores, 
 from privacygauge.language.scores import text_scores
 from privacygauge.language.text_energies import NO_REFERENCE, text_energies
 from privacygauge.language.text_files import TextRecords
+from privacygauge.language.token_signals import SideTokens, signals_alone
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.runs.store import runs_in
 from tests.language.notes import NotesDesign, made_up_notes
@@ -214,7 +214,7 @@ def test_causal_models_too(tmp_path, texts):
     assert {found.name for found in audit.evaluations} == names
     assert any("attack learned was not played: it needs 20 people" in w for w in audit.warnings)
     model = load_causal(target)
-    alone = further_of(token_log_probabilities(model, texts[2]), texts[2], SHARE)
+    alone = signals_alone(SideTokens(texts[2], token_log_probabilities(model, texts[2])))
     again = load_text_scores(tmp_path / "energies.csv")
     for name in further:
         found = again.further[name][again.population]

@@ -6,13 +6,18 @@ import pandas as pd
 import pytest
 
 from privacygauge.language import extraction
-from tests.cli.test_language_models import killed_midway
 from tests.cli.test_main import one_line, run_inside
-from tests.language.tiny_models import made_texts, saved
+from tests.language.tiny_models import made_texts, read_once, saved
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_read_once():
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +116,7 @@ def test_what_is_wrong_leaves_no_run_behind(files, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_an_audit_that_was_killed_goes_on(files, tmp_path, capsys):
+def test_an_audit_that_was_stopped_goes_on(files, tmp_path, capsys, monkeypatch):
     _, models = files
     texts = made_texts(80, 8, least=9)
     for name, some in (("in", texts[:40]), ("out", texts[40:])):
@@ -123,10 +128,22 @@ def test_an_audit_that_was_killed_goes_on(files, tmp_path, capsys):
         "--members", str(tmp_path / "in.jsonl"), "--nonmembers", str(tmp_path / "out.jsonl"),
         "--edits", "1", "--quiet", "--out",
     ]  # fmt: skip
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    digests = "run/answers/*/observations.zarr/digest/c/*/0"
-    killed_midway(given, killed, digests, "extraction", "_asked")
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
     assert run_inside([*given, whole], capsys).returncode == 0
-    assert run_inside(["resume", killed, "--quiet"], capsys).returncode == 0
+    ask, n_asked = extraction._asked, []
+
+    def until_the_fourth(*batch):
+        n_asked.append(batch)
+        if len(n_asked) == 4:
+            raise KeyboardInterrupt
+        return ask(*batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extraction, "_asked", until_the_fourth)
+        with pytest.raises(KeyboardInterrupt):
+            run_inside([*given, stopped], capsys)
+    assert [*stopped.glob("run/answers/*/observations.zarr/digest/c/*/0")]
+    assert not (stopped / "report.json").exists()
+    assert run_inside(["resume", stopped, "--quiet"], capsys).returncode == 0
     for name in ("report.json", "report.html", "records.parquet"):
-        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+        assert (stopped / name).read_bytes() == (whole / name).read_bytes()

@@ -25,11 +25,17 @@ from privacygauge.language.model import MaskedModel, load_causal, load_masked
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import COMMAND, one_line, run_inside
 from tests.language.test_endpoints import serving, spoken
-from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
+from tests.language.tiny_models import byte_pairs, made_texts, module, read_once, saved, word_pieces
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_read_once():
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -416,33 +422,27 @@ def test_a_training_that_was_killed_goes_on(asked, tmp_path, capsys):
 
 
 SLOWLY = """
-import sys, time
+import time
 from privacygauge.__main__ import main
-from privacygauge.language import {module}
-ask = {module}.{asking}
+from privacygauge.language.model import MaskedModel
+ask = MaskedModel.ask
 def slow(*given):
     time.sleep(0.5)
     return ask(*given)
-{module}.{asking} = slow
+MaskedModel.ask = slow
 main()
 """
-
-
-def killed_midway(given, out, wanted, module, asking):
-    """Start a command whose model answers slowly, and kill it when two such files are there."""
-    code = SLOWLY.format(module=module, asking=asking)
-    with subprocess.Popen([sys.executable, "-c", code, *map(str, given), str(out)]) as started:
-        wait_for(out, wanted, 2, started)
-        os.kill(started.pid, signal.SIGKILL)
-    assert started.returncode == -signal.SIGKILL
-    assert not (out / "report.json").exists()
 
 
 @pytest.mark.slow
 def test_a_run_that_was_killed_goes_on(asked, tmp_path, capsys):
     given = [*command_of(asked), "--quiet", "--out"]
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    killed_midway(given, killed, "run/answers/*/run.json", "model", "MaskedModel.ask")
+    with subprocess.Popen([sys.executable, "-c", SLOWLY, *map(str, given), killed]) as started:
+        wait_for(killed, "run/answers/*/run.json", 2, started)
+        os.kill(started.pid, signal.SIGKILL)
+    assert started.returncode == -signal.SIGKILL
+    assert not (killed / "report.json").exists()
     assert run_inside([*given, whole], capsys).returncode == 0
     assert run_inside(["resume", killed, "--jobs", "1", "--quiet"], capsys).returncode == 0
     for name in ("report.json", "report.html", "energies.parquet"):
@@ -451,7 +451,7 @@ def test_a_run_that_was_killed_goes_on(asked, tmp_path, capsys):
 
 def wait_for(folder, pattern, n, started):
     """Wait until some of the files that a process writes are on the disk."""
-    end = time.monotonic() + 100
+    end = time.monotonic() + 300
     while len(list(folder.glob(pattern))) < n:
         assert started.poll() is None
         assert time.monotonic() < end

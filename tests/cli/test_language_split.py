@@ -10,7 +10,7 @@ from privacygauge.cli import main
 from privacygauge.language.text_files import load_texts
 from tests.cli.test_main import one_line, run_inside
 from tests.language.notes import NotesDesign, made_up_notes
-from tests.language.tiny_models import saved, word_pieces
+from tests.language.tiny_models import read_once, saved, word_pieces
 
 NOTES = made_up_notes(NotesDesign((24, 0, 0, 0), (1, 2), (1, 2)), np.random.default_rng(0))
 SPLIT = ("language", "split")
@@ -30,6 +30,12 @@ def dealt(tmp_path_factory):
     assert "member: " in done.stdout
     assert "Train on " in done.stdout
     return place / "dealt"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_read_once():
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="module")

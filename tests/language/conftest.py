@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.language.tiny_models import byte_pairs, made_texts, saved
+from tests.language.tiny_models import byte_pairs, made_texts, read_once, saved
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_are_read_once():
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="session")

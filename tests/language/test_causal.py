@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.language.causal import (
-    SHARE,
-    further_of,
     loss_signal,
     min_k_plus_signal,
     min_k_signal,
@@ -19,6 +17,7 @@ from privacygauge.language.causal import (
     zlib_signal,
 )
 from privacygauge.language.energies import Energies
+from privacygauge.language.token_signals import SideTokens, signals_alone
 from tests.thorough import quarter
 
 
@@ -102,7 +101,7 @@ def test_masked_models_have_no_spread_over_the_vocabulary():
     with pytest.raises(
         InputError, match=r"masked models do not give: ask a model from load_causal"
     ):
-        further_of(energies_of([[(-1.0, 0, 1)]]), ["pain"], SHARE)
+        min_k_plus_signal(energies_of([[(-1.0, 0, 1)]]))
 
 
 @pytest.mark.slow
@@ -111,7 +110,7 @@ def test_a_real_model_gives_all_of_them(gpt, texts):
     from privacygauge.language.likelihoods import token_log_probabilities
 
     found = token_log_probabilities(gpt, texts)
-    signals = {"loss": loss_signal(found), **further_of(found, texts, SHARE)}
+    signals = {"loss": loss_signal(found), **signals_alone(SideTokens(texts, found))}
     assert list(signals) == ["loss", "zlib", "min-k", "min-k++"]
     assert all(values.shape == (len(texts),) for values in signals.values())
     assert all(np.isfinite(values).all() for values in signals.values())

@@ -117,7 +117,7 @@ def all_fired(scores: TextScores, seed: int) -> tuple[bool, bool, bool]:
 
 @pytest.mark.slow
 def test_on_notes_with_a_shift_every_control_fires_and_without_one_none():
-    games, shifted = 100, quarter(100)
+    games, shifted = times(100), quarter(100)
     alarms, found = (
         np.sum([all_fired(learnt(seed, shift), seed) for seed in range(n)], 0)
         for shift, n in ((0.0, games), (1.0, shifted))

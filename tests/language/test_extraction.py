@@ -175,7 +175,7 @@ def test_as_often_as_sampling_says(gpt):
     [suffixes], _ = suffixes_of(TEXTS, [gpt], how)
     before, _ = suffixes.of(0)
     rng = torch.Generator().manual_seed(0)
-    n, width = 4000, len(before)
+    n, width = 2000, len(before)
     ids = torch.tensor(before).repeat(n, 1)
     with torch.inference_mode():
         for _ in range(2):

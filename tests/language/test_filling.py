@@ -14,8 +14,8 @@ from privacygauge.language.store import Kept
 from tests.language.tiny_models import made_texts
 
 pytestmark = pytest.mark.torch
-TEXTS = [text for text in made_texts(60, 6, least=5) if "3" in text][:8]
-WAYS = [Writing(top_k=0), Writing(temperature=0.7, top_k=60), Writing(top_k=20)]
+TEXTS = [text for text in made_texts(60, 6, least=5) if "3" in text][:12]
+WAYS = [Writing(top_k=0), Writing(temperature=0.7, top_k=60), Writing(top_k=30)]
 
 
 def spans_of(texts, first=2, words=3):

@@ -9,7 +9,13 @@ import pytest
 from privacygauge.core.game import play
 from privacygauge.evaluate.decision import false_positive_rate, recall
 from privacygauge.evaluate.roc import auc
-from privacygauge.language.attacks import energy_attacks
+from privacygauge.language.attacks import (
+    FPRS,
+    PopulationThreshold,
+    energy_attacks,
+    energy_round,
+    energy_transcript,
+)
 from privacygauge.language.controls import (
     blind_control,
     control_level,
@@ -19,7 +25,6 @@ from privacygauge.language.controls import (
 from privacygauge.language.names import names_of, with_names
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
-from privacygauge.language.statistic import energy_round, energy_transcript
 from tests.language.notes import ROLES, NotesDesign, made_up_notes
 from tests.language.word_pairs import word_pairs
 
@@ -81,7 +86,7 @@ def test_real_notes_are_found_by_the_ratio_more_than_by_the_loss(real):
 
 
 def test_real_notes_are_wrongly_found_about_as_often_as_the_population_says(real):
-    for attack in energy_attacks(real)[:2]:
+    for attack in energy_attacks(real, [PopulationThreshold(fpr) for fpr in FPRS])[:2]:
         fpr = 0.1 if "10%" in attack.variant else 0.01
         played = play(attack, [energy_round(real)], [np.random.default_rng(0)])
         # The threshold has an error of its own: 96 population notes of a third of the data.

@@ -10,9 +10,9 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
+from privacygauge.language.attacks import energy_transcript
 from privacygauge.language.controls import matched_control
 from privacygauge.language.matching import matched_attack
-from privacygauge.language.statistic import energy_transcript
 from tests.language.made_scores import made_scores
 
 

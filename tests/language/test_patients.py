@@ -6,9 +6,9 @@ from hypothesis import given
 
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
+from privacygauge.language.attacks import energy_transcript, signal
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.statistic import energy_transcript, signal
 from tests.language.made_scores import few_scores, made_scores
 
 

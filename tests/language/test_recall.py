@@ -14,7 +14,7 @@ from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.evaluate.playing import audit
 from privacygauge.language import text_energies as module
-from privacygauge.language.attacks import PopulationThreshold, energy_attacks
+from privacygauge.language.attacks import PopulationThreshold, energy_attacks, energy_round
 from privacygauge.language.conditional import (
     RECALL,
     conditional_log_probabilities,
@@ -23,9 +23,8 @@ from privacygauge.language.conditional import (
 )
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.sides import sides_of
-from privacygauge.language.statistic import energy_round
 from privacygauge.language.text_energies import text_energies
+from privacygauge.language.text_files import sides_of
 from privacygauge.language.texts import plain_texts
 from tests.language.tiny_models import made_texts, saved
 from tests.thorough import quarter, times

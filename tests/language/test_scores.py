@@ -8,9 +8,9 @@ from hypothesis import given
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.language.attacks import signal
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
-from privacygauge.language.statistic import signal
 from tests.language.made_scores import few_scores, made_scores
 
 

@@ -13,7 +13,7 @@ from privacygauge.language.splitting import BOILERPLATE, near_duplicates, redeal
 from privacygauge.language.text_files import TextRecords, load_texts
 from privacygauge.language.texts import plain_texts
 from tests.language.notes import NotesDesign, made_up_notes
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 WORDS = np.array([f"w{i}" for i in range(400)])
 
@@ -101,7 +101,7 @@ def test_coins_are_fair_and_independent_of_length_and_of_each_other():
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 6, 60)
     records = made(sizes, 3, words=3)
-    n = times(400)
+    n = quarter(400)
     inside = np.zeros((n, 60))
     for seed in range(n):
         coins = split_texts(records, population=0, reference=0, seed=seed).coins

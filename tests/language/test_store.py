@@ -1,10 +1,5 @@
 """Runs on disk: what is computed once, and what is left of a run that was killed."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -110,58 +105,33 @@ def test_a_folder_of_something_else_is_left_alone(bert, texts, tmp_path):
         token_log_probabilities(bert, texts, run=tmp_path)
 
 
-SCRIPT = """
-import sys, time
-from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.model import MaskedModel, load_masked
-from tests.language.tiny_models import made_texts
-ask = MaskedModel.ask
-def slow(self, batch):
-    time.sleep(0.2)
-    return ask(self, batch)
-MaskedModel.ask = slow
-token_log_probabilities(load_masked(sys.argv[1]), made_texts(80, 5), run=sys.argv[2])
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_and_ends_the_same(bert, tmp_path, asked):
-    root = Path(__file__).parents[2]
-    paths = os.pathsep.join([str(root / "src"), str(root)])
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, bert.source.path, str(killed)],
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    try:
-        _wait_for_a_task(process, killed)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+def test_a_stopped_run_goes_on_and_ends_the_same(bert, tmp_path, asked, monkeypatch):
     texts = made_texts(80, 5)
-    n_done = read_run(next(killed.iterdir())).n_done()
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    again = token_log_probabilities(bert, texts, run=whole)
+    n_whole, ask = sum(asked.values()), MaskedModel.ask
+    asked.clear()
+
+    def until_the_last(self, batch):
+        if sum(asked.values()) == n_whole - 1:
+            raise KeyboardInterrupt
+        return ask(self, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MaskedModel, "ask", until_the_last)
+        with pytest.raises(KeyboardInterrupt):
+            token_log_probabilities(bert, texts, run=stopped)
+    n_done = read_run(next(stopped.iterdir())).n_done()
     assert 0 < n_done < 80
+    asked.clear()
     told = []
     first = token_log_probabilities(
-        bert, texts, run=killed, progress=lambda *counts: told.append(counts)
+        bert, texts, run=stopped, progress=lambda *counts: told.append(counts)
     )
     assert told[0] == (n_done, 80)
-    n_passes = sum(asked.values())
-    again = token_log_probabilities(bert, texts, run=whole)
-    assert sum(asked.values()) - n_passes > n_passes
+    assert 0 < sum(asked.values()) < n_whole
     assert np.array_equal(first.log_probability, again.log_probability)
-    assert contents(killed) == contents(whole)
-
-
-def _wait_for_a_task(process, folder):
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "the run ended before it could be killed"
-        digests = [*folder.glob("*/observations.zarr/digest/c/*/0")]
-        if len(digests) >= 2:
-            return
-        time.sleep(0.02)
-    raise AssertionError("no task was done in time")
+    assert contents(stopped) == contents(whole)
 
 
 @pytest.mark.slow

@@ -14,17 +14,27 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import false_positive_rate, positive_predictive_value, recall
 from privacygauge.evaluate.roc import auc
 from privacygauge.language.attacks import (
+    FPRS,
     EnergyAttack,
     MeanTrainThreshold,
     OracleThreshold,
     PopulationThreshold,
     cut_at_share,
-    default_thresholds,
     energy_attacks,
+    energy_round,
+    energy_transcript,
+    signal,
+    statistic,
 )
 from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.statistic import energy_round, energy_transcript, signal, statistic
+from privacygauge.language.units import Suite, asked_for, suite_of
 from tests.language.made_scores import few_scores, made_scores
+
+
+def suite(scores: TextScores) -> Suite:
+    """Return the attacks that are played by default."""
+    return suite_of(scores, asked_for(None, FPRS, 0, 0.95))
+
 
 TIED = st.lists(st.integers(-4, 4), min_size=1, max_size=40)
 SHARES = st.sampled_from([0.5, 0.25, 0.1, 1 / 3, 0.29, 0.01])
@@ -99,12 +109,12 @@ def test_no_population():
     scores = text_scores(list("ab"), [1, 3], [1, 0])
     with pytest.raises(InputError, match=r"needs samples of the population, got none: .*oracle"):
         energy_attacks(scores, [PopulationThreshold()])
-    assert [t.name for t in default_thresholds(scores)] == ["oracle", "oracle"]
+    assert [t.name for t in suite(scores).thresholds] == ["oracle", "oracle", "mean-train"]
 
 
 def test_a_population_that_is_too_small_lets_nobody_in_and_says_so():
     scores = made_scores(np.random.default_rng(0), patients=(5, 5, 5))
-    attacks = [a for a in energy_attacks(scores) if a.variant == "population, FPR 1%"]
+    attacks = [a for a in suite(scores).attacks if a.variant == "population, FPR 1%"]
     assert len(attacks) == 2
     for attack in attacks:
         played = play(attack, [energy_round(scores)], [np.random.default_rng(0)])
@@ -114,7 +124,7 @@ def test_a_population_that_is_too_small_lets_nobody_in_and_says_so():
 
 def test_the_attacks_and_their_titles():
     scores = made_scores(np.random.default_rng(0), patients=(5, 5, 50))
-    titles = [(attack.name, attack.variant) for attack in energy_attacks(scores)]
+    titles = [(attack.name, attack.variant) for attack in suite(scores).attacks]
     assert titles == [
         ("likelihood-ratio", "population, FPR 10%"),
         ("likelihood-ratio", "population, FPR 1%"),
@@ -126,7 +136,8 @@ def test_the_attacks_and_their_titles():
 
 def test_without_a_reference_model_only_the_loss_is_played():
     scores = text_scores(list("abc"), [1, 3, 2], [1, 0, 0])
-    first, *others = energy_attacks(scores)
+    found = suite(scores)
+    [first], others = found.skipped, found.attacks
     assert first == Skipped("likelihood-ratio", "needs energies of a reference model")
     assert {attack.name for attack in others} == {"loss"}
     ratio = EnergyAttack("likelihood-ratio", others[0].cut, "given")
@@ -175,7 +186,7 @@ def test_the_rate_on_fresh_nonmembers_is_that_of_the_population():
     rates, hits, values = [], [], []
     for seed in range(20):
         scores = made_scores(np.random.default_rng(seed), patients=(100, 100, 200), leak=0.8)
-        attack = energy_attacks(scores)[0]
+        attack = suite(scores).attacks[0]
         played = play(attack, [energy_round(scores)], [np.random.default_rng(0)])
         rates.append(false_positive_rate(played.decisions).value)
         hits.append(recall(played.decisions).value)

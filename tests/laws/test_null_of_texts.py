@@ -12,9 +12,8 @@ import privacygauge as pg
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
-from privacygauge.language.attacks import PopulationThreshold, energy_attacks
+from privacygauge.language.attacks import PopulationThreshold, energy_attacks, energy_round
 from privacygauge.language.patients import by_patient
-from privacygauge.language.statistic import energy_round
 from privacygauge.report.grades import UNTOLD
 from tests.language.made_tokens import Made, made, scores_of
 from tests.laws.catalogue import TEXT_SIGNALS

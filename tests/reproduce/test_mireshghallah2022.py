@@ -15,7 +15,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.mtsamples import PARTS, Sentences
 from privacygauge.language.patients import by_patient
 from privacygauge.language.text_files import TextRecords
-from privacygauge.language.training_kept import DONE
+from privacygauge.language.training_steps import DONE
 from privacygauge.reproduce import Cell, Effort, Row, mireshghallah2022, reproduction
 from privacygauge.reproduce import mireshghallah2022_cells as cells
 from privacygauge.reproduce import mireshghallah2022_claims as claims

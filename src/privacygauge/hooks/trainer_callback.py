@@ -141,10 +141,6 @@ class TrainerAudit(TrainerCallback):
             tuple(self.names[row] for row in rows.tolist()),
         )
 
-    def coins(self) -> Coins:
-        """Return the coins that were tossed, as they are kept."""
-        return read_coins(self.out)
-
     @property
     def provenance(self) -> dict[str, str]:
         """Lines of the report about the training."""
@@ -251,7 +247,7 @@ class LanguageModelAudit(TrainerAudit):
             reference,
             self.side(True),
             self.side(False),
-            coins=self.coins(),
+            coins=read_coins(self.out),
             seed=asked.seed,
             level=asked.level,
             command="audit_trainer",

@@ -1,4 +1,4 @@
-"""The attacks on a language model: one signal, and one way to choose its threshold."""
+"""The attacks on a language model: a signal of its energies, and a way to choose its threshold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,83 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Observation, Scores
+from privacygauge.core.game import Observation, Round, Scores
 from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, TextScores
-from privacygauge.language.statistic import signal
+from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
+
+
+def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
+    """Return the likelihood-ratio statistic L, (n,): LOWER means more likely a member.
+
+    Parameters
+    ----------
+    energy_target, energy_reference : ndarray of float, shape (n,)
+        Energies of the same samples under the audited and the reference model, by the same masks.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        ``energy_target - energy_reference``. The models' normalising constants add the same
+        number to every sample and are left out, so that 0 means nothing in particular.
+
+    Notes
+    -----
+    Mireshghallah et al. (2022), section 2.3, after equation 1. The attack's score is -L.
+    """
+    return energy_target - energy_reference
+
+
+def signals(scores: TextScores) -> dict[str, Floats]:
+    """Return every signal by name, (n,) values each: higher means more likely a member.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``loss`` always; ``likelihood-ratio`` and ``reference`` where the reference model's
+        energies are known; and the further signals of the scores.
+    """
+    found = {LOSS: -scores.energy_target, **scores.further}
+    if scores.energy_reference is not None:
+        found[LIKELIHOOD_RATIO] = -statistic(scores.energy_target, scores.energy_reference)
+        found[REFERENCE] = -scores.energy_reference
+    return found
+
+
+def signal(scores: TextScores, name: str) -> Floats:
+    """Return one signal, (n,): higher means more likely a member.
+
+    Raises
+    ------
+    InputError
+        If there is no signal of that name, or it needs energies of a reference model.
+    """
+    found = signals(scores)
+    if name in found:
+        return found[name]
+    if name in (LIKELIHOOD_RATIO, REFERENCE):
+        raise InputError(f"{name} needs the reference model: give a column energy_reference")
+    names = (LOSS, LIKELIHOOD_RATIO, REFERENCE, *scores.further)
+    raise InputError(f"signal must be {', '.join(names[:-1])} or {names[-1]}, got {name!r}")
+
+
+def energy_round(scores: TextScores) -> Round:
+    """Return the judged samples as a round of the game: what an attack sees, and the secret.
+
+    The target of each row is its group, so that every interval counts groups, not samples.
+    """
+    rows = scores.judged
+    shown = {name: values[rows] for name, values in signals(scores).items()}
+    stratum = np.zeros(int(np.count_nonzero(rows)), np.int64)
+    return Round(Observation(shown, stratum), scores.member[rows], scores.unit[rows])
+
+
+def energy_transcript(scores: TextScores, name: str) -> Transcript:
+    """Return the judged samples' values of one signal beside their secrets, by group."""
+    rows = scores.judged
+    return Transcript(signal(scores, name)[rows], scores.member[rows], scores.unit[rows])
+
 
 FPRS = (0.1, 0.01)
 """The false-positive rates of the published tables."""
@@ -162,13 +234,6 @@ def cut_at_share(values: Floats, share: float) -> float:
     return float(ordered[allowed[0]]) if len(allowed) else math.inf
 
 
-def default_thresholds(scores: TextScores) -> tuple[Threshold, ...]:
-    """Return the population's thresholds at 10% and 1%, or the oracle's where there is none."""
-    if scores.population.any():
-        return tuple(PopulationThreshold(fpr) for fpr in FPRS)
-    return tuple(OracleThreshold(fpr) for fpr in FPRS)
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:g}%"
 
@@ -207,38 +272,25 @@ class EnergyAttack:
 
 
 def energy_attacks(
-    scores: TextScores, thresholds: Sequence[Threshold] | None = None
+    scores: TextScores, thresholds: Sequence[Threshold]
 ) -> tuple[EnergyAttack | Skipped, ...]:
     """Return the likelihood ratio, the loss and all further signals, with each threshold.
 
-    Parameters
-    ----------
-    thresholds : sequence of Threshold, optional
-        `default_thresholds` by default; the loss is then also played with the mean
-        training loss, the baseline of Jagannatha et al. (2021).
-
-    Returns
-    -------
-    tuple of EnergyAttack or Skipped
-        The likelihood ratio is skipped where there is no reference model.
+    The likelihood ratio is skipped where there is no reference model.
 
     Raises
     ------
     InputError
         If the population's threshold is asked for and there is no population.
     """
-    chosen = default_thresholds(scores) if thresholds is None else tuple(thresholds)
-    further = (MeanTrainThreshold(),) if thresholds is None else ()
-    attacks: list[EnergyAttack | Skipped] = []
+    names = (LOSS, *scores.further)
+    missing: tuple[Skipped, ...] = ()
     if scores.energy_reference is None:
-        attacks.append(Skipped(LIKELIHOOD_RATIO, "needs energies of a reference model"))
+        missing = (Skipped(LIKELIHOOD_RATIO, "needs energies of a reference model"),)
     else:
-        attacks += [_attack(scores, LIKELIHOOD_RATIO, threshold) for threshold in chosen]
-    return (
-        *attacks,
-        *(_attack(scores, LOSS, threshold) for threshold in (*chosen, *further)),
-        *(_attack(scores, name, threshold) for name in scores.further for threshold in chosen),
-    )
+        names = (LIKELIHOOD_RATIO, *names)
+    played = (_attack(scores, name, threshold) for name in names for threshold in thresholds)
+    return (*missing, *played)
 
 
 def _attack(scores: TextScores, name: str, threshold: Threshold) -> EnergyAttack:

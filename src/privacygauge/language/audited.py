@@ -20,10 +20,10 @@ from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Records
+from privacygauge.language.attacks import signal
 from privacygauge.language.coins import Coins
 from privacygauge.language.controls import Controls, controls_of
 from privacygauge.language.scores import TextScores
-from privacygauge.language.statistic import signal
 from privacygauge.language.texts import Texts
 from privacygauge.language.units import (
     Asked,

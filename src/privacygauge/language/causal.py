@@ -13,8 +13,8 @@ import numpy as np
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
+from privacygauge.language.attacks import statistic
 from privacygauge.language.energies import Energies
-from privacygauge.language.statistic import statistic
 
 ZLIB = "zlib"
 """The loss beside the text's compressed length (Carlini et al. 2021)."""
@@ -122,21 +122,6 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     above = energies.log_probability - mean
     standardised = np.divide(above, sd, out=np.zeros_like(above), where=sd > 0)
     return _mean_of_lowest(energies, standardised, share)
-
-
-def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> dict[str, Floats]:
-    """Return the signals of a causal model beside loss and likelihood ratio, (n,) values each.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``zlib``, ``min-k`` and ``min-k++``: higher means more likely a member.
-    """
-    return {
-        ZLIB: zlib_signal(target, texts),
-        MIN_K: min_k_signal(target, share),
-        MIN_K_PLUS: min_k_plus_signal(target, share),
-    }
 
 
 def _mean_of_lowest(energies: Energies, values: Floats, share: float) -> Floats:

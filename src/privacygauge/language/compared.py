@@ -16,8 +16,7 @@ from privacygauge.language.loading import known_kind, parts_of
 from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
 from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.score_files import energies_place
-from privacygauge.language.sides import SIDES, sides_of
-from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
+from privacygauge.language.text_files import SIDES, Columns, TextRecords, TextRecordsLike, sides_of
 from privacygauge.language.units import Asked, require_two
 
 _M = TypeVar("_M", bound=AnyModel)

@@ -16,8 +16,8 @@ from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import first_unit, read_texts
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.sides import Side
 from privacygauge.language.store import Kept, answers_of, distinct, energies_from
+from privacygauge.language.text_files import Side
 from privacygauge.language.texts import plain_texts
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import windowed

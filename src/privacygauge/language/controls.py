@@ -14,9 +14,9 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.rates import proportion
+from privacygauge.language.attacks import energy_transcript
 from privacygauge.language.matching import MatchedAttack, matched_attack
 from privacygauge.language.scores import LIKELIHOOD_RATIO, REFERENCE, TextScores
-from privacygauge.language.statistic import energy_transcript
 from privacygauge.language.units import best_signal
 
 N_CONTROLS = 4

@@ -29,9 +29,9 @@ from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, id
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients
-from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.sides import Side
+from privacygauge.language.scores import TextScores
 from privacygauge.language.store import Kept
+from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 
@@ -251,14 +251,7 @@ def judged_texts(
     InputError
         If a side has no text that can be judged.
     """
-    groups = [side.records.group for side in sides if side.records.group is not None]
-    found = text_scores(
-        [name for side in sides for name in side.sample],
-        np.zeros(sum(map(len, sides))),  # nothing is known of them yet
-        np.repeat([True, False], [len(side) for side in sides]),
-        group=[name for group in groups for name in group] if groups else None,
-        text=[text for side in sides for text in side.records.text],
-    )
+    found = scores_of(sides, np.zeros(sum(map(len, sides))))  # nothing is known of them yet
     places: dict[str, tuple[int, int]] = {}
     masked, causal = _by_kind(models)
     if masked:

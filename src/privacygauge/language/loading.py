@@ -266,8 +266,9 @@ def adapted(module: Any, folder: Path) -> Any:
             warnings.simplefilter("always")
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, damaged()) as error:
-        told = f"{folder} must hold an adapter of its base, but: {first_line(error)}"
-        raise InputError(told) from error
+        raise InputError(
+            f"{folder} must hold an adapter of its base, but: {first_line(error)}"
+        ) from error
     missing = [str(x.message) for x in told if "missing adapter keys" in str(x.message)]
     if missing:
         raise InputError(

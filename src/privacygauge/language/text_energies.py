@@ -29,10 +29,9 @@ from privacygauge.language.likelihoods import (
 )
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
-from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.sides import SIDES, Side, sides_of
+from privacygauge.language.scores import TextScores
 from privacygauge.language.store import Kept
-from privacygauge.language.text_files import TextRecordsLike
+from privacygauge.language.text_files import Side, TextRecordsLike, scores_of, sides_of
 from privacygauge.language.texts import numbered
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
@@ -232,10 +231,10 @@ def _further(
         SideTokens(part.records.text, answer.target, answer.reference)
         for part, answer in zip(parts, answers, strict=True)
     ]
-    groups = _groups(parts)
+    groups = [name for part in parts for name in part.records.group or ()]
     found, skipped = token_signals(
         sides,
-        np.arange(sum(map(len, parts))) if groups is None else numbered(groups),
+        numbered(groups) if groups else np.arange(sum(map(len, parts))),
         0 if isinstance(target, EndpointModel) else target.tokenizer.n_tokens,
         seeds.stream(seed, "language", "learned attack"),
     )
@@ -257,27 +256,16 @@ def _joined(
     form: Form,
     further: Mapping[str, Floats],
 ) -> TextScores:
-    side = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    names = np.array([part.name for part in parts])[side]
     references = [
         _in_form(answer.reference, form) for answer in answers if answer.reference is not None
     ]
-    return text_scores(
-        [name for part in parts for name in part.sample],
+    return scores_of(
+        parts,
         np.concatenate([_in_form(answer.target, form) for answer in answers]),
-        names == SIDES[0],
         energy_reference=np.concatenate(references) if references else None,
-        group=_groups(parts),
         length=np.concatenate([answer.target.lengths for answer in answers]),
-        population=names == SIDES[2],
-        text=[text for part in parts for text in part.records.text],
         further=further,
     )
-
-
-def _groups(parts: Sequence[Side]) -> list[str] | None:
-    groups = [part.records.group for part in parts if part.records.group is not None]
-    return [name for group in groups for name in group] if groups else None
 
 
 def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:

@@ -12,9 +12,10 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.language.causal import (
     MIN_K,
+    MIN_K_PLUS,
     ZLIB,
-    further_of,
     loss_signal,
+    min_k_plus_signal,
     min_k_signal,
     ratio_signal,
     zlib_signal,
@@ -263,10 +264,9 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
         ``min-k++`` and ``ez-mia`` for a model behind a server: what else it might have said, it
         does not tell.
     """
+    found = {ZLIB: zlib_signal(side.target, side.texts), MIN_K: min_k_signal(side.target)}
     if side.target.further:
-        found = further_of(side.target, side.texts)
-    else:
-        found = {ZLIB: zlib_signal(side.target, side.texts), MIN_K: min_k_signal(side.target)}
+        found[MIN_K_PLUS] = min_k_plus_signal(side.target)
     if side.reference is not None:
         compared = differences(side.target, side.reference)
         found[WINDOWS] = windows_signal(compared)

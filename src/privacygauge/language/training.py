@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygauge.core.seeds import non_negative
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.language.first_weights import Shape, check_context
@@ -27,19 +26,17 @@ from privacygauge.language.model import check_vocabulary
 from privacygauge.language.precision import Precision
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.tokens import Tokens, tokens_of
-from privacygauge.language.training_kept import (
+from privacygauge.language.training_steps import (
     DONE,
     UNFINISHED,
     Checkpoints,
-    losses_of,
-    require_own,
-)
-from privacygauge.language.training_steps import (
     Course,
     Learner,
     Vocabulary,
     learn_epoch,
     learner_of,
+    losses_of,
+    require_own,
 )
 from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.execute import Progress
@@ -141,7 +138,7 @@ def train_reference(
     & Hutter 2019), gradients of length 1 at most, the learning rate up for 6% of the steps and
     down to 0. No dropout. One thread, so that sums do not depend on the machine's load.
     """
-    course = _course(epochs, batch, rate, seed, precision, device)
+    course = Course(epochs, batch, rate, seed, precision, device)
     shape = Shape(kind, layers, hidden, vocabulary, context)
     tokenizer = shape.tokenizer(texts)
     start = _Start(
@@ -189,7 +186,7 @@ def train_further(
     InputError
         As `train_reference`, and as `load_masked` or `load_causal` for the model.
     """
-    course = _course(epochs, batch, rate, seed, precision, device)
+    course = Course(epochs, batch, rate, seed, precision, device)
     folder = checked_folder(path)
     if folder.resolve() == Path(out).resolve():
         raise InputError(f"out must be another folder than the model's, got {folder} for both")
@@ -223,12 +220,6 @@ class _Start:
     begin: Callable[[], Any]
     said: Mapping[str, int | str]
     context: int | None = None
-
-
-def _course(
-    epochs: int, batch: int, rate: float, seed: int, precision: Precision, device: str
-) -> Course:
-    return Course(epochs, batch, rate, non_negative(seed), precision, device)
 
 
 def _trained(

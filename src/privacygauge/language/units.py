@@ -25,6 +25,8 @@ from privacygauge.language.attacks import (
     PopulationThreshold,
     Threshold,
     energy_attacks,
+    energy_round,
+    signal,
 )
 from privacygauge.language.patients import by_patient, even_sizes, whole_patients
 from privacygauge.language.scores import (
@@ -35,7 +37,6 @@ from privacygauge.language.scores import (
     TextScores,
     length_bucket,
 )
-from privacygauge.language.statistic import energy_round, signal
 from privacygauge.language.texts import Texts
 
 

@@ -15,9 +15,9 @@ from privacygauge.language.attacks import (
     OracleThreshold,
     PopulationThreshold,
     Threshold,
+    energy_transcript,
 )
 from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
-from privacygauge.language.statistic import energy_transcript
 from privacygauge.reproduce.mireshghallah2022_setting import Asked
 from privacygauge.reproduce.table import Cell, Row
 

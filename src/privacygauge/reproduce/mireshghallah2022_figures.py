@@ -15,7 +15,7 @@ from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.roc import auc, roc
-from privacygauge.language.attacks import PopulationThreshold
+from privacygauge.language.attacks import PopulationThreshold, energy_transcript
 from privacygauge.language.features import (
     FeatureFit,
     exposure_features,
@@ -23,7 +23,6 @@ from privacygauge.language.features import (
     token_frequency,
 )
 from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, TextScores
-from privacygauge.language.statistic import energy_transcript
 from privacygauge.language.tokenizer import read_tokenizer
 from privacygauge.reproduce.mireshghallah2022 import BASE, LOW_FPR, notes_on
 from privacygauge.reproduce.mireshghallah2022_cells import LEVEL, mean_of, over_draws

@@ -27,7 +27,7 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.training import train_further, train_reference
-from privacygauge.language.training_kept import DONE
+from privacygauge.language.training_steps import DONE
 from privacygauge.reproduce.table import Effort
 from privacygauge.runs.folder import kept_or_scratch
 

@@ -15,8 +15,7 @@ from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted
 from privacygauge.language.extraction import Writing
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.precision import Precision
-from privacygauge.language.sides import sides_of
-from privacygauge.language.text_files import Columns, TextRecordsLike
+from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report.numbers import percent_estimate
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report

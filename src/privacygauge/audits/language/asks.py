@@ -372,8 +372,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
 def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     """Return the coins that were named, or those beside the members; and why they do not count."""
     from privacygauge.language.coins import FILE, read_coins
-    from privacygauge.language.sides import SIDES
-    from privacygauge.language.text_files import Columns, load_texts
+    from privacygauge.language.text_files import SIDES, Columns, load_texts
 
     if asked.coins is not None:
         return read_coins(asked.coins), ()
