@@ -89,7 +89,7 @@ class SubsampledGaussian:
         return _accounted(self, checks.level(delta, "delta"), pld_accountant())[1]
 
     def renyi_epsilon(self, delta: float) -> float:
-        """Return the least epsilon, at least 0, that Renyi divergences prove; infinite without noise.
+        """Return the least epsilon that Renyi divergences prove, at least 0; infinite if noiseless.
 
         Notes
         -----
