@@ -12,8 +12,8 @@ from privacygauge.classifier.candidates import (
     _pairs,
 )
 from privacygauge.classifier.dtp.bayes_inference import BayesInference
+from privacygauge.classifier.dtp.learner import LearnerTrainer
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.signals import signals
 from privacygauge.classifier.suite import candidate_attacks

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.fitted import label_predictions
 from privacygauge.classifier.label_only import (
     HardLabels,
     LabelOnlyQueries,
@@ -19,7 +20,6 @@ from privacygauge.classifier.label_only import (
     category_groups,
     told,
 )
-from privacygauge.classifier.label_only_signals import label_predictions
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.binning import BIN
-from privacygauge.classifier.dtp.learner import Learner, logs
+from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer, logs
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import GeneralShadow, PoolGame

@@ -18,9 +18,8 @@ from privacygauge.classifier.answers import (
     is_module,
     no_probabilities,
 )
-from privacygauge.classifier.dtp.learner import Learner, class_log_p
-from privacygauge.classifier.dtp.log_answers import own_log_p
-from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer, class_log_p
+from privacygauge.classifier.dtp.ratios import own_log_p
 from privacygauge.classifier.forms import form_of, of_form
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.rows import ByRows, Training, called, origin

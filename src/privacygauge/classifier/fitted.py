@@ -12,26 +12,100 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.answers import answers_of, finite_answers
-from privacygauge.classifier.label_only import LabelOnlyQueries
-from privacygauge.classifier.label_only_signals import label_predictions
+from privacygauge.classifier.label_only import (
+    BLOCK,
+    LabelOnlyQueries,
+    LearnedRobustness,
+    told,
+    with_labels,
+)
 from privacygauge.classifier.pool import LogitPool, Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.shadows import Trained
+from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.trainer import queries_of, questions
 from privacygauge.classifier.trial import Given
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.coins import counts_of
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Attack, play
+from privacygauge.core.game import Attack, Round, play
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.over_targets import LOOKS, OverTargets, SeveralTargets, half_width
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.store import plan_in
+
+
+@dataclass(frozen=True, eq=False)
+class Further:
+    """Signals of single kinds of queries, beside those of all kinds together."""
+
+    queries: LabelOnlyQueries
+    """The kinds."""
+    target: Mapping[str, Floats]
+    """Signal to (n,) values of the target."""
+    pool: Mapping[str, Floats]
+    """Signal to (m, n) values of the shadow models."""
+
+    @property
+    def attacks(self) -> tuple[Attack, ...]:
+        """The suite: correctness (the gap attack), each kind, all together, and each record's."""
+        names = ("correctness", *self.queries.names)
+        thresholds = (Threshold(name, per_class=one) for one in (True, False) for name in names)
+        return (*thresholds, LearnedRobustness(names), *single_record_attacks("shared"))
+
+    def onto(self, dealt: Round) -> Round:
+        """Return a round with these signals too, the shadow records' as well."""
+        seen, shadow = dealt.observation, dealt.observation.shadow
+        assert shadow is not None  # there is a pool
+        n = len(shadow.member)
+        known = {name: values.reshape(-1)[:n] for name, values in self.pool.items()}
+        learnt = replace(shadow, signals={**shadow.signals, **known})
+        signals = {**seen.signals, **self.target}
+        return replace(dealt, observation=replace(seen, signals=signals, shadow=learnt))
+
+
+def label_predictions(
+    model: object,
+    x: NDArray[np.generic],
+    y: Ints,
+    member: Bools,
+    names: tuple[str, ...],
+    queries: LabelOnlyQueries,
+    seed: int,
+) -> Predictions:
+    """Return what the classes of a model tell of each record, one kind of query below the other."""
+    k, repeat, given = int(y.max()) + 1, len(queries.names), with_labels(model)
+    points, kinds = queries.points(x, y, seed)
+    parts = (points[i : i + BLOCK].astype(x.dtype) for i in range(0, len(points), BLOCK))
+    said = (next(iter(answers_of(given, part, k, names).values())) for part in parts)
+    labels = np.concatenate([part.argmax(axis=1) for part in said])
+    values = told(labels, kinds, y, k).reshape(-1, k)
+    rows = np.arange(len(values))
+    return Predictions(values, False, np.tile(y, repeat), np.tile(member, repeat), rows)
+
+
+def merged(
+    target: Predictions, pool: Pool, queries: LabelOnlyQueries
+) -> tuple[Predictions, Pool, Further]:
+    """Return the means over all kinds of queries, and the signals of each kind."""
+    kinds, k = len(queries.names), target.n_classes
+    n = len(target) // kinds
+    ours, theirs = target.values.reshape(kinds, n, k), pool.values.reshape(-1, kinds, n, k)
+    y, rows = target.labels[:n], np.arange(n)
+    further = Further(
+        queries,
+        {name: ours[i, rows, y] for i, name in enumerate(queries.names)},
+        {name: theirs[:, i, rows, y] for i, name in enumerate(queries.names)},
+    )
+    whole = Predictions(ours.mean(axis=0), False, y, target.member[:n], rows)
+    return whole, Pool(theirs.mean(axis=1), False, pool.inside[:, :n], y), further
+
 
 Train = Callable[[int], Trained]
 """Returns the target and so many further models at least, by coins that do not depend on how many

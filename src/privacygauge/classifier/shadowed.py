@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.classifier.fitted import Fitted, grown, predicted, until_narrow
+from privacygauge.classifier.fitted import Fitted, Further, grown, merged, predicted, until_narrow
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
-from privacygauge.classifier.label_only_signals import Further, merged
 from privacygauge.classifier.one_logit import TrainedLogits, train_logits
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions

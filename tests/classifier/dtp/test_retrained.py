@@ -32,10 +32,9 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.classifier.dtp import retrained as retrained_module
 from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
 from privacygauge.classifier.dtp.learner import Learner
-from privacygauge.classifier.dtp.log_answers import own_log_p
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
-from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.ratios import log_ratio, own_log_p
 from privacygauge.classifier.dtp.retrained import failures, retrained, vanished
 from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.core.checks import Floats, Ints

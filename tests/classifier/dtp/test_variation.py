@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
+from privacygauge.classifier.dtp.learner import LearnerTrainer
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.trainer import Cohort

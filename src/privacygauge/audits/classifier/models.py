@@ -18,10 +18,15 @@ from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DEFAULT_SHADOWS, paid_for
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
-from privacygauge.classifier.fitted import Fitted, as_probabilities, lone_records, with_names_of
+from privacygauge.classifier.fitted import (
+    Fitted,
+    Further,
+    as_probabilities,
+    lone_records,
+    with_names_of,
+)
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, with_labels
-from privacygauge.classifier.label_only_signals import Further
 from privacygauge.classifier.named import fitted_model
 from privacygauge.classifier.one_logit import of_one_logit, require_logits
 from privacygauge.classifier.pool import LogitPool, Pool

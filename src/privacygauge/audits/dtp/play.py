@@ -17,7 +17,7 @@ from privacygauge.audits.work import Work
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
 from privacygauge.classifier.dtp.findings import Asked, DtpFindings, measurement
-from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.named import (
     learner_on_categories,
@@ -27,7 +27,6 @@ from privacygauge.classifier.dtp.named import (
 from privacygauge.classifier.dtp.names import ON_CATEGORIES, ON_NUMBERS
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
-from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
 from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.recorded import trainer_named

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from privacygauge.classifier.dtp.learner import Box, class_log_p
-from privacygauge.classifier.dtp.log_answers import log_answers
+from privacygauge.classifier.dtp.ratios import log_answers
 from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats

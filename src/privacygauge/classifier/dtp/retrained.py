@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from privacygauge.classifier.answers import UserCodeError
 from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
-from privacygauge.classifier.dtp.log_answers import log_answers
 from privacygauge.classifier.dtp.network_bounds import with_bounds
-from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.ratios import log_answers, log_ratio
 from privacygauge.classifier.held import digest_of
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.stacking import Stacking, models_a_task, stacked
