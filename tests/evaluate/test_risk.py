@@ -213,7 +213,7 @@ def test_the_mean_risk_has_a_normal_interval_with_and_without_calibration(
 @pytest.mark.slow
 def test_on_noise_the_intervals_hold_chance() -> None:
     # Risk and correctness go together in every record, membership with neither.
-    found = [risk_of(400, seed)[0] for seed in range(200)]
+    found = [risk_of(400, seed)[0] for seed in range(times(200))]
     least = stats.binom.ppf(1e-5, len(found), 0.95)
     for i in range(len(PRIORS)):
         assert sum(not risk.excess[i][1].excludes(0.0) for risk in found) >= least
@@ -224,10 +224,10 @@ def test_on_noise_the_intervals_hold_chance() -> None:
 @pytest.mark.slow
 def test_of_a_calibrated_score_the_mean_risk_is_covered() -> None:
     # E[score | member] = E[score^2] / E[score] = 0.3 / 0.5 for Beta(2, 2).
-    found = [risk_of(400, seed, leak=1.0)[0] for seed in range(200)]
+    found = [risk_of(400, seed, leak=1.0)[0] for seed in range(times(200))]
     least = stats.binom.ppf(1e-5, len(found), 0.95)
     assert sum(not risk.mean.excludes(0.6) for risk in found) >= least
-    assert sum(risk.mean.low > 0.5 for risk in found) > 180
+    assert sum(risk.mean.low > 0.5 for risk in found) > 0.9 * len(found)
 
 
 def test_what_is_no_probability_is_refused() -> None:

@@ -316,8 +316,8 @@ def test_a_false_positive_rate_lies_strictly_between_0_and_1(fpr: float) -> None
 def test_of_repeated_targets_the_rates_cover_and_the_hindsight_holds_chance() -> None:
     # Ten rounds on the same 60 targets, each with a luck of its own: nothing leaks.
     rng = np.random.default_rng(0)
-    target, held = np.repeat(np.arange(60), 10), []
-    for _ in range(300):
+    target, held, games = np.repeat(np.arange(60), 10), [], times(300)
+    for _ in range(games):
         luck = rng.normal(size=60)
         score = luck[target] + 0.3 * rng.normal(size=600)
         transcript = Transcript(score, rng.random(600) < 0.5, target)
@@ -326,7 +326,7 @@ def test_of_repeated_targets_the_rates_cover_and_the_hindsight_holds_chance() ->
             [not r.estimate.excludes(r.fpr) for r in found.tpr_at_fpr]
             + [not found.best_accuracy.excludes(0.5), not found.accuracy.excludes(0.5)]
         )
-    assert np.sum(held, axis=0).min() >= stats.binom.ppf(1e-4, 300, 0.95)
+    assert np.sum(held, axis=0).min() >= stats.binom.ppf(1e-4, games, 0.95)
 
 
 def test_once_each_the_independent_targets_are_the_rows() -> None:

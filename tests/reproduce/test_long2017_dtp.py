@@ -209,11 +209,11 @@ def test_an_individuals_own_effect_is_measured_in_deviations():
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_figures_7_and_8_show_one_individual_of_each_class(monkeypatch, data_folder):
+def test_figures_7_and_8_show_one_individual_of_each_class(monkeypatch, data_folder, tmp_path):
     pytest.importorskip("torch")
     monkeypatch.setattr(long2017_dtp, "STEPS", 50)  # one epoch
-    for make in (long_fig7, long_fig8):
-        table = make(QUICK)
+    for make in (long_fig7, long_fig8):  # of the same networks
+        table = make(replace(QUICK, run=tmp_path / make.__name__))
         assert [row.label for row in table.rows] == ["low salary", "high salary"]
         for row in table.rows:
             assert 0 < row.cells["prediction"].ours.value < 1

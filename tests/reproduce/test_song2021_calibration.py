@@ -33,6 +33,7 @@ from privacygauge.reproduce.song2021_classifiers import (
 from privacygauge.reproduce.song2021_distribution import CUTS, cut_label, draw_fig5, song_fig5
 from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
 from tests.classifier.made import made_up
+from tests.thorough import THOROUGH
 
 LEAKS = {UNDEFENDED: 2.5, REGULARISED: 1.0, STOPPED: 1.0}
 
@@ -226,8 +227,11 @@ def test_models_of_figure_4_are_asked_about_both_sides(models, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_the_quick_form_of_figure_3_can_be_made(data_folder, tmp_path):
+def test_the_quick_form_of_figure_3_can_be_made(data_folder, tmp_path, monkeypatch):
     pytest.importorskip("torch")
+    if not THOROUGH:
+        monkeypatch.setattr(song2021_classifiers, "QUICK", 4)
+        monkeypatch.setattr(song2021_classifiers, "EARLY", (1, 2, 3))
     rows = by_label(song_fig3(Effort(quick=True, run=tmp_path / "song-fig3")))
     right = rows["no defence: accuracy"]
     assert right["on members"].ours.low > right["on others"].ours.high + 0.2

@@ -43,6 +43,20 @@ QUERIES = (200, 1_000, 5_000)
 _NO_NUMBERS = "The paper prints no number of this figure: what can be compared is the shape."
 _QUICK = "Quick form: 3 trials, fewer sizes; the paper has 10 trials."
 
+_NOTES_3 = (
+    _NO_NUMBERS + " More classes and more points give less bias, more queries more.",
+    "Theory is the closed form where a label is drawn 20 times or more at a point and in a "
+    "query, and where there are two classes; otherwise Poisson label counts.",
+    "One point is simulated exactly, without a test set (Lemma 4.1).",
+    "Of 95% intervals about 95% should agree; rows are independent of each other.",
+)
+_NOTES_5 = (
+    _NO_NUMBERS + " NB is above the majority.",
+    "Majority: weights of 1 and -1, as the paper describes it. Dropping: the original of Blum "
+    "and Hardt (2015), which leaves out queries that are worse than a guess.",
+    "By the closed form NB gains sqrt(pi/2) = 1.25 times the majority's bias while it is small.",
+)
+
 
 def theory(n: int, m: int, k: int) -> tuple[float, str]:
     """Return the expected bias of NB without knowledge, and by which formula.
@@ -72,7 +86,7 @@ def feldman_fig3(effort: Effort) -> Table:
         bias = found[_label("nb", n, m, k)].bias(LEVEL)
         rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", _beside(n, m, k, bias, effort)))
     rows.append(_agreement(rows))
-    return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), _notes_3(effort))
+    return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
 
 
 def _beside(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str, Cell]:
@@ -114,17 +128,6 @@ def _agreement(rows: list[Row]) -> Row:
     )
 
 
-def _notes_3(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        _NO_NUMBERS + " More classes and more points give less bias, more queries more.",
-        "Theory is the closed form where a label is drawn 20 times or more at a point and in a "
-        "query, and where there are two classes; otherwise Poisson label counts.",
-        "One point is simulated exactly, without a test set (Lemma 4.1).",
-        "Of 95% intervals about 95% should agree; rows are independent of each other.",
-    )
-    return (*notes, _QUICK) if effort.quick else notes
-
-
 def feldman_fig5(effort: Effort) -> Table:
     """Return Figure 5: NB against the majority attack, on labels of two classes."""
     attacks: tuple[Analyst, ...] = (NaiveBayes(), Majority(), BlumHardt())
@@ -138,7 +141,7 @@ def feldman_fig5(effort: Effort) -> Table:
     for n, k in asked:
         biases = [found[_label(a.name, n, 2, k)].bias(LEVEL) for a in attacks]
         rows.append(Row(f"n {n:,}, k {k:,}", _attacks(n, k, *biases)))
-    return Table("feldman-fig5", f"{PAPER}, Figure 5", tuple(rows), _notes_5(effort))
+    return Table("feldman-fig5", f"{PAPER}, Figure 5", tuple(rows), effort.noted(_NOTES_5, _QUICK))
 
 
 def _attacks(
@@ -158,17 +161,6 @@ def _attacks(
             None, point(formulas[0] - formulas[1], "closed form")
         ),
     }
-
-
-def _notes_5(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        _NO_NUMBERS + " NB is above the majority.",
-        "Majority: weights of 1 and -1, as the paper describes it. Dropping: the original of Blum "
-        "and Hardt (2015), which leaves out queries that are worse than a guess.",
-        "By the closed form NB gains sqrt(pi/2) = 1.25 times the majority's bias while it is "
-        "small.",
-    )
-    return (*notes, _QUICK) if effort.quick else notes
 
 
 def _asked(effort: Effort, classes: tuple[int, ...]) -> list[tuple[int, int, int]]:

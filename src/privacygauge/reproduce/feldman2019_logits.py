@@ -43,6 +43,23 @@ _STAND_IN = (
     "95.3%). The published gains are ImageNet's."
 )
 
+_NOTES_1 = (
+    _STAND_IN,
+    "Gains over the model's accuracy. 1,040 queries for 10,000 points are as many a point as "
+    "the paper's 5,200 for 50,000; 5,200 are five times as many a point.",
+    "The oracle shows the accuracy on all points. The attacker is not told what the points "
+    "outside of the attack contribute: it takes the mean of the answers for it.",
+    "The test set and the model are fixed: trials differ in the attacker's queries only.",
+)
+_QUICK = "Quick form: CIFAR-100, three restrictions, one number of queries, 3 trials."
+_NOTES_2 = (
+    _STAND_IN,
+    "The paper prints no number of this figure, nor which labels its scan tries. It calls the "
+    "scan's performance expected, and begins with a random query. Here the scan begins with "
+    "the model's labels, which is better.",
+    "Least confident first is not in the paper: it is what an attacker would do.",
+)
+
 
 @dataclass(frozen=True)
 class Restriction:
@@ -122,7 +139,9 @@ def feldman_fig1(effort: Effort) -> Table:
         for one, analyst in asked + joint
     ]
     orders = [row for m in DATA_SETS for row in _ordered(m, attacked, found, queries)]
-    return Table("feldman-fig1", f"{PAPER}, Figure 1", (*rows, *orders), _notes_1(effort))
+    return Table(
+        "feldman-fig1", f"{PAPER}, Figure 1", (*rows, *orders), effort.noted(_NOTES_1, _QUICK)
+    )
 
 
 def _ordered(
@@ -166,7 +185,7 @@ def feldman_fig2(effort: Effort) -> Table:
         for k in queries:
             gain, expected = found[one.label, k], scan_gain(one.holdout, one.knowledge, k)
             rows.append(Row(f"{one.label}, {_column(k)}", _scans(one, k, gain, expected)))
-    return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), _notes_2(effort))
+    return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), effort.noted(_NOTES_2, _QUICK))
 
 
 def _scans(one: Attacked, k: int, gain: Estimate, expected: float) -> dict[str, Cell]:
@@ -243,28 +262,3 @@ def _published(one: Attacked, analyst: Analyst, k: int) -> float | None:
     if k != RELATIVE or analyst.name != NaiveBayes.name:
         return None
     return PUBLISHED.get((one.restriction.points, one.restriction.top))
-
-
-def _notes_1(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        _STAND_IN,
-        "Gains over the model's accuracy. 1,040 queries for 10,000 points are as many a point as "
-        "the paper's 5,200 for 50,000; 5,200 are five times as many a point.",
-        "The oracle shows the accuracy on all points. The attacker is not told what the points "
-        "outside of the attack contribute: it takes the mean of the answers for it.",
-        "The test set and the model are fixed: trials differ in the attacker's queries only.",
-    )
-    quick = "Quick form: CIFAR-100, three restrictions, one number of queries, 3 trials."
-    return (*notes, quick) if effort.quick else notes
-
-
-def _notes_2(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        _STAND_IN,
-        "The paper prints no number of this figure, nor which labels its scan tries. It calls the "
-        "scan's performance expected, and begins with a random query. Here the scan begins with "
-        "the model's labels, which is better.",
-        "Least confident first is not in the paper: it is what an attacker would do.",
-    )
-    quick = "Quick form: CIFAR-100, three restrictions, one number of queries, 3 trials."
-    return (*notes, quick) if effort.quick else notes

@@ -23,6 +23,15 @@ CLASSES = (2, 10, 30, 100)
 MORE_CLASSES = 1_000
 """From theory only."""
 
+_NOTES = (
+    "The text gives slopes between the ends of the curves, 1.2 for a bias of 0.002 and 1.3 "
+    "for the others, and neither the other biases nor the range of classes: 0.005 and 0.01 "
+    "and 2 to 100 classes are our choice. The slope depends on both.",
+    "The closed form says that a label is drawn often: for two classes and three queries it "
+    "is off, and the simulation counts.",
+)
+_QUICK = "Quick form: one bias, a slope from 2 to 30 classes."
+
 
 def feldman_fig4(effort: Effort) -> Table:
     """Return Figure 4: the queries after which NB first has a fixed bias, by classes.
@@ -55,7 +64,7 @@ def feldman_fig4(effort: Effort) -> Table:
         for b, m in asked
     ]
     rows += [_slopes(b, classes, needed, played) for b in biases]
-    return Table("feldman-fig4", f"{PAPER}, Figure 4", tuple(rows), _notes(effort))
+    return Table("feldman-fig4", f"{PAPER}, Figure 4", tuple(rows), effort.noted(_NOTES, _QUICK))
 
 
 def first_attained(bias: float, n: int, m: int) -> int:
@@ -147,15 +156,3 @@ def _label(bias: float, m: int) -> str:
 def _trials(k: int, effort: Effort) -> int:
     """Return more trials where they are short: their biases are as small, and noise as large."""
     return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)
-
-
-def _notes(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        "The text gives slopes between the ends of the curves, 1.2 for a bias of 0.002 and 1.3 "
-        "for the others, and neither the other biases nor the range of classes: 0.005 and 0.01 "
-        "and 2 to 100 classes are our choice. The slope depends on both.",
-        "The closed form says that a label is drawn often: for two classes and three queries it "
-        "is off, and the simulation counts.",
-    )
-    quick = "Quick form: one bias, a slope from 2 to 30 classes."
-    return (*notes, quick) if effort.quick else notes

@@ -31,6 +31,23 @@ STEPS = 5_000
 CLASSES = ("low salary", "high salary")
 """The classes of Adult; Figures 7 and 8 show one individual of each."""
 
+_NOTES_3 = (
+    "Location30 stands in for the purchase data. The published number is that of Table 2 for "
+    "ten measurements; of the figure the paper says that the correlation is stable from about "
+    "ten on.",
+    "All rows are about the same records and the same attack, so that they differ by less "
+    "than their intervals suggest.",
+)
+_QUICK_3 = "Quick form: 5 iterations, 20 targets, at most 5 measurements; the paper has 100 each."
+_NOTES_7 = (
+    "The paper shows histograms and prints no number.",
+    "All training sets hold both individuals, so that their own effect is not counted as that "
+    "of the others; in the paper they are drawn from everyone.",
+    f"Networks are trained for {STEPS:,} steps in batches of 20, as many as in Table 2; the "
+    "paper gives neither batches nor steps.",
+)
+_QUICK_7 = "Quick form: 10 networks on 1,000 records; the paper has 100 on 10,000."
+
 
 def long_fig3(effort: Effort) -> Table:
     """Return Figure 3: whether more measurements of PDTP tell more about the attack."""
@@ -59,19 +76,9 @@ def long_fig3(effort: Effort) -> Table:
         published = TABLE_2["NB-Purchase"].correlation if number == 10 else None
         ours = correlation if isinstance(correlation, Skipped) else correlation.estimate
         rows.append(Row(f"mean of {number}", {"correlation": Cell(published, ours)}))
-    return Table("long-fig3", "Long et al. (2017), Figure 3", tuple(rows), _notes_3(effort))
-
-
-def _notes_3(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        "Location30 stands in for the purchase data. The published number is that of Table 2 for "
-        "ten measurements; of the figure the paper says that the correlation is stable from about "
-        "ten on.",
-        "All rows are about the same records and the same attack, so that they differ by less "
-        "than their intervals suggest.",
+    return Table(
+        "long-fig3", "Long et al. (2017), Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK_3)
     )
-    quick = "Quick form: 5 iterations, 20 targets, at most 5 measurements; the paper has 100 each."
-    return (*notes, quick) if effort.quick else notes
 
 
 def long_fig7(effort: Effort) -> Table:
@@ -88,7 +95,7 @@ def _varied(name: str, figure: str, chosen: Callable[[Variation], Floats], effor
     rows = tuple(
         Row(CLASSES[one.label], beside(one, chosen(one))) for one in _varied_networks(effort)
     )
-    return Table(name, f"Long et al. (2017), {figure}", rows, _notes_7(effort))
+    return Table(name, f"Long et al. (2017), {figure}", rows, effort.noted(_NOTES_7, _QUICK_7))
 
 
 def beside(one: Variation, others: Floats) -> dict[str, Cell]:
@@ -154,15 +161,3 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
 def _in_deviations(own: float, spread: Estimate) -> Estimate:
     ends = own / spread.high, own / spread.low
     return Estimate(own / spread.value, *ends, spread.level, spread.n, spread.method)
-
-
-def _notes_7(effort: Effort) -> tuple[str, ...]:
-    notes = (
-        "The paper shows histograms and prints no number.",
-        "All training sets hold both individuals, so that their own effect is not counted as that "
-        "of the others; in the paper they are drawn from everyone.",
-        f"Networks are trained for {STEPS:,} steps in batches of 20, as many as in Table 2; the "
-        "paper gives neither batches nor steps.",
-    )
-    quick = "Quick form: 10 networks on 1,000 records; the paper has 100 on 10,000."
-    return (*notes, quick) if effort.quick else notes

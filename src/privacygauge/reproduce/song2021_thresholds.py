@@ -66,12 +66,12 @@ def _played(target: Predictions, shadow: Predictions, seed: int) -> _Played:
 def _rows(signal: str, found: Mapping[str, Sequence[_Played]]) -> list[Row]:
     def accuracies(per_class: bool) -> dict[str, Cell]:
         return {
-            name: _cell(over_fits([fit[signal, per_class][1].accuracy for fit in fits]))
+            name: Cell(None, over_fits([fit[signal, per_class][1].accuracy for fit in fits]))
             for name, fits in found.items()
         }
 
     gains = {
-        name: _cell(over_pairs([_gain(signal, fit) for fit in fits]))
+        name: Cell(None, over_pairs([_gain(signal, fit) for fit in fits]))
         for name, fits in found.items()
     }
     return [
@@ -83,7 +83,3 @@ def _rows(signal: str, found: Mapping[str, Sequence[_Played]]) -> list[Row]:
 
 def _gain(signal: str, fit: _Played) -> Estimate:
     return accuracy_lost(fit[signal, True][0].decisions, fit[signal, False][0].decisions, LEVEL)
-
-
-def _cell(ours: Estimate) -> Cell:
-    return Cell(None, ours)

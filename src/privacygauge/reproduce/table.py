@@ -118,6 +118,10 @@ class Effort:
         if self.progress is not None:
             self.progress(done, total)
 
+    def noted(self, notes: tuple[str, ...], quick: str) -> tuple[str, ...]:
+        """Return notes, with what is smaller in the quick form where that is made."""
+        return (*notes, quick) if self.quick else notes
+
     def shared(self, name: str) -> Path | None:
         """Return the folder of what several reproductions train alike; None to keep nothing."""
         return None if self.run is None else self.run.parent / name
