@@ -17,7 +17,7 @@ from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import play, trials, uniform_holdout
 from privacygauge.holdout.attacked import read_labels, read_logits
 from privacygauge.holdout.attacks import ATTACKS
-from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias
 from privacygauge.holdout.designed import DesignedQueries
 from privacygauge.holdout.detecting import (
     designed_bias,
@@ -28,6 +28,7 @@ from privacygauge.holdout.detecting import (
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.selection import honest_best_of_k
 from tests.thorough import times
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -49,12 +50,19 @@ def attacked(*attacks, guards=("exact",), labels=LABELS, queries=40, n_trials=2,
 
 def test_the_rows_are_those_of_the_formulas():
     found = pg.holdout_bounds(10_000, 10, 50, accounts=20, guard="round:2", accuracy=0.7)
-    plain = bounds.bounds(10_000, 10, 1_000, guard=guard_named("round:2"), accuracy=0.7)
-    assert found.queries == 1_000
-    for key in ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl"):
-        assert found.bias(key).value == getattr(plain, key)
-    assert found.bias("one_bit").value == bounds.bits_bias(1_000, 10_000, 10)
-    assert found.nats == bounds.transcript_nats(guard_named("round:2"), 1_000, 10_000, 2)
+    (n, m, k), guard = (10_000, 10, 1_000), guard_named("round:2")
+    assert found.queries == k
+    for key, value in {
+        "nb": nb_bias(n, m, k, error=guard.error(n)),
+        "majority": majority_bias(n, m, k),
+        "linear_scan": scan_bias(n, m, k),
+        "honest_best_of_k": honest_best_of_k(n, k, accuracy=0.7),
+        "theorem_3_1": bounds.theorem_3_1(n, m, k),
+        "kl": bounds.guarantee(guard, n, m, k),
+        "one_bit": bounds.bits_bias(k, n, m),
+    }.items():
+        assert found.bias(key).value == pytest.approx(value, rel=1e-12)
+    assert found.nats == bounds.transcript_nats(guard, k, n, 2)
 
 
 @pytest.mark.slow

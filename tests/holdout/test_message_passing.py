@@ -88,7 +88,7 @@ def naive_pass(matrix, posterior, left, log_prior, mean_square):
     return made, predicted
 
 
-@settings(max_examples=times(50))
+@settings(max_examples=times(30))
 @given(st.integers(1, 12), st.integers(2, 5), st.integers(1, 9), st.integers(0, 2**32))
 def test_a_pass_is_its_formula(n, m, k, seed):
     rng = RNG(seed)
@@ -102,7 +102,7 @@ def test_a_pass_is_its_formula(n, m, k, seed):
         np.testing.assert_allclose(mine, theirs, atol=2e-5)
 
 
-@settings(max_examples=times(50))
+@settings(max_examples=times(30))
 @given(st.integers(1, 12), st.integers(2, 5), st.integers(1, 30), st.integers(0, 2**32))
 def test_the_spread_is_the_variance_of_a_count(n, m, k, seed):
     posterior = RNG(seed).dirichlet(np.ones(m + 1), n)
@@ -114,7 +114,7 @@ def test_the_spread_is_the_variance_of_a_count(n, m, k, seed):
     assert message_passing._spread(posterior) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=times(50))
+@settings(max_examples=times(30))
 @given(st.integers(1, 7), st.integers(2, 3), st.integers(1, 25), st.integers(0, 2**32))
 def test_what_explains_the_answers_is_among_the_labelings_that_do(n, m, k, seed):
     truth, matrix = drawn(n, m, k, seed)
@@ -168,7 +168,7 @@ def test_one_query_is_read_as_its_exact_posterior(m):
         assert np.allclose(chosen, marginal.max(axis=1))
 
 
-@settings(max_examples=times(50))
+@settings(max_examples=times(30))
 @given(st.integers(4, 40), st.integers(2, 4), st.integers(0, 2**32))
 def test_order_and_names_do_not_matter(n, m, seed):
     rng = RNG(seed)

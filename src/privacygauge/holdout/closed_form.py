@@ -81,7 +81,8 @@ def nb_bias(n: int, m: int, k: int, *, error: float = 0.0) -> float:
 
     Examples
     --------
-    >>>     >>> round(nb_bias(10_000, 2, 5_000), 4)
+    >>> from privacygauge.holdout.closed_form import nb_bias
+    >>> round(nb_bias(10_000, 2, 5_000), 4)
     0.2602
     """
     return _bias(n, m, k, efficiency(some(n, "n"), _classes(m), error))

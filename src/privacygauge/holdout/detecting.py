@@ -173,7 +173,8 @@ def points_for(n_queries: int, kinds: int = 2) -> int:
 
     Examples
     --------
-    >>>     >>> points_for(1_024), points_for(1_024, kinds=3)
+    >>> from privacygauge.holdout.detecting import points_for
+    >>> points_for(1_024), points_for(1_024, kinds=3)
     (5120, 3082)
     """
     return int(_found_by(max(n_queries, 1), kinds)[-1])

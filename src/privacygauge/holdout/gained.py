@@ -176,17 +176,13 @@ def guarantee_rows(a: Asked) -> Iterator[Bias]:
     most = theory.guarantee(a.guard, n, m, k, delta=a.delta, accounts=a.accounts)
     told = f"{sure}; transcripts of {a.guard.name}{each}, exact tail"
     yield Bias("kl", "any attack", GUARANTEE, most, told)
-    most, told = (
-        theory.theorem_3_1(n, m, k, delta=a.delta),
-        f"{sure}; exact answers, a simpler tail",
-    )
+    most = theory.theorem_3_1(n, m, k, delta=a.delta)
+    told = f"{sure}; exact answers, a simpler tail"
     yield Bias("theorem_3_1", "any attack, Theorem 3.1", GUARANTEE, most, told)
     most, told = theory.expected_bias(n, m, k), "uniform labels; exact answers; after Remark 3.2"
     yield Bias("expectation", "any attack, on average", GUARANTEE, most, told)
-    most, told = (
-        theory.bits_bias(k, n, m, delta=a.delta),
-        f"{sure}; if each answer were pass or fail",
-    )
+    most = theory.bits_bias(k, n, m, delta=a.delta)
+    told = f"{sure}; if each answer were pass or fail"
     yield Bias("one_bit", "any attack, one bit each", GUARANTEE, most, told)
     told = "sqrt(k/n)/m, Theorem 4.4: no constant is known"
     rate = theory.pointwise_rate(n, m, k)

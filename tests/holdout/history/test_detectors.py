@@ -23,6 +23,7 @@ from privacygauge.holdout.history.nearness import nearness
 from privacygauge.holdout.history.record import in_time
 from privacygauge.holdout.history.scores import chance_scores, score_scan
 from privacygauge.holdout.history.standing_out import inspect
+from tests.thorough import crossed
 
 RNG = np.random.default_rng
 
@@ -115,8 +116,7 @@ def test_honest_habits_are_left_alone(habit):
         assert min(x.p_value for x in inspect(h, RNG(1)).evidence) > 1e-3
 
 
-@pytest.mark.parametrize("m", [2, 3])
-@pytest.mark.parametrize("share", [0.1, 0.25, 1 / 3])
+@pytest.mark.parametrize(("m", "share"), crossed([2, 3], [0.1, 0.25, 1 / 3]))
 def test_flips_of_a_weak_model_are_found_by_nothing_else(share, m):
     """The model is right on about three points in four; the labels are needed."""
     rng = RNG(9)

@@ -59,6 +59,15 @@ def board(file):
     board.close()
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """A board that no test changes: each is refused."""
+    board = open_board(tmp_path_factory.mktemp("b") / "b.sqlite", TRUTH, n_classes=M, guard="exact")
+    board.admit("ann")
+    yield board
+    board.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("guard", GUARDS)
 def test_answers_are_the_guards_through_any_restarts(file, guard):
@@ -155,10 +164,10 @@ def test_nats_limit_all_accounts_together(file):
         (np.zeros((N, 2), int), r"labels must have the shape \(n,\)"),
     ],
 )
-def test_bad_labels_are_refused_and_not_charged(board, labels, said):
+def test_bad_labels_are_refused_and_not_charged(refusing, labels, said):
     with pytest.raises(InputError, match=said):
-        board.submit("ann", labels)
-    assert standings(board).used == 0
+        refusing.submit("ann", labels)
+    assert standings(refusing).used == 0
 
 
 @pytest.mark.parametrize(
@@ -172,15 +181,15 @@ def test_bad_labels_are_refused_and_not_charged(board, labels, said):
         ("ann", {"claimed": float("nan")}, "claimed must be an accuracy"),
     ],
 )
-def test_other_bad_arguments(board, account, options, said):
+def test_other_bad_arguments(refusing, account, options, said):
     with pytest.raises(InputError, match=said):
-        board.submit(account, TRUTH, **options)
+        refusing.submit(account, TRUTH, **options)
 
 
 @pytest.mark.parametrize("name", ["", "a" * 65, "=1+1", "@x", "a\nb", "a\u202eb", " a"])
-def test_names_that_could_mislead_are_refused(board, name):
+def test_names_that_could_mislead_are_refused(refusing, name):
     with pytest.raises(InputError, match="account must be 1 to 64 printable characters"):
-        board.admit(name)
+        refusing.admit(name)
 
 
 def test_a_database_belongs_to_its_labels_classes_and_guard(file, board):

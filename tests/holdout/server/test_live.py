@@ -58,9 +58,9 @@ def stored(database):
 
 @pytest.mark.slow
 def test_many_clients_at_once(place):
-    """Each of 200 sends 6, limited to 4 and to 700 in all: exactly 700, each 4 or fewer."""
+    """Each of 200 sends 6, limited to 4 and to 780 in all: exactly 780, each 4 or fewer."""
     database, arguments = place
-    clients, total = quarter(200), quarter(700)
+    clients, total = quarter(200), quarter(780)
     tokens = tokens_of(database, clients)
     answers: list[tuple[int, dict]] = []
     start = threading.Barrier(clients, timeout=60)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -74,14 +75,9 @@ def _steps(world: World, k: int, start: Floats, rng: np.random.Generator, *, cli
     return np.stack(rows)
 
 
-def _tuning(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
+def _own(world: World, k: int, public: Floats, rng: np.random.Generator, *, climbs: bool) -> Ints:
     start = world.logits(float(rng.uniform(1.0, 2.5)), world.errors(OWN, rng))
-    return _steps(world, k, start, rng, climbs=False)
-
-
-def _climbing(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
-    start = world.logits(float(rng.uniform(1.0, 2.5)), world.errors(OWN, rng))
-    return _steps(world, k, start, rng, climbs=True)
+    return _steps(world, k, start, rng, climbs=climbs)
 
 
 def _seeds(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
@@ -121,8 +117,8 @@ def _beginner(world: World, k: int, public: Floats, rng: np.random.Generator) ->
 
 HABIT: dict[str, Callable[[World, int, Floats, np.random.Generator], Ints]] = {
     "rising": _rising,
-    "tuning": _tuning,
-    "hill-climbing": _climbing,
+    "tuning": partial(_own, climbs=False),
+    "hill-climbing": partial(_own, climbs=True),
     "seeds": _seeds,
     "ensemble": _ensemble,
     "public": _public,
