@@ -71,7 +71,7 @@ def inference(
     asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
     units = [released.people(group) for group in groups]
     told = [_told(released, names.index(name), asked, rng) for name in secrets]
-    notes, last = released.notes(), len(sides)
+    notes, last = released.notes, len(sides)
     found = [
         _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
         for name, one in zip(secrets, told, strict=True)

@@ -113,7 +113,7 @@ def linkability(
         control_unit=of_others[0] if of_others else None,
         baseline_unit=of_real,
         outlying=rows is not None,
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 
@@ -153,7 +153,7 @@ def part_copied(
         attack_unit=released.units[0],
         control_unit=released.units[1] if others else None,
         baseline_unit=released.units[0],
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 
@@ -188,7 +188,7 @@ def nearly_copied(released: Released, rng: np.random.Generator) -> Hits:
         attack_unit=released.units[0],
         control_unit=released.units[1] if control else None,
         baseline_unit=released.units[0],
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 
