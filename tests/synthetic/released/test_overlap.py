@@ -48,9 +48,9 @@ def audit(drawn, copied, overlap, secrets=None):
 
 
 # What guesses secrets takes most of the time, and has no part in what is said of copies.
-FEW = [(0, 1, ["sex"]), (0.1, 0.05, ["sex"])]
+FEW = [(0.1, 0.05, ["sex"])]
 ALL = [(*levels, None) for levels in product([0, 0.1, 1], [0, 0.05, 0.5, 1])]
-ALL = ALL if THOROUGH else ALL[10:11]
+ALL = ALL if THOROUGH else [(0, 1, ["sex"]), ALL[10]]
 
 
 @pytest.mark.parametrize(
