@@ -78,9 +78,7 @@ def read_table(
     return _encoded(frame, schema)
 
 
-def read_beside(
-    data: object, schema: Schema, *, drop: Sequence[str] = (), separator: str | None = None
-) -> Table:
+def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Table:
     """Return the records of a further table: what is a number in the schema is one there.
 
     Its values need not be in the schema. See `read_table`.
@@ -89,7 +87,7 @@ def read_beside(
         return data
     numbers = [column.name for column in schema.columns if column.is_number]
     texts = [column.name for column in schema.columns if not column.is_number]
-    return read_table(data, continuous=numbers, categorical=texts, drop=drop, separator=separator)
+    return read_table(data, continuous=numbers, categorical=texts, drop=drop)
 
 
 def _inferred(

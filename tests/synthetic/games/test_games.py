@@ -17,6 +17,7 @@ from privacygauge.synthetic.generators.generator import Identity, Marginals, Sil
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
 from tests.synthetic.made_tables import table_of
+from tests.thorough import crossed
 
 SIZES = Sizes(shadows=10, tests=12, records=30)
 EVERY = pytest.mark.parametrize("game", GAMES.values(), ids=lambda g: f"{g.name}-{g.knowledge}")
@@ -279,8 +280,7 @@ def test_enough_tables_for_an_interval():
         enough_tests(0.0)
 
 
-@EVERY
-@pytest.mark.parametrize("household", [1, 2, 3, 7])
+@pytest.mark.parametrize(("game", "household"), crossed(list(GAMES.values()), [1, 2, 3, 7]))
 def test_all_records_of_a_person_are_in_a_table_or_none_is(table, game, household):
     """Whoever the target is; a table is as large in either case, and its other records differ."""
     unit = np.random.default_rng(household).permutation(300) // household

@@ -29,7 +29,7 @@ from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.games.worlds import OnWorlds, RecordsInWorlds, parted, records_in_worlds
 from privacygauge.synthetic.generators.generator import Identity, Silence
 from tests.synthetic.made_tables import table_of
-from tests.thorough import quarter, times
+from tests.thorough import crossed, quarter, times
 
 CORE = (LiraOnline(), LiraOffline(), RmiaOnline(), RmiaOffline(), Bavaria())
 EACH = pytest.mark.parametrize("attack", CORE, ids=lambda a: f"{a.name} {a.variant}")
@@ -107,8 +107,7 @@ def noise(rng: np.random.Generator, *, n_tables: int = 20, n_records: int = 3) -
     ]
 
 
-@EACH
-@BOTH
+@pytest.mark.parametrize(("game", "attack"), crossed([Average(), Shared()], CORE))
 def test_a_generator_that_returns_its_records_is_found(game: Game, attack: LiraOnline) -> None:
     found = OnWorlds(attack, (ClosestDistance(),)).of(
         game_of(game, Identity(), sizes=Sizes(shadows=40, tests=20, records=30))

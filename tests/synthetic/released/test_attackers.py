@@ -83,6 +83,7 @@ def test_a_number_is_guessed_where_most_lie_within_the_tolerance():
     assert np.isfinite(known).all()
 
 
+@pytest.mark.slow
 def test_a_value_that_many_have_is_guessed_itself():
     """A grid would put 40 on the edge of a cell, and guess what is right about nobody else."""
     rng = np.random.default_rng(5)

@@ -48,9 +48,9 @@ def audit(drawn, copied, overlap, secrets=None):
 
 
 # What guesses secrets takes most of the time, and has no part in what is said of copies.
-FEW = [(0, 1, ["sex"]), (0.1, 0.05, ["sex"])]
+FEW = [(0.1, 0.05, ["sex"])]
 ALL = [(*levels, None) for levels in product([0, 0.1, 1], [0, 0.05, 0.5, 1])]
-ALL = ALL if THOROUGH else ALL[::10]
+ALL = ALL if THOROUGH else [(0, 1, ["sex"]), ALL[10]]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_chance_that_the_holdout_shows_is_no_copying():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overlap", [0, 0.2, 0.45])
+@pytest.mark.parametrize("overlap", [0, 0.2, 0.45] if THOROUGH else [0, 0.45])
 def test_an_overlap_makes_no_leak_of_a_table_without_one(overlap):
     games, found, secrets = quarter(25), 0, None if THOROUGH else ["sex"]
     for seed in range(games):

@@ -151,9 +151,9 @@ def test_drawn_rows():
 
 def test_notes_say_what_a_reader_must_know():
     found = released(np.random.default_rng(0))
-    assert found.notes() == ()
-    assert Released(found.real, found.synthetic).notes() == (NO_CONTROL,)
-    (note,) = Released(found.real, found.synthetic, found.real).notes()
+    assert found.notes == ()
+    assert Released(found.real, found.synthetic).notes == (NO_CONTROL,)
+    (note,) = Released(found.real, found.synthetic, found.real).notes
     assert note.startswith("200 of the 200 holdout records equal a real one")
 
 

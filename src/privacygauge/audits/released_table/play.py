@@ -275,7 +275,7 @@ def _caveats(found: Measured) -> tuple[str, ...]:
             f"table as they are, and {percent(float(copied.holdout.mean()))} of the holdout: more "
             "than chance explains"
         )
-    told += [*tables.notes(), *tables.read, *_size(tables), *advice(tables.real)]
+    told += [*tables.notes, *tables.read, *_size(tables), *advice(tables.real)]
     inverted = () if found.played is None else found.played.headline.inverted
     return (*dict.fromkeys(told), *direction.warnings(inverted))
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.headline import Fact
-from privacygauge.synthetic.distance import Distance, space_of
+from privacygauge.synthetic.distance import space_of
 from privacygauge.synthetic.released.neighbours import nearest, usual_distance
 from privacygauge.synthetic.released.overlap import LoneCopies
 from privacygauge.synthetic.released.tables import FEWEST, Released, drawn_rows, occurs, stacked
@@ -60,18 +59,6 @@ class ClosestRecords:
     """(s,) Distance to the closest of n holdout records; None where there is no holdout."""
     n: int
     """How many records of each were compared."""
-    distance: str
-    """How it was measured."""
-    warning: str = NO_EVIDENCE
-    """What must be printed beside."""
-
-    def quantiles(self, q: float = 0.05) -> tuple[float, float | None]:
-        """Return the quantile of both distances, None where there is no holdout."""
-        checks.level(q, "q")
-        of_real = float(np.quantile(self.to_real, q))
-        if self.to_holdout is None:
-            return of_real, None
-        return of_real, float(np.quantile(self.to_holdout, q))
 
     @property
     def nearer_real(self) -> float | None:
@@ -100,9 +87,7 @@ def copies(released: Released, rng: np.random.Generator) -> Copies:
     return Copies(*found, of_real, occurs(made, some), occurs(made, others))
 
 
-def closest_records(
-    released: Released, rng: np.random.Generator, distance: Distance | None = None
-) -> ClosestRecords:
+def closest_records(released: Released, rng: np.random.Generator) -> ClosestRecords:
     """Return how far each synthetic row is from the closest record, real and holdout.
 
     Parameters
@@ -111,19 +96,16 @@ def closest_records(
     rng : numpy.random.Generator
         Draws as many real as holdout records where there are more of one: the more records, the
         nearer the closest.
-    distance : Distance, optional
-        By default that of `usual_distance`.
     """
-    distance = distance if distance is not None else usual_distance(released.schema)
     made, sides = released.synthetic, [released.real]
     if released.holdout is not None:
         sides = list(as_many(released.real, released.holdout, rng))
-    space = space_of(stacked(made, *sides), distance)
+    space = space_of(stacked(made, *sides), usual_distance(released.schema))
     ends = np.cumsum([len(made), *(len(side) for side in sides)])
     asked, *among = np.split(np.arange(len(space)), ends[:-1])
     found = [nearest(space, asked, rows).distance for rows in among]
     to_holdout = found[1] if len(found) > 1 else None
-    return ClosestRecords(found[0], to_holdout, len(sides[0]), distance.title)
+    return ClosestRecords(found[0], to_holdout, len(sides[0]))
 
 
 def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Table, Table]:

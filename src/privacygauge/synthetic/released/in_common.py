@@ -63,7 +63,7 @@ def most_in_common(released: Released, rng: np.random.Generator) -> tuple[Hits |
     )
     units = released.people(rows)
     return tuple(
-        _first(score, wanted, variant, units, released.notes(), rng)
+        _first(score, wanted, variant, units, released.notes, rng)
         for variant, wanted in zip(FORMS, wanted_first(len(score)), strict=True)
     )
 

@@ -23,7 +23,8 @@ from privacygauge.synthetic.table import Table, require_columns
 MOST_SECRETS = 20
 """Columns that are secrets in turn where none are named."""
 TOLERANCE = 0.05
-"""How far a number may be off, as a share of the real numbers' range without the outer tenth."""
+"""A guess of a number is right that is off by at most this share of the range between the 5% and
+the 95% quantile of the real numbers; a missing number, where it is guessed to be missing."""
 
 
 def inference(
@@ -32,7 +33,6 @@ def inference(
     *,
     secrets: Sequence[str] | None = None,
     attempts: Attempts = ATTEMPTS,
-    tolerance: float = TOLERANCE,
     rows: Outlying | None = None,
 ) -> tuple[Hits, ...]:
     """Return, for each secret column, how often its value is told from all other columns.
@@ -48,10 +48,6 @@ def inference(
         Columns; all in turn by default, 20 at random where there are more.
     attempts : Attempts, default 500
         Records for each secret, real and of the holdout; fewer where a table has fewer.
-    tolerance : float, default 0.05
-        A guess of a number is right that is off by at most this share of the range between the
-        5% and the 95% quantile of the real numbers. A missing number is guessed right where it
-        is guessed to be missing.
     rows : Outlying, optional
         Records that are attacked as well, apart from the others.
 
@@ -65,8 +61,6 @@ def inference(
     names = released.schema.names
     if len(names) < 2:
         raise InputError("inference needs at least two columns, got one")
-    if not 0 <= tolerance < 1:
-        raise InputError(f"tolerance must be in [0, 1), got {tolerance}")
     if secrets is None:
         secrets = [names[j] for j in drawn_rows(len(names), MOST_SECRETS, rng)]
     require_columns(secrets, names, "secrets")
@@ -76,8 +70,8 @@ def inference(
     groups += [] if rows is None else [rows.sides]
     asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
     units = [released.people(group) for group in groups]
-    told = [_told(released, names.index(name), asked, tolerance, rng) for name in secrets]
-    notes, last = released.notes(), len(sides)
+    told = [_told(released, names.index(name), asked, rng) for name in secrets]
+    notes, last = released.notes, len(sides)
     found = [
         _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
         for name, one in zip(secrets, told, strict=True)
@@ -128,11 +122,9 @@ def _hits(
     )
 
 
-def _told(
-    released: Released, j: int, asked: Sequence[Table], tolerance: float, rng: np.random.Generator
-) -> _Told:
+def _told(released: Released, j: int, asked: Sequence[Table], rng: np.random.Generator) -> _Told:
     column, made = released.schema.columns[j], released.synthetic
-    off = _allowed(released.real.values[:, j], tolerance) if column.is_number else 0.0
+    off = _allowed(released.real.values[:, j]) if column.is_number else 0.0
     truth = [side.values[:, j] for side in asked]
     guess = guesses(made, j, asked, off, rng)
     constant = most_often_right(made.values[:, j], off)
@@ -155,9 +147,9 @@ def most_often_right(values: Floats, off: float) -> float:
     return float(there[np.argmax(last - first)])
 
 
-def _allowed(values: Floats, tolerance: float) -> float:
+def _allowed(values: Floats) -> float:
     there = values[~np.isnan(values)]
     if not len(there):
         return 0.0
     low, high = np.quantile(there, [0.05, 0.95])
-    return float(tolerance * (high - low))
+    return float(TOLERANCE * (high - low))

@@ -14,13 +14,22 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.distance import Distance, Minkowski, space_of
+from privacygauge.synthetic.distance import Minkowski, space_of
 from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
 from privacygauge.synthetic.released.neighbours import nearest
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
-from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, occurs, stacked
+from privacygauge.synthetic.released.tables import (
+    FEWEST,
+    Released,
+    columns_of,
+    drawn_rows,
+    occurs,
+    stacked,
+)
 from privacygauge.synthetic.table import Table, require_columns
 
+CANDIDATES = FEWEST
+"""People in a line, the right one included: no table has fewer."""
 FEWEST_COLUMNS = 3
 """Of tables in which a record is looked for by all columns but one."""
 
@@ -47,9 +56,7 @@ def linkability(
     rng: np.random.Generator,
     *,
     halves: Halves | None = None,
-    candidates: int = 10,
     attempts: Attempts = ATTEMPTS,
-    distance: Distance | None = None,
     rows: Outlying | None = None,
 ) -> Hits:
     """Return how often the two halves of a person are joined by way of the synthetic table.
@@ -64,12 +71,8 @@ def linkability(
     rng : numpy.random.Generator
     halves : Halves, optional
         By default another random half of the columns for each person.
-    candidates : int, default 10
-        People in the line, the right one included, at least 2.
     attempts : Attempts, default 500
         People, of the real table and of the holdout; fewer where a table has fewer.
-    distance : Distance, optional
-        The sum of differences (Minkowski, p = 1) by default.
     rows : Outlying, optional
         The people to attack, in place of random ones; those they stand in line with are random.
 
@@ -81,9 +84,6 @@ def linkability(
         draws one.
     """
     tables = [_known(table, halves) for table in released.tables().values()]
-    smallest = min(len(table) for table in tables)
-    if not 2 <= candidates <= smallest:
-        raise InputError(f"candidates must be in 2..{smallest}, got {candidates}")
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
@@ -94,12 +94,12 @@ def linkability(
     else:
         asked = rows.sides
     lines = [
-        _lines(side, halves, candidates, people, rng)
+        _lines(side, halves, CANDIDATES, people, rng)
         for side, people in zip(sides, asked, strict=True)
     ]
     of_real, *of_others = released.people(asked)
-    found = _linked(made, lines, candidates, distance or Minkowski(1), rng)
-    guess = rng.integers(candidates, size=len(found[0])) == 0
+    found = _linked(made, lines, rng)
+    guess = rng.integers(CANDIDATES, size=len(found[0])) == 0
     variant = "random halves" if halves is None else "given halves"
     return Hits(
         "linkability",
@@ -107,13 +107,13 @@ def linkability(
         found[0],
         found[1] if others else None,
         guess,
-        f"half of a person's columns is joined to one of {candidates} other halves, and succeeds "
+        f"half of a person's columns is joined to one of {CANDIDATES} other halves, and succeeds "
         "where it is the same person's",
         attack_unit=of_real,
         control_unit=of_others[0] if of_others else None,
         baseline_unit=of_real,
         outlying=rows is not None,
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 
@@ -153,7 +153,7 @@ def part_copied(
         attack_unit=released.units[0],
         control_unit=released.units[1] if others else None,
         baseline_unit=released.units[0],
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 
@@ -188,7 +188,7 @@ def nearly_copied(released: Released, rng: np.random.Generator) -> Hits:
         attack_unit=released.units[0],
         control_unit=released.units[1] if control else None,
         baseline_unit=released.units[0],
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 
@@ -246,17 +246,11 @@ def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:
     return rng.permutation(width) < width // 2
 
 
-def _linked(
-    made: Table,
-    lines: Sequence[Table],
-    candidates: int,
-    distance: Distance,
-    rng: np.random.Generator,
-) -> list[Bools]:
-    space = space_of(stacked(made, *lines), distance)
+def _linked(made: Table, lines: Sequence[Table], rng: np.random.Generator) -> list[Bools]:
+    space = space_of(stacked(made, *lines), Minkowski(1))
     ends = np.cumsum([len(made), *(len(line) for line in lines)])
     among, *asked = np.split(np.arange(len(space)), ends[:-1])
-    away = [nearest(space, rows, among).distance.reshape(-1, candidates) for rows in asked]
+    away = [nearest(space, rows, among).distance.reshape(-1, CANDIDATES) for rows in asked]
     return [_first_is_least(found, rng) for found in away]
 
 

@@ -118,5 +118,5 @@ def singled_out(
         control_unit=units[1] if len(units) > 1 else None,
         baseline_unit=units[0],
         outlying=True,
-        notes=released.notes(),
+        notes=released.notes,
     )

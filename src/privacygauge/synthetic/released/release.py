@@ -175,7 +175,7 @@ def measured(
     everyone, twice, level = tables.real, shared(tables), asked.level
     given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
-    known, names = tables.notes(), None if names is None else names[rows]
+    known, names = tables.notes, None if names is None else names[rows]
     compared = (everyone, tables.synthetic, tables.holdout)
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = None if tables.holdout is None else membership_played(tables, seed, level)

@@ -216,7 +216,7 @@ def singling_out(
         attack_unit=units[0],
         control_unit=None if holdout is None else units[1],
         baseline_unit=by_columns,
-        notes=released.notes(),
+        notes=released.notes,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,8 +86,9 @@ class Released:
         """Return the number of the person behind each of some rows, of each table given."""
         return [unit[some] for unit, some in zip(self.units, rows, strict=False)]
 
+    @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Return a sentence for each thing that the reader of a result should know."""
+        """A sentence for each thing that the reader of a result should know."""
         if self.holdout is None:
             return (NO_CONTROL,)
         shared = int(np.count_nonzero(occurs(self.holdout, self.real)))
