@@ -29,7 +29,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_a_run_that_was_killed_resumes_to_the_same_bytes(environment, tmp_path) -> None:
     made(tmp_path / "here")
     at = f"s3://{BUCKET}/killed"
-    command = [sys.executable, "-m", "tests.runs.script", at, "--seconds", "0.2"]
+    command = [sys.executable, "-m", "tests.runs.script", at, "--seconds", "1"]
     own = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"}
     begun = subprocess.Popen(command, cwd=ROOT, env=own, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
