@@ -86,13 +86,9 @@ def test_a_column_is_audited_by_its_name_and_held_to_a_limit_in_any_form_of_the_
     assert json.loads(named.stdout)["measures"] == found["measures"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "column"),
-    [
-        ("pipeline", "c"),
-        pytest.param("pipeline", "illness", marks=pytest.mark.slow),
-        pytest.param("model", "c", marks=pytest.mark.slow),
-    ],
+    ("model", "column"), [("pipeline", "c"), ("pipeline", "illness"), ("model", "c")]
 )
 def test_a_pipeline_on_named_columns_gets_them(folder, model, column):
     named = ("--fitted", f"attribute_model.py:{model}")

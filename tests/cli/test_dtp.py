@@ -192,7 +192,9 @@ def test_a_class_of_one_record_is_infinite_and_no_exception(tmp_path, capsys):
     assert any("rows 3" in line for line in found["warnings"])
 
 
-@pytest.mark.parametrize("model", ["naive-bayes", "logistic", "random-forest"])
+@pytest.mark.parametrize(
+    "model", ["naive-bayes", "logistic", pytest.param("random-forest", marks=pytest.mark.slow)]
+)
 def test_people_with_several_rows_are_left_out_whole(table, tmp_path, capsys, model):
     _, frame = table
     path = tmp_path / "visits.csv"

@@ -195,6 +195,7 @@ def copied(tables, n, seed):
 """
 
 
+@pytest.mark.slow
 def test_a_generator_of_people_and_their_visits(capsys, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     people = pd.DataFrame({"id": np.arange(100), "age": rng.integers(18, 90, 100)})

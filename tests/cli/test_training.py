@@ -285,6 +285,7 @@ def test_fewer_records_are_drawn_at_random_and_keep_their_names(inside, asked):
     assert all(len(column) == 30 for column in asked[0]["slices"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_networks_get_standardised_features_and_others_what_is_there(
     inside, asked, place, monkeypatch

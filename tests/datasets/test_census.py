@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from privacygauge.datasets.census import SAMPLE, WHOLE, census
 from privacygauge.datasets.files import VARIABLE, own_file
+from privacygauge.datasets.local_copies import SAMPLE, WHOLE, census
 from privacygauge.errors import InputError
 
 needs_the_sample = pytest.mark.skipif(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30
 from privacygauge.errors import InputError
 
 

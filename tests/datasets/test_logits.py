@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from privacygauge.datasets.files import VARIABLE
-from privacygauge.datasets.logits import cifar_logits
+from privacygauge.datasets.local_copies import cifar_logits
 from privacygauge.errors import InputError
 
 

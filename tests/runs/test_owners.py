@@ -2,9 +2,12 @@
 
 from importlib.metadata import packages_distributions, version
 
+import pytest
+
 from privacygauge.runs.source import version_of
 
 
+@pytest.mark.slow
 def test_modules_are_of_the_distributions_that_hold_them():
     known = packages_distributions()
     other = {top: names for top, names in known.items() if top not in names}

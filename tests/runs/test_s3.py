@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -13,7 +10,7 @@ import pytest
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.s3 import BUCKET, objects, serving
 from tests.runs.sample import contents, made
-from tests.runs.test_backends import ROOT
+from tests.runs.test_survival import started
 
 pytestmark = pytest.mark.slow
 DATA = "a,b,label\n" + "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(60))
@@ -29,17 +26,16 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_a_run_that_was_killed_resumes_to_the_same_bytes(environment, tmp_path) -> None:
     made(tmp_path / "here")
     at = f"s3://{BUCKET}/killed"
-    command = [sys.executable, "-m", "tests.runs.script", at, "--seconds", "0.2"]
-    own = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"}
-    begun = subprocess.Popen(command, cwd=ROOT, env=own, stdout=subprocess.DEVNULL)
+    begun = started(at, "--seconds", 1)
     until = time.monotonic() + 60
     while not any("digest/c/" in key for key in objects(environment, "killed")):
         assert time.monotonic() < until
     begun.send_signal(signal.SIGKILL)
-    begun.wait()
+    begun.communicate()
     part = objects(environment, "killed")
     assert part.items() < contents(tmp_path / "here").items()
-    made(at, n_jobs=2)
+    with started(at, "--n-jobs", 2) as later:  # workers that know where the bucket is
+        assert later.wait(100) == 0
     assert objects(environment, "killed") == contents(tmp_path / "here")
 
 

@@ -19,7 +19,7 @@ from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import ArraySpec, Plan
-from privacygauge.runs.store import Run, Summary, open_run, read_run, runs_in
+from privacygauge.runs.store import Run, open_run, read_run, runs_in
 from tests.runs.sample import N_CLASSES, N_MODELS, N_RECORDS, Work, contents, made, plan, static
 
 
@@ -283,10 +283,8 @@ def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
     complete_until(open_run(tmp_path / "a", plan(seed=7)), 2)
     made(tmp_path / "a" / "answers")  # the other run's own
     (tmp_path / "c").mkdir()
-    assert runs_in(tmp_path) == [
-        Summary(str(tmp_path / "a"), "classifier", 4, N_MODELS, "model", 7),
-        Summary(str(tmp_path / "b" / "whole"), "classifier", 17, N_MODELS, "model", 0),
-    ]
+    found = [(run.path, run.plan.seed, run.n_done()) for run in runs_in(tmp_path)]
+    assert found == [(str(tmp_path / "a"), 7, 4), (str(tmp_path / "b" / "whole"), 0, 17)]
     with pytest.raises(InputError, match="nowhere is not a folder: name a folder that exists"):
         runs_in(tmp_path / "nowhere")
 

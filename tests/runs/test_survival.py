@@ -154,7 +154,7 @@ class Raising(Work):
         return super().__call__(task)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interruption_of_the_parent_loses_nothing(
     n_jobs: int, whole: Path, tmp_path: Path
 ) -> None:

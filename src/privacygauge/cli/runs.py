@@ -198,11 +198,11 @@ def runs(
     rows = [
         {
             "run": found.path,
-            "kind": found.name,
-            "done": found.n_done,
-            "of": found.n_units,
-            "unit": found.unit,
-            "seed": found.seed,
+            "kind": found.plan.name,
+            "done": found.n_done(),
+            "of": found.plan.n_units,
+            "unit": found.plan.unit,
+            "seed": found.plan.seed,
         }
         for found in runs_in(folder)
     ]

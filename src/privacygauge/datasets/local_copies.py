@@ -1,21 +1,33 @@
-"""Purchase100 and Texas100 of Shokri et al. (2017), from copies that the user names."""
+"""Data sets of reproductions that are never fetched: copies that the user names or saves."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Ints
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.datasets.arrays import read_npz
+from privacygauge.datasets.files import VARIABLE, content_of, own_file, read_own
 from privacygauge.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 LICENCES = {
-    "Purchase100": "of Kaggle's challenge that it was made from",
-    "Texas100": "of the Texas Department of State Health Services",
+    "Purchase100": "of Kaggle's challenge that it was made from: never redistributed",
+    "Texas100": "of the Texas Department of State Health Services: never redistributed",
+    "Location30": "none stated: for tests and reproductions only, never redistributed",
+    "CIFAR logits": "MIT",
+    "census": "Open Government Licence (Office for National Statistics)",
 }
-"""Whose they are: never redistributed, never fetched."""
+"""Of each of them; none is ever fetched."""
 
 Bytes = NDArray[np.uint8]
 
@@ -139,3 +151,113 @@ def texas100(
             f"{names[0]} and {names[1]} must have as many lines, got {len(x)} and {len(known)}"
         )
     return _binary(x, names[0]), _from_one(known[:, 0], 100, names[1])
+
+
+def location30() -> tuple[Floats, Ints]:
+    """Return 446 binary attributes of 5,010 people, and which of 30 groups each is in.
+
+    Places that they visited (Foursquare check-ins), in the order in which the authors of MemGuard
+    (Jia et al. 2019) shuffled them.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (5010, 446) and (5010,)
+
+    Raises
+    ------
+    InputError
+        If ``location30.npz`` is not in the folder that PRIVACYGAUGE_DATA names: the data carry no
+        licence, so they are never fetched.
+    """
+    path = own_file("location30.npz")
+    if path is None:
+        raise InputError(
+            f"location30.npz is not in the folder that {VARIABLE} names; the data carry no "
+            "licence, so they are not fetched for you"
+        )
+    archive = read_npz(path)
+    x = np.unpackbits(archive["x_packed"], axis=1)[:, :446]
+    order = archive["shuffle_index"]
+    return x[order].astype(np.float64), archive["y"][order].astype(np.int64)
+
+
+_SHA256 = {
+    10: "e28c3eb88337675748dfee4a2705d528739a155a83ce600f52f713b901a905f5",
+    100: "7f52f3b4202395e149864e4fb8979ba8268de28d238639efaf969ea7a8bdd15d",
+}
+
+
+def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
+    """Return a ResNet-20's logits on the 10,000 test images of CIFAR, and the labels.
+
+    Parameters
+    ----------
+    n_classes : int
+        10 for CIFAR-10, 100 for CIFAR-100.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (10000, n_classes) and (10000,)
+        Logits, and labels in 0..n_classes-1. The two models' rows are in different orders.
+
+    Raises
+    ------
+    InputError
+        If the file is not in the folder that PRIVACYGAUGE_DATA names, or is another one.
+    """
+    if n_classes not in _SHA256:
+        raise InputError(f"n_classes must be one of {checks.listed(_SHA256)}, got {n_classes}")
+    name = f"logits_cifar{n_classes}_resnet-20.npz"
+    absent = "it has no official source to be fetched from: save it there"
+    content = read_own(name, _SHA256[n_classes], absent)
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return archive["logits"].astype(np.float64), archive["labels"].astype(np.int64)
+
+
+WHOLE = "uk_census_2011.csv"
+"""The whole file: 569,741 people, saved from the Office for National Statistics."""
+
+SAMPLE = "uk_census_2011_first50000.csv"
+"""Its first 50,000 rows. The file is sorted: they are people of six of ten regions."""
+
+_SAMPLE_SHA256 = "183975c0ff42ae3a1cb14281a5776f58d73d6937f7c85bb82c3f5aa881ea1267"
+_ID = "Person ID"
+_ROWS = 569_741
+
+
+def census() -> tuple[pd.DataFrame, bool]:
+    """Return the people with their codes as texts, and whether these are all of them.
+
+    The Census 2011 microdata teaching file of England and Wales.
+
+    Returns
+    -------
+    tuple of pandas.DataFrame and bool
+        17 columns, the person's number left out; -9 where no code is required. False where only
+        the first 50,000 rows of the sorted file are available.
+
+    Raises
+    ------
+    InputError
+        If neither file is in the folder that PRIVACYGAUGE_DATA names, or it is another one.
+    """
+    import pandas as pd
+
+    name = WHOLE if own_file(WHOLE) is not None else SAMPLE
+    path = own_file(name)
+    if path is None:
+        raise InputError(
+            f"neither {WHOLE} nor {SAMPLE} is in the folder that {VARIABLE} names: get the 2011 "
+            "Census Microdata Teaching File from the Office for National Statistics and save it "
+            f"there as {WHOLE}"
+        )
+    content = content_of(path)
+    if name == SAMPLE and hashlib.sha256(content).hexdigest() != _SAMPLE_SHA256:
+        raise InputError(f"{path} is not the {SAMPLE} that is meant: its checksum differs")
+    frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    if _ID not in frame or (name == WHOLE and len(frame) != _ROWS):
+        raise InputError(
+            f"{path} is not the census teaching file: it must have the column {_ID!r}, and "
+            f"{_ROWS:,} rows where it is the whole one, got {len(frame):,}"
+        )
+    return frame.drop(columns=_ID), name == WHOLE

@@ -118,10 +118,7 @@ def rounded_down(value: float, decimals: int = 2) -> str:
     >>> rounded_down(0.859), rounded_down(0.0)
     ('0.85', '0')
     """
-    if value <= 0 or math.isinf(value):
-        return fixed(value, 0)
-    step = Decimal(1).scaleb(-decimals)
-    return f"{Decimal(repr(float(value))).quantize(step, ROUND_FLOOR)}"
+    return _bound(value, decimals, ROUND_FLOOR)
 
 
 def rounded_up(value: float, decimals: int = 2) -> str:
@@ -132,10 +129,7 @@ def rounded_up(value: float, decimals: int = 2) -> str:
     >>> rounded_up(0.851), rounded_up(0.0)
     ('0.86', '0')
     """
-    if value <= 0 or math.isinf(value):
-        return fixed(value, 0)
-    step = Decimal(1).scaleb(-decimals)
-    return f"{Decimal(repr(float(value))).quantize(step, ROUND_CEILING)}"
+    return _bound(value, decimals, ROUND_CEILING)
 
 
 def at_least(estimate: Estimate, decimals: int = 2) -> str:
@@ -199,7 +193,12 @@ def _hundredfold(value: float, decimals: int) -> str:
     return _rounded(Decimal(repr(float(value))) * 100, decimals)
 
 
-def _rounded(number: Decimal, decimals: int) -> str:
-    step = Decimal(1).scaleb(-decimals)
-    rounded = number.quantize(step, ROUND_HALF_UP)
+def _bound(value: float, decimals: int, way: str) -> str:
+    if value <= 0 or math.isinf(value):
+        return fixed(value, 0)
+    return _rounded(Decimal(repr(float(value))), decimals, way)
+
+
+def _rounded(number: Decimal, decimals: int, way: str = ROUND_HALF_UP) -> str:
+    rounded = number.quantize(Decimal(1).scaleb(-decimals), way)
     return f"{abs(rounded) if rounded == 0 else rounded}"

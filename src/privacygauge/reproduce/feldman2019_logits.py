@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.datasets.logits import cifar_logits
+from privacygauge.datasets.local_copies import cifar_logits
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
 from privacygauge.holdout.majority import LinearScan

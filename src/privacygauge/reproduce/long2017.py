@@ -21,7 +21,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.correlation import correlation
 from privacygauge.evaluate.decision import EQUAL_SIDES, with_odds
 from privacygauge.evaluate.evaluation import Evaluation

@@ -12,7 +12,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.adult import CONTINUOUS, adult
-from privacygauge.datasets.census import census
+from privacygauge.datasets.local_copies import census
 from privacygauge.reproduce.long2017_dtp import deviation
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.synthetic.attacks.attack import TableAttack

@@ -18,7 +18,7 @@ from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce import song2021_printed

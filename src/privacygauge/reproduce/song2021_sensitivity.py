@@ -20,7 +20,7 @@ from privacygauge.core.attacks.posterior import Histogram, RiskScore
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Scores
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.rates import mean

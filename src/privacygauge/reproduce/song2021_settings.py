@@ -13,8 +13,7 @@ from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.datasets.files import own_file
-from privacygauge.datasets.local_copies import purchase100, texas100
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30, purchase100, texas100
 from privacygauge.errors import InputError
 
 PURCHASE, TEXAS, LOCATION = "Purchase100", "Texas100", "Location30"

@@ -27,7 +27,7 @@ from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce.song2021 import ALIKE, LEVEL, TARGET
 from privacygauge.reproduce.song2021_defences import over_fits

@@ -27,7 +27,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play
-from privacygauge.datasets.location30 import location30
+from privacygauge.datasets.local_copies import location30
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.evaluation import Evaluation

@@ -7,7 +7,7 @@ changed, or of another plan is found without being decoded, and its task is comp
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,10 @@ from privacygauge.runs.sharing import Way, way
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
 _INSIDE = ("attributes", "privacygauge")
+OTHER_CODE = (
+    "{} was made with other code: {}; restore the code, or choose another folder for a new run"
+)
+"""What refuses a run, and which code has changed."""
 
 
 @dataclass(frozen=True)
@@ -164,24 +168,6 @@ class Run:
         return np.frombuffer(task_digest(self.plan, task, stored), np.uint8)
 
 
-@dataclass(frozen=True)
-class Summary:
-    """One run of a folder at a glance."""
-
-    path: str
-    """Its folder."""
-    name: str
-    """What kind of run it is."""
-    n_done: int
-    """How many units have been computed."""
-    n_units: int
-    """How many units there will be."""
-    unit: str
-    """What a unit is."""
-    seed: int
-    """The seed of the run."""
-
-
 def open_run(
     path: str | Path,
     plan: Plan,
@@ -260,7 +246,7 @@ def plan_in(run: str | Path) -> Plan | None:
         return None
 
 
-def runs_in(path: str | Path) -> list[Summary]:
+def runs_in(path: str | Path) -> list[Run]:
     """Return the runs in a local folder and below it, sorted by path.
 
     Runs inside of another run's folder are that run's own and are left out.
@@ -271,20 +257,12 @@ def runs_in(path: str | Path) -> list[Summary]:
         If there is no such folder.
     """
     require_local(path, "runs are listed in folders")
-    found: list[Summary] = []
-    for summary in _summaries(folders_below(str(path))):
-        if not (found and Path(summary.path).is_relative_to(found[-1].path)):
-            found.append(summary)
+    found: list[Run] = []
+    for folder in folders_below(str(path)):
+        inside = found and Path(folder.path).is_relative_to(found[-1].path)
+        if not inside and (stored := _stored_record(folder)) is not None:
+            found.append(Run(folder.path, stored.plan))
     return found
-
-
-def _summaries(folders: Iterable[Folder]) -> Iterable[Summary]:
-    for folder in folders:
-        stored = _stored_record(folder)
-        if stored is not None:
-            plan = stored.plan
-            done = Run(folder.path, plan).n_done()
-            yield Summary(folder.path, plan.name, done, plan.n_units, plan.unit, plan.seed)
 
 
 def _stored_record(folder: Folder) -> Record | None:
@@ -326,10 +304,7 @@ def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: s
     """
     told = changed(there, here)
     if told is not None:
-        raise InputError(
-            f"{path} was made with other code: {told}; restore the code, or choose another folder "
-            "for a new run"
-        )
+        raise InputError(OTHER_CODE.format(path, told))
 
 
 def unchecked_code(run: str | Path | None) -> list[str]:

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, absolute, changed, on_one_side
+from privacygauge.runs.code import PROGRAM, absolute, on_one_side
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of, version_of
-from privacygauge.runs.store import read_run
+from privacygauge.runs.store import OTHER_CODE, read_run, require_same_code
 
 
 def names_code(value: object) -> bool:
@@ -96,44 +96,41 @@ def _recorded(run: Path) -> Mapping[str, Mapping[str, str]]:
 
 
 def _require_same(there: Mapping[str, str], here: Mapping[str, str], run: Path | None) -> None:
-    told = changed(there, here) or on_one_side(there, here)
-    if told is not None:
-        raise InputError(
-            f"{run} was made with other code: {told}; restore the code, or choose another folder "
-            "for a new run"
-        )
+    require_same_code(there, here, str(run))
+    if (told := on_one_side(there, here)) is not None:
+        raise InputError(OTHER_CODE.format(run, told))
 
 
 def _pieces(name: str) -> dict[str, str]:
     """Return digests of what a name stands for; nothing is imported or started."""
     if name.startswith(PROGRAM):
         return {"the command": digest(name.removeprefix(PROGRAM).strip())}
-    place, _, attribute = name.rpartition(":")
-    if not place or not attribute:
-        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
-    path = Path(place)
-    is_file = place.endswith(".py")
-    if is_file and not path.is_file():
-        raise InputError(f"{path} does not exist")
-    files = files_beside(path) if is_file else files_of_module(place)
+    place, attribute = _parts(name)
+    files = files_beside(Path(place)) if place.endswith(".py") else files_of_module(place)
     known = pieces_of(files) or {"the module": digest(f"{place} {version_of(place)}")}
     return {"the name after the colon": digest(attribute), **known}
 
 
 def imported(name: str) -> Any:
     """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
-    place, _, attribute = name.rpartition(":")
-    if not place or not attribute:
-        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
+    place, attribute = _parts(name)
     module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
     if not hasattr(module, attribute):
         raise InputError(f"{place} has no {attribute!r}")
     return getattr(module, attribute)
 
 
+def _parts(name: str) -> tuple[str, str]:
+    """Return a file that exists, or a module, and what it defines."""
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
+    if place.endswith(".py") and not Path(place).is_file():
+        raise InputError(f"{Path(place)} does not exist")
+    return place, attribute
+
+
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise InputError(f"{path} does not exist")
     # Workers import the module by its name, from the same folder.
     sys.path.insert(0, str(path.absolute().parent))
     module = _module(path.stem)
