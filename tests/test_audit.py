@@ -116,6 +116,7 @@ def test_a_further_attack_changes_no_other_number():
     assert np.array_equal(alone.records.risk, more.records.risk)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_one_other_halves():
     target = made_up(100, leak=1.0, seed=1)
     first, again, other = (pg.audit_classifier(target, seed=seed).to_json() for seed in (0, 0, 1))
@@ -285,6 +286,7 @@ def test_two_attacks_of_one_name_are_refused():
         pg.audit_classifier(made_up(), attacks=(Coin(), Coin()))
 
 
+@pytest.mark.slow
 def test_equal_ids_are_one_unit():
     ids = np.arange(400) // 2
     audit = pg.audit_classifier(made_up(ids=ids))

@@ -80,6 +80,7 @@ def test_only_what_is_still_measured_is_kept(without_data, tmp_path):
     assert {row["path"] for row in kept if row not in left} == {"ROC curve"}
 
 
+@pytest.mark.slow
 def test_a_whole_turn_is_a_process_from_its_start_on(without_data, tmp_path):
     duel = import_module("_duel")
     (tmp_path / "sleeper.py").write_text(SLEEPER)

@@ -10,4 +10,4 @@ from privacygauge.report.axes import svg_text
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the plots of pages after all, for a test of a module that leaves them empty."""
-    monkeypatch.setattr("privacygauge.report.svg.svg_text", svg_text)
+    monkeypatch.setattr("privacygauge.report.axes.svg_text", svg_text)

@@ -84,6 +84,7 @@ def test_a_planted_leak_is_found(train, tied):
     assert sum(severity(audit) is UNTOLD for audit in found) <= 0.2 * games
 
 
+@pytest.mark.slow
 def test_a_leak_stands_beside_what_imputation_knows():
     found = audited(0)
     assert found.best.difference.low > 0

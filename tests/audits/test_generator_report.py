@@ -128,6 +128,7 @@ def test_what_a_non_specialist_reads_first(findings: SyntheticAudit) -> None:
     assert "for all 12 attacked records" in every.headline
 
 
+@pytest.mark.slow
 def test_where_no_record_is_told_the_headline_counts_none(many: SyntheticAudit) -> None:
     quiet = headed(many, 0.52, 0.62)
     attack = replace(quiet.best, told=np.zeros(1000, np.bool_))

@@ -88,6 +88,7 @@ def test_only_attacks_that_apply_to_the_guard_are_called_the_strongest():
     assert not seldom.bias("nb").applies
 
 
+@pytest.mark.slow
 def test_a_simulation_agrees_with_the_closed_form_and_serves_the_ladder():
     found = pg.holdout_bounds(1_000, 2, 400, guard="noise:0.01", simulate=8)
     error = (found.simulated.high - found.simulated.low) / 2
@@ -112,6 +113,7 @@ def test_the_grade_compares_with_what_is_allowed(asked, expected):
     assert grade(found) == expected
 
 
+@pytest.mark.slow
 @given(st.integers(50, 10**6), st.integers(2, 30), st.integers(2, 2_000), st.floats(1e-4, 0.3))
 def test_the_inverse_is_one(n, m, k, bias):
     most = designed_submissions(bias, n, m)
@@ -362,6 +364,7 @@ def test_files_that_cannot_be_read_get_one_line(tmp_path):
 OTHERS = ("balanced-accuracy", "top:2", "brier", "logloss:6", "f1", "auc", "mae:0:2", "rmse:0:2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", OTHERS)
 def test_a_metric_is_attacked_and_its_gain_is_between_chance_and_the_bound(metric):
     # By F1 so many queries gain next to nothing of so many examples.

@@ -140,6 +140,7 @@ def test_a_second_target_finds_the_answers_of_its_reference(audited, models, tex
     assert len(asked) == 2 * n_asked > 0
 
 
+@pytest.mark.slow
 def test_progress_counts_texts_once_a_model(audited):
     told = audited[2]
     assert told[0] == (0, 72)

@@ -95,6 +95,7 @@ def test_the_verdict_follows_from_the_bounds(n, mu, epsilon, delta, design, grad
     assert np.all(audit.curve.low <= audit.curve.largest + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "design", "numbers", "judged"),
     [

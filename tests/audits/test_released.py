@@ -233,6 +233,7 @@ def test_a_table_of_copies_is_grave(leaky):
     assert repr(leaky).startswith("<ReleasedAudit of 120 synthetic rows: Large leak")
 
 
+@pytest.mark.slow
 def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(leaky):
     assert {risk.name for risk in leaky.risks} == {"singling-out", "linkability", "inference"}
     assert len(leaky.risks) == len(leaky.corrected.risks) == 2 + 1 + 3 + 2 + 3
@@ -445,6 +446,7 @@ def test_a_risk_is_graded_by_its_corrected_lower_end(leaky, low, grade):
     assert grades(replace(leaky, corrected=none))["risks"] == NONE
 
 
+@pytest.mark.slow
 def test_people_of_a_released_table_are_told_apart_from_records():
     rng = np.random.default_rng(0)
     people = np.repeat(np.arange(60), 3)

@@ -133,6 +133,7 @@ def test_the_gravest_of_three_makes_the_verdict(found):
     )
 
 
+@pytest.mark.slow
 def test_what_the_headline_speaks_of_comes_first(found):
     assert "equal in every column" in verdict(found).sentences[0]
     rare = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
@@ -143,6 +144,7 @@ def test_what_the_headline_speaks_of_comes_first(found):
     assert "equal in every column" in " ".join(told.sentences[1:])
 
 
+@pytest.mark.slow
 def test_every_grade_has_something_to_say_and_to_do(found, alone):
     void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
     for f in (found, harmless(found), alone, void):

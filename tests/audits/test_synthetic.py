@@ -32,6 +32,7 @@ def audited(generator, people, **options):
     return audit_synthetic(generator, people, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", ["average", "specific", "shared"])
 def test_a_household_is_audited_as_one(people, game):
     """A twin of the target, told apart by its last number alone, is in where the target is."""

@@ -51,6 +51,7 @@ def test_the_confidence_attack_is_that_of_asking_value_by_value(game):
     assert np.array_equal(hit[differ], (guessed == x[:, SENSITIVE])[differ])
 
 
+@pytest.mark.slow
 def test_ties_are_as_good_as_coins():
     rng = np.random.default_rng(0)
     n = 1000
@@ -70,6 +71,7 @@ def test_people_are_in_one_part_and_both_sides_in_every_part(game):
         assert np.ptp(size) <= 2 * 2  # rows of at most two people
 
 
+@pytest.mark.slow
 def test_imputation_never_learns_from_members_or_from_its_own_part(game):
     _, x, _, member, unit = game
     secret = secret_of(x, [SENSITIVE])

@@ -112,6 +112,7 @@ class Defended:
         return self.networks.train(cohort)
 
 
+@pytest.mark.slow
 def test_models_trained_in_several_ways_cost_the_sum_of_them():
     x, y = records()
     inside = np.ones((6, len(y)), bool)

@@ -61,6 +61,7 @@ def test_every_random_state_inside_a_pipeline_is_set():
     assert (a != c).any()
 
 
+@pytest.mark.slow
 def test_random_states_that_were_given_stay_where_the_algorithm_is_audited_as_given():
     x, y = data()
     inside = np.ones((2, 60), bool)

@@ -50,6 +50,7 @@ def test_every_query_is_counted(model):
     assert len(SMALL.names) == len(kinds) == 3
 
 
+@pytest.mark.slow
 def test_shares_and_distances_are_those_of_one_query_after_another(model):
     x, y = people()
     points, kinds = SMALL.points(x, y, 0)

@@ -56,6 +56,7 @@ def attack(audit, name, thresholds):
     return next(e for e in audit.evaluations if (e.name, e.thresholds) == (name, thresholds))
 
 
+@pytest.mark.slow
 def test_table_4_to_the_digit(case, audit):
     for (name, counts), percent in zip(COUNTS[case[0]].items(), TABLE_4[case[0]], strict=True):
         found = attack(audit, name, "per-class")

@@ -145,6 +145,7 @@ def test_a_pool_with_features_tells_more_than_one_signal() -> None:
     assert area(SOME, rounds) > area(THRESHOLD, rounds) + 0.08
 
 
+@pytest.mark.slow
 def test_the_audit_plays_it_where_records_are_known() -> None:
     both = [dealt(300, 1.0, 3.0, seed)[0].observation.rows for seed in range(2)]
     x, other = (rows.features[:, :1] for rows in both)
@@ -192,6 +193,7 @@ def test_where_it_cannot_be_played_it_says_why() -> None:
     assert not isinstance(QUICK.score(seen, rng), Skipped)
 
 
+@pytest.mark.slow
 def test_where_trees_leave_next_to_no_variance_deviations_are_finite():
     """As of decision trees: most records get the same answer from all shadow models."""
     rng = np.random.default_rng(1)

@@ -38,6 +38,7 @@ def narrow() -> Audit:
     return played(half_width=0.05)
 
 
+@pytest.mark.slow
 def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
     one, wide = played(), played(half_width=0.4)
     assert one.targets is None

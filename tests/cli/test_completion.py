@@ -16,6 +16,7 @@ import typer
 from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
+from privacygauge.reproduce.catalogue import REPRODUCTIONS
 from tests.cli.vocabulary import found
 
 SCRIPT = """
@@ -182,7 +183,9 @@ def test_reproductions_are_those_of_the_catalogue():
 
 
 def test_reproductions_are_read_without_importing_them():
-    assert "long-table1" in options.reproductions("long-")
+    names = [made.name for made in REPRODUCTIONS]
+    assert options.reproductions("") == [*names, "all"]
+    assert options.reproductions("long-") == [x for x in names if x.startswith("long-")]
     assert options.reproductions("no such") == []
 
 

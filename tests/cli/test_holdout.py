@@ -42,6 +42,7 @@ def one_line(done, message):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_bound_has_the_keys_of_the_interface(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run_inside(bound("--queries", 500, "--json", "-"), capsys)
@@ -141,6 +142,7 @@ def test_attack_writes_a_report_and_goes_on_with_it(files, capsys, tmp_path):
     one_line(other, "holds another run: seed is 0 there and 1 here")
 
 
+@pytest.mark.slow
 def test_attack_takes_a_metric_of_numbers(files, capsys, tmp_path):
     np.savetxt(tmp_path / "hidden.csv", np.linspace(0, 9, 90), header="price", comments="")
     asked = (*attack(files)[:2], "--labels", tmp_path / "hidden.csv", "--queries", 60)

@@ -69,6 +69,7 @@ def test_what_is_wrong_is_said_in_one_line(files, capsys, more, told):
     one_line(run_inside(asked(files, *more), capsys), told)
 
 
+@pytest.mark.slow
 def test_a_masked_model_fills_in_identifiers(files, tmp_path, capsys):
     texts = made_texts(30, 5, least=6, most=9)
     for name, some in (("in", texts[:15]), ("out", texts[15:])):

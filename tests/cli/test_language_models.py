@@ -170,6 +170,7 @@ def test_one_line_for_what_is_wrong(asked, tmp_path, change, told):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["masked", "causal"])
 def test_a_reference_is_trained_from_scratch_and_further(asked, tmp_path, kind):
     out, start = str(tmp_path / "further"), str(tmp_path / "reference")

@@ -53,6 +53,7 @@ def audited(models, folder, out, capsys, *more):
     return run_inside(["language", *models, *sides, "--out", out, *more], capsys)
 
 
+@pytest.mark.slow
 def test_the_coins_beside_the_members_are_found(dealt, models, tmp_path, capsys):
     done = audited(models, dealt, tmp_path, capsys, "--population", str(dealt / "population.jsonl"))
     assert done.returncode == 0, done.stderr

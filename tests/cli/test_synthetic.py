@@ -120,6 +120,7 @@ def test_generators_of_the_users_own(table, capsys, tmp_path):
     one_line(run_inside(asked(table, "--generator", program, *arguments), capsys), "code 3")
 
 
+@pytest.mark.slow
 def test_a_generator_whose_fits_take_long(table, capsys, tmp_path):
     out = tmp_path / "report"
     given = ("synthetic", table, "--id", "name", "--generator", "identity", "--targets", "60")

@@ -39,6 +39,7 @@ def test_many_labels_are_uniform_too(m):
     assert chisquare(np.bincount(labels.astype(np.int64) * 50 // m, minlength=50)).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_no_two_tiles_rows_or_keys_are_alike():
     matrix = whole(RandomQueries(3_072, 2, 768, key=0)).astype(float)
     starts = [(i, j) for i in (0, 1_024, 2_048) for j in (0, 256, 512)]

@@ -90,6 +90,7 @@ def test_a_tree_that_knows_its_records_leaks_and_a_stump_does_not():
     assert stump.leak_.high < full.leak_.low
 
 
+@pytest.mark.slow
 def test_intervals_cover_one_half_where_a_model_saw_nothing_of_the_kind():
     n = times(400)
     found = [Audited(Elsewhere(), seed=seed).fit(*records(80, seed)).leak_ for seed in range(n)]

@@ -252,6 +252,7 @@ def test_a_classifier_that_learns_random_classes_is_found_out(tmp_path):
     assert not (tmp_path / "out" / "members.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_canaries_of_a_classifier_have_a_wrong_class_and_are_no_other_record(tmp_path):
     trainer = classifier_trainer(tmp_path)
     watch = audit_trainer(trainer, tmp_path / "out", canaries=Canaries(50))

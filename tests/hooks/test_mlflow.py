@@ -34,6 +34,7 @@ def mlflow(tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_every_measure_and_the_page_are_in_the_run(mlflow, audit, tmp_path):
     run_id = pg.hooks.log_to_mlflow(audit)
     assert mlflow.active_run() is None

@@ -76,6 +76,7 @@ def adapter(kept, tmp_path):
     return Path(shutil.copytree(adapter, tmp_path / "adapter")), base
 
 
+@pytest.mark.slow
 @KINDS
 def test_an_adapter_gives_what_the_merged_model_gives(kept, kind, texts):
     base, adapter, merged = kept(kind)
@@ -91,6 +92,7 @@ def test_an_adapter_gives_what_the_merged_model_gives(kept, kind, texts):
     assert token_log_probabilities(again, texts).mean().tolist() == ours.mean().tolist()
 
 
+@pytest.mark.slow
 def test_the_base_is_the_reference_where_none_is_given(kept):
     base, adapter, _ = kept("gpt2")
     sides = made_texts(8, 3, 3), made_texts(8, 4, 3)
@@ -102,6 +104,7 @@ def test_the_base_is_the_reference_where_none_is_given(kept):
         audit_causal(adapter, adapter, *sides)
 
 
+@pytest.mark.slow
 @KINDS
 def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeypatch):
     """Named by the adapter, as the reference, or by an option, where the adapter names none."""

@@ -94,6 +94,7 @@ def test_coins_on_one_side_and_damaged_files_are_refused(tmp_path):
         read_canaries(tmp_path / "made")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_losses_are_those_of_whole_texts(gpt, bert, texts):
     import torch
@@ -132,6 +133,7 @@ def test_canaries_that_are_told_apart_are_a_leak_whatever_epsilon_they_show():
     assert unseen
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_reference_that_saw_the_canaries_hides_no_leak():
     """What the target knows shows in its own losses, whatever it is compared with."""

@@ -47,6 +47,7 @@ def most(games: int) -> int:
     return int(binom.ppf(0.999, games, 1 - LEVEL))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", [0.0, 0.8])
 def test_without_a_shift_false_alarms_are_at_most_nominal(leak):
     games = times(100)

@@ -106,6 +106,7 @@ def test_a_server_gives_what_the_model_gives(gpt, texts):
         assert getattr(there, name).tolist() == getattr(here, name).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_audit_from_the_command_is_that_of_the_models(gpt, folders, tmp_path):
     from privacygauge.language.model import load_causal
@@ -283,6 +284,7 @@ def equal(first, second):
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in names)
 
 
+@pytest.mark.slow
 def test_what_was_kept_is_what_the_server_said(rng, tmp_path):
     """Any tokens, with a frame or without, letters of several bytes too."""
     letters = [*"ab \u00e9\u4e2d", "\U0001f9b4"]

@@ -124,6 +124,7 @@ def test_greedy_writing_is_that_of_transformers(gpt):
     assert greedy(gpt, ids, 9).tolist() == expected[:, 7:].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_a_model_writes_greedily_is_verbatim(gpt):
     how = Writing(4, 6)

@@ -151,6 +151,7 @@ def asked(tmp_path):
     return files
 
 
+@pytest.mark.slow
 def test_it_is_an_attack_of_the_audit_and_its_answers_are_kept(asked, tmp_path, monkeypatch):
     models = {
         "target": str(saved(tmp_path / "a", "gpt2")),

@@ -234,6 +234,7 @@ def test_the_loss_of_a_causal_model_is_that_of_transformers(tmp_path):
     assert found.losses[0] == pytest.approx(total / n_predicted, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_longer_texts_are_cut_off_at_the_context(kind, reference, tmp_path):
     size = {"epochs": 1, "batch": 16, "context": 16}
     new = train_reference(of("member"), tmp_path / "new", **TINY, kind=kind, **size)

@@ -66,6 +66,7 @@ def audited(member: np.ndarray, **columns: np.ndarray) -> pg.LanguageAudit:
     return pg.audit_language({**given, "member": member, **further})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exposed", [0.03, 0.06, 0.15])
 def test_few_records_at_one_end_are_no_safety_at_the_other_end(exposed: float) -> None:
     for seed in range(times(6)):
@@ -100,6 +101,7 @@ def ties(rng: np.random.Generator, n: int, n_attacks: int) -> list[tuple[str, Tr
     return [(str(i), Transcript(v.astype(float), secret, target)) for i, v in enumerate(value)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_attacks", [1, 5, 20])
 @pytest.mark.parametrize("made", [noise, ties])
 def test_on_noise_an_attack_is_seldom_inverted_however_many_are_tried(

@@ -85,6 +85,7 @@ def test_a_pool_without_leakage_gives_attacks_that_train_one_half() -> None:
     check(attacks, areas(attacks, 4, 40, 10), 40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [4, 16])
 def test_models_of_each_targets_own_give_one_half_without_leakage(k: int) -> None:
     attacks = single_record_attacks("per-target")

@@ -82,6 +82,7 @@ def test_with_many_worlds_the_best_is_reached(attack: Attack, n_worlds: int) -> 
     assert abs(area(attack, rounds(n_worlds)) - best) < 4.5 * ERROR
 
 
+@pytest.mark.slow
 def test_several_queries_are_worth_what_theory_says() -> None:
     game = OffsetGame(N, 1.0, 64, n_queries=4)
     dealt = tuple(game.deal(2, np.random.default_rng(3)))

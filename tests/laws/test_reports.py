@@ -446,6 +446,7 @@ def test_equal_audits_give_equal_reports(name, monkeypatch):
         assert render.files(without_plots(again)) == files_of(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a classifier, few records", "dtp, above the limit"])
 def test_a_plot_is_the_same_however_often_it_is_drawn(name):
     page = drawn(name)["report.html"].decode("utf-8")

@@ -42,6 +42,7 @@ def test_so_does_a_bound_at_another_level() -> None:
         assert np.mean(above) > (1 - level) / 20
 
 
+@pytest.mark.slow
 def test_so_does_a_bound_of_an_audited_suite() -> None:
     game = RandomisedResponse(200, 1.0)
     rng, above = np.random.default_rng(2), 0
@@ -70,6 +71,7 @@ def test_on_noise_an_audit_of_nine_attacks_certifies_nothing_in_95_of_100_games(
     assert positive <= 0.05 * GAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
 def test_with_a_million_targets_the_bound_is_tight(epsilon: float) -> None:
     dealt = RandomisedResponse(1_000_000, epsilon).deal(1, np.random.default_rng(6))[0]

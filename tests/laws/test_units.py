@@ -137,6 +137,7 @@ def test_one_persons_rows_share_halves_and_coins(sizes: str) -> None:
             assert not units.on_both_sides(unit, row).any(), name
 
 
+@pytest.mark.slow
 def test_units_of_one_row_each_change_nothing() -> None:
     rng = np.random.default_rng(0)
     unit, member = np.arange(200), np.arange(200) % 2 == 0
@@ -146,6 +147,7 @@ def test_units_of_one_row_each_change_nothing() -> None:
     assert first.to_json() == second.to_json()
 
 
+@pytest.mark.slow
 def test_equal_predictions_on_one_side_are_said_and_counted_one_by_one() -> None:
     rng = np.random.default_rng(0)
     unit, member = people("2 rows each", rng)

@@ -54,6 +54,7 @@ def reading(curve: pd.DataFrame, fpr: float) -> float:
     return float(curve.loc[curve["fpr"] <= fpr + 1e-12, "tpr"].max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 20_000])
 def test_thin_curves_give_the_same_readings(n: int) -> None:
     findings = example(n)

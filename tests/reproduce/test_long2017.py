@@ -57,6 +57,7 @@ def test_table_2_puts_the_papers_numbers_beside_ours(tiny, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["NB-Adult", "NB-Purchase"]
 
 
+@pytest.mark.slow
 def test_table_1_has_one_row_an_attack(tiny, monkeypatch):
     monkeypatch.setattr(long2017, "network", lambda epochs: lambda state: BernoulliNB())
     table = long_table1(Effort(quick=True, n_jobs=1))

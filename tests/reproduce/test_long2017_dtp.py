@@ -137,6 +137,7 @@ def test_figure_6_has_a_saw(monkeypatch, data_folder):
         assert best < 1 < 2.9 < after
 
 
+@pytest.mark.slow
 def test_records_of_infinite_dtp_are_the_last_of_their_class_with_a_value(data_folder):
     people = complete_adult()
     assert len(people.income) == 45_222
@@ -154,6 +155,7 @@ def test_records_of_infinite_dtp_are_the_last_of_their_class_with_a_value(data_f
     assert isinstance(row.cells["DTP"].ours, Skipped)
 
 
+@pytest.mark.slow
 def test_made_up_people_are_drawn_from_adult_but_for_the_rare_ages(data_folder):
     people = made_up(20_000, np.random.default_rng(0))
     assert people.codes.shape == (20_045, 4)

@@ -85,6 +85,7 @@ def test_the_published_numbers_are_ordered_as_the_paper_says():
     assert np.mean(gaps) == pytest.approx(0.072, abs=0.006)
 
 
+@pytest.mark.slow
 @needs_the_data
 def test_the_tables_are_the_papers():
     adult, people = (DATA[name]() for name in ("Adult", "UK census"))

@@ -38,6 +38,7 @@ def test_fits_that_differ_widen_it_by_students_interval():
     assert over_fits([estimate(x, 0.0, 1.0) for x in (0.1, 0.9)]).high == 1.0
 
 
+@pytest.mark.slow
 def test_every_defence_has_a_row_for_every_attack_and_the_papers_numbers_where_it_has_any(
     monkeypatch,
 ):

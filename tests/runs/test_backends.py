@@ -24,6 +24,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return contents(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_two_workers_give_the_same_bytes(
     backend: str, tmp_path: Path, undisturbed: dict[str, bytes]

@@ -34,6 +34,7 @@ def seen() -> tuple[int, int | None]:
     return os.getpid(), number_of_worker()
 
 
+@pytest.mark.slow
 def test_every_worker_of_joblib_has_a_number_of_its_own() -> None:
     assert number_of_worker() is None
     found = dict(Parallel(n_jobs=2, backend="loky")(delayed(seen)() for _ in range(8)))

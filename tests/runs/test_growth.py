@@ -68,6 +68,7 @@ def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
         assert [task.number for task in run.missing(verify=verify)] == [3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_at_any_write_as_it_grew_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def counted(run: Run, **options: object) -> list[int]:
     return sorted(computed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["", "memory://sharing"])
 @pytest.mark.parametrize("turn", [0, 1])
 def test_no_two_hold_a_task_at_once(place: str, turn: int, tmp_path: Path) -> None:
@@ -100,6 +101,7 @@ def test_one_process_does_all_and_leaves_the_same_bytes(tmp_path, alone) -> None
     assert counted(run) == []
 
 
+@pytest.mark.slow
 def test_what_others_hold_is_left_to_them(tmp_path, alone, hasty) -> None:
     run, begun = opened(tmp_path), threading.Event()
 
@@ -121,6 +123,7 @@ def test_what_others_hold_is_left_to_them(tmp_path, alone, hasty) -> None:
     assert told == sorted(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["4.0", "4.0.abcdef", "4.7"])
 @pytest.mark.parametrize("place", ["", "memory://sharing"])
 def test_what_a_dead_process_held_is_done_by_another(place, left, tmp_path, alone, hasty) -> None:
@@ -134,6 +137,7 @@ def test_what_a_dead_process_held_is_done_by_another(place, left, tmp_path, alon
         assert contents(tmp_path) == alone
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_fresh_is_waited_for(tmp_path, hasty) -> None:
     run = opened(tmp_path)
     (tmp_path / CLAIMS).mkdir()
@@ -186,6 +190,7 @@ def test_a_task_is_not_done_where_its_process_died_before_the_digest_was_named(t
     assert counted(run) == [2]
 
 
+@pytest.mark.slow
 def test_whoever_is_alone_waits_for_those_that_share_and_they_for_it(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("privacygauge.runs.folder._PATIENCE", 0.1)
     run = opened(tmp_path)

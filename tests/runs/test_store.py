@@ -266,6 +266,7 @@ def test_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complete(run, Work())
 
 
+@pytest.mark.slow
 def test_waits_for_the_last_worker_of_a_killed_process(tmp_path: Path) -> None:
     run = open_run(tmp_path, plan())
     holder = Folder(str(tmp_path)).held()
@@ -302,6 +303,7 @@ def test_an_array_is_indexed_as_numpy_indexes(tmp_path: Path, rows: object) -> N
     np.testing.assert_array_equal(found, whole[rows])
 
 
+@pytest.mark.slow
 def test_no_thread_outlives_what_reads_a_run(tmp_path: Path) -> None:
     """Zarr's own threads complain at exit on a busy machine: a run is read without them."""
     made(tmp_path)

@@ -56,6 +56,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "block"), CASES)
 def test_a_run_gives_the_same_bytes_as_its_array(
     dtype: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -269,6 +269,7 @@ def may_hold(column, value):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=times(200))
 @given(st.data())
 def test_a_table_holds_what_its_schema_allows_and_nothing_else(data):

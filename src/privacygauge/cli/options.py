@@ -45,7 +45,7 @@ def reproductions(incomplete: str) -> list[str]:
     except OSError:
         return []
     # Read and not imported: the catalogue imports every domain.
-    known = re.findall(r'\bReproduction\(\s*"([\w-]+)"', text)
+    known = re.findall(r'^ {8}\(\s*"([\w-]+)",', text, re.MULTILINE)
     return [name for name in (*known, "all") if name.startswith(incomplete)]
 
 

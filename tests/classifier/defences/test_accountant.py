@@ -136,6 +136,7 @@ def test_epsilon_is_sound_and_close_to_the_exact_loss(q, noise, steps):
         assert worst > delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("q", "noise", "steps", "published"),
     [

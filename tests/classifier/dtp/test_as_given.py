@@ -288,6 +288,7 @@ def test_a_shortcut_that_refits_contradict_is_not_taken(monkeypatch: pytest.Monk
     assert_allclose(found.pdtp, refits(Moody(), x, y, 0.0), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_random_states_that_were_given_stay_and_others_are_drawn(wrapped: bool) -> None:
     rng = np.random.default_rng(0)

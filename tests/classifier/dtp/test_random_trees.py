@@ -171,6 +171,7 @@ def test_attributes_are_chosen_evenly():
     assert (np.abs(asked - 500) < 4 * np.sqrt(2000 * 0.25 * 0.75)).all()
 
 
+@pytest.mark.slow
 def test_people_left_out_are_refits(data_folder):
     x, y = adult_codes(1000)
     learner = random_trees_of(x, n_trees=3, depth=4, alpha=0.1)

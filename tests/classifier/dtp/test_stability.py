@@ -657,6 +657,7 @@ def test_printed_deltas_of_the_joint_are_no_smaller_than_needed(n, n_min, sizes)
     assert laplace_delta(max(n, n_min), n_min, sizes, alpha=0.5).printed is None
 
 
+@pytest.mark.slow
 def test_certified_bound_is_close_on_larger_tables():
     """Ten binary attributes; the exact DTP of two classes needs every set of agreements."""
     rng = np.random.default_rng(0)

@@ -216,6 +216,7 @@ def other_contest(name, climbs, seed=0, n=300, n_private=600):
     return pd.DataFrame(rows, columns=names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "metric"), [("auc", "auc"), ("rmse", "rmse:0:10"), ("logloss", "logloss:15")]
 )

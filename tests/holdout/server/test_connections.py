@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 
+import pytest
 import uvicorn
 from starlette.responses import JSONResponse
 
@@ -65,6 +66,7 @@ def run(work) -> None:
     asyncio.run(asyncio.wait_for(work, 20))
 
 
+@pytest.mark.slow
 def test_a_head_has_to_arrive_in_time():
     async def late(port, *parts):
         reader, writer = await opened(port, *parts, pause=0.02)
@@ -81,6 +83,7 @@ def test_a_head_has_to_arrive_in_time():
     run(work())
 
 
+@pytest.mark.slow
 def test_a_head_that_follows_an_answer_has_to_arrive_in_time_too():
     async def work():
         async with serving(Connections(seconds=0.3)) as port:
@@ -96,6 +99,7 @@ def test_a_head_that_follows_an_answer_has_to_arrive_in_time_too():
     run(work())
 
 
+@pytest.mark.slow
 def test_unfinished_heads_of_one_address_leave_room_for_others():
     """2,100 connections that send half a head: 500 stay, for a while; another address gets in."""
     limits = Connections(seconds=0.6, most=60, of_address=20)
@@ -129,6 +133,7 @@ def test_all_addresses_together_and_a_proxy():
     assert of_network.full("2001:db8:1:2::5")
 
 
+@pytest.mark.slow
 def test_what_is_not_http_is_told_like_everything_else():
     async def work():
         async with serving(Connections()) as port:

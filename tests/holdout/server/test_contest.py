@@ -142,6 +142,7 @@ def test_csv_in_any_order_of_ids(opened, tmp_path):
             assert (status, says in found["detail"]) == (422, True), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "auc"])
 def test_no_answer_depends_on_the_private_points(opened, metric):
     """Whatever is changed there, every guard's answers stay, and so does the page."""
@@ -369,6 +370,7 @@ def attacked_board(opened, tmp_path, guard):
     return history, found
 
 
+@pytest.mark.slow
 def test_the_log_behind_a_guard_shows_what_its_answers_hide(opened, tmp_path):
     history, found = attacked_board(opened, tmp_path, None)
     hidden, exact = (audit_leaderboard(found[behind]) for behind in (False, True))

@@ -62,6 +62,7 @@ def test_honest_contests_are_watched_without_an_alert(tmp_path):
     assert found <= quarter(24) * 0.05
 
 
+@pytest.mark.slow
 def test_looks_are_few_and_share_the_level(place):
     board = open_board(place("board"), np.arange(100) % 2)
     board.admit("ann")

@@ -195,6 +195,7 @@ def test_no_answer_sends_to_another_host(asked, path):
     assert "elsewhere" not in answer.text + str(answer.headers)
 
 
+@pytest.mark.slow
 def test_first_come_first_served(board, monkeypatch):
     """12 at once: one is at work, and the others have their turns in the order of arrival."""
     arrived, served, at_work, most = [], [], 0, 0

@@ -97,6 +97,7 @@ def test_every_value_comes_back_through_csv(table):
     assert same(back, table)
 
 
+@pytest.mark.slow
 @settings(max_examples=times(40), deadline=None)
 @given(tables())
 def test_a_program_that_echoes_gives_the_table_back(table):
@@ -187,6 +188,7 @@ def is_running(process):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 def test_a_program_that_hangs_is_stopped_with_what_it_started(tmp_path):
     script = (
@@ -205,6 +207,7 @@ def test_a_program_that_hangs_is_stopped_with_what_it_started(tmp_path):
     assert not is_running(place.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["while True: print('y' * 99)", "print('y' * 200_000)"])
 def test_a_program_that_writes_too_much_is_stopped(script, monkeypatch):
     monkeypatch.setattr(commands, "MOST_BYTES", 10_000)

@@ -282,6 +282,7 @@ def wrong(
     return Network(nodes, tuple(made), sizes)
 
 
+@pytest.mark.slow
 def test_the_privacy_that_is_claimed_is_not_contradicted_and_a_wrong_copy_is_caught() -> None:
     assert lower_bound(learn_privbayes, 1.0, 1_000) <= 1.0
     assert lower_bound(wrong, 1.0, 1_000) > 1.0

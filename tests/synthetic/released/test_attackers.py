@@ -32,6 +32,7 @@ def test_a_table_of_the_records_tells_their_values(tables, j):
     assert right(tables.real, j, tables.real) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 5])
 def test_no_attacker_does_clearly_worse_than_a_constant(tables, j):
     """Not even where a column depends on no other."""
@@ -73,6 +74,7 @@ def test_what_others_tell_is_learnt():
     assert right(noise[np.arange(600)], 2, noise[np.arange(600, 900)]) > 0.9
 
 
+@pytest.mark.slow
 def test_a_number_is_guessed_where_most_lie_within_the_tolerance():
     rng = np.random.default_rng(2)
     values = np.concatenate([rng.uniform(0, 100, 300), np.full(100, 50.0), rng.normal(80, 1, 200)])
@@ -115,6 +117,7 @@ def test_equals_are_looked_up_as_by_a_loop():
             assert seen[int(values[i])] == seen.max()
 
 
+@pytest.mark.slow
 def test_missing_numbers_and_columns_of_one_value_are_guessed():
     frame = people(np.random.default_rng(4), 80).assign(one="x")
     table = read_table(frame)
@@ -124,6 +127,7 @@ def test_missing_numbers_and_columns_of_one_value_are_guessed():
     assert 0 <= right(silent, 0, table, 2.0) <= 1
 
 
+@pytest.mark.slow
 def test_columns_that_are_asked_about_are_not_looked_at(tables):
     made = SynthPop().generate(tables.real, N, np.random.default_rng(0))
     hidden = people(np.random.default_rng(9), N)["pay"].to_numpy()

@@ -100,6 +100,7 @@ def test_without_a_holdout_the_real_ones_are_attacked_alone():
     assert len(done.exposed) == len(apart[1].attack) == int(MOST * 120)
 
 
+@pytest.mark.slow
 def test_the_list_says_what_became_of_each():
     tables = released(np.random.default_rng(2), 120, n_holdout=100)
     done = tries(tables, ["sex", "job"], FEW, 5)
@@ -134,6 +135,7 @@ def traced(seed, traces):
     return Released(tables.real, Table(tables.schema, values), tables.holdout)
 
 
+@pytest.mark.slow
 def test_a_leak_of_outlying_records_alone_is_found_by_looking_at_them():
     level, found = 1 - 0.05 / 14, np.zeros(2)
     games = times(8)

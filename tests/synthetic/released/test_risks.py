@@ -243,6 +243,7 @@ def test_the_constant_that_is_right_most_often():
     assert np.isnan(most_often_right(np.array([np.nan, np.nan, 1.0]), 0.0))
 
 
+@pytest.mark.slow
 def test_every_column_is_a_secret_in_turn():
     whole = released(np.random.default_rng(0), 40)
     table = Released(*(columns_of(one, (0, 1, 2)) for one in whole.tables().values()))
