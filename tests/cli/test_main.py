@@ -140,11 +140,19 @@ def run_inside(arguments, capsys):
     """Return what a call in this process did: starting one costs seconds."""
     from privacygauge.cli import main
 
+    # A file of the user's is a module of this process from then on, and its folder on the path.
+    places, known = [*sys.path], {*sys.modules}
     before, sys.argv = sys.argv, ["privacygauge", *map(str, arguments)]
     try:
         code = main.run()
     finally:
         sys.argv = before
+        sys.path[:] = places
+        kept = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
+        for name in {*sys.modules} - known:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and not file.startswith(kept):
+                del sys.modules[name]
     text = capsys.readouterr()
     return subprocess.CompletedProcess(arguments, code, text.out, text.err)
 

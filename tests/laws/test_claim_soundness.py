@@ -28,9 +28,9 @@ from privacygauge.evaluate.claim_bounds import (
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon
 from privacygauge.evaluate.sampled_steps import SampledSteps
-from tests.thorough import THOROUGH, quarter, times
+from tests.thorough import quarter, times
 
-QUICK, FULL = 50, 1000 if THOROUGH else 150
+QUICK, FULL = 50, quarter(1000)
 
 few_or_full = [pytest.param(15), pytest.param(FULL, marks=pytest.mark.slow)]
 in_full = [pytest.param(QUICK), pytest.param(FULL, marks=pytest.mark.slow)]

@@ -19,9 +19,9 @@ from privacygauge.evaluate import decision
 from privacygauge.evaluate.evaluation import best_accuracy
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.roc import auc, roc
-from tests.thorough import quarter
+from tests.thorough import times
 
-GAMES = quarter(600)
+GAMES = times(600)
 LEAST = stats.binom.ppf(1e-5, GAMES, 0.95)
 APPROXIMATE = stats.binom.ppf(1e-5, GAMES, 0.93)
 """For intervals that are no exact ones, in games of few targets."""
