@@ -103,6 +103,7 @@ def test_swapped_sides_are_no_safety():
     assert any("higher for non-members" in text for text in found.warnings)
 
 
+@pytest.mark.slow
 def test_sides_of_two_populations_cannot_be_told_apart_by_a_leak():
     rng = np.random.default_rng(0)
     x, y, _ = population(600, rng)

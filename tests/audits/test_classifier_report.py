@@ -70,6 +70,7 @@ def test_numbers_and_chance_are_in_the_first_sentences(findings):
     assert any("With 95% confidence" in s and "9 attacks" in s for s in found.sentences)
 
 
+@pytest.mark.slow
 def test_a_few_exposed_records_raise_the_grade():
     findings = example(40_000, shift=0.0, attacks=ONE, outliers=0.02)
     assert grade_of(findings.headline.accuracy.low) == SMALL

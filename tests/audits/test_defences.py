@@ -93,6 +93,7 @@ def test_a_line_for_every_defence_attack_and_adversary(found):
     assert (frame["accuracy low"] <= frame["accuracy high"]).all()
 
 
+@pytest.mark.slow
 def test_a_further_defence_changes_no_others_numbers(found):
     alone = audit_defences(
         TARGET, SHADOW, [MemGuard(network=TINY, steps=30)], attacks=METRICS, seed=0

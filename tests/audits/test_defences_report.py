@@ -181,6 +181,7 @@ def test_a_defence_that_costs_accuracy_gets_a_plot_of_it():
     assert [plot.name for plot in found] == ["trade-off", "accuracy"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn")
 def test_names_from_the_user_steer_nothing():
     f = example()

@@ -325,6 +325,7 @@ def test_texts_that_no_model_can_write_are_counted(tmp_path, untaught):
     assert not any("vocabulary" in x for x in whole.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_cannot_be_audited_is_said_in_one_line(untaught):
     first, second, masked = untaught

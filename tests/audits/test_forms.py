@@ -303,6 +303,7 @@ def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
     pd.testing.assert_frame_equal(by_rows.to_frame(), itself.to_frame())
 
 
+@pytest.mark.slow
 def test_a_run_is_made_of_the_functions_too(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(N, 3)), np.arange(N) % 2

@@ -83,6 +83,7 @@ def headed(f: SyntheticAudit, mean: float, worst: float, epsilon: float = 0.0):
 # -- the verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mean", "worst", "epsilon", "grade"),
     [
@@ -499,6 +500,7 @@ def test_use_without_a_holdout_has_no_reference(findings: SyntheticAudit) -> Non
 # -- plots
 
 
+@pytest.mark.slow
 def test_every_plot_draws_on_the_axes_given(
     findings: SyntheticAudit, many: SyntheticAudit, single: SyntheticAudit
 ) -> None:

@@ -158,6 +158,7 @@ def test_the_verdict_on_attacks_recommends_what_left_least(attacked):
     assert "trials differ in the attacker's random queries" in found.sentences[2]
 
 
+@pytest.mark.slow
 @given(st.floats(-1, 1), st.floats(0, 1))
 def test_points_keep_their_sign_and_size(bias, half):
     assert float(points(bias)) == pytest.approx(100 * bias, abs=0.051)

@@ -148,6 +148,7 @@ def test_progress_counts_texts_once_a_model(audited):
     assert told == sorted(told)
 
 
+@pytest.mark.slow
 def test_without_a_reference(audited, models, texts):
     audit = audit_masked(models[0], None, *texts, run=audited[1] / "run")
     assert {found.name for found in audit.evaluations} == {"loss"}
@@ -180,6 +181,7 @@ def test_one_unit_for_all_sides(tmp_path, models):
     assert any("words are masked instead of tokens" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_texts_that_are_too_short_are_left_out_and_counted(tmp_path, models):
     causal = load_causal(saved(tmp_path, "gpt2", tokenizer=byte_pairs(framed=False)))
     some, others = made_texts(5, 3, 5), made_texts(5, 4, 5)

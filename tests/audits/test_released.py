@@ -332,6 +332,7 @@ def test_a_seed_fixes_everything_and_a_secret_changes_no_other_number(tables, le
     assert other.to_json() != fewer.to_json()
 
 
+@pytest.mark.slow
 def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
     rules = {e.rule for e in (*leaky.evaluations, leaky.blind)}
     assert rules == {"cross-fitted threshold"}

@@ -155,12 +155,14 @@ def test_every_grade_has_something_to_say_and_to_do(found, alone):
         assert not any("MOVER" in sentence for sentence in told.sentences)
 
 
+@pytest.mark.slow
 def test_no_leak_found_is_no_promise(found):
     told = verdict(harmless(found))
     assert "does not say that nothing leaks" in told.unsaid
     assert any("may have gone unnoticed" in sentence for sentence in told.sentences)
 
 
+@pytest.mark.slow
 def test_far_from_every_record_is_never_safe(alone):
     far = Estimate(9.0, 8.0, 10.0, 0.95, 60, "made up")
     none = Estimate(0.0, 0.0, 0.0, 0.95, 60, "made up")

@@ -64,6 +64,7 @@ def test_the_share_is_named_with_the_way_out(form, bound):
     assert f"{shares[1]} of the shadow models' predictions" in told(against)[0]
 
 
+@pytest.mark.slow
 def test_what_is_resolved_is_not_warned_of():
     z, labels, inside = case()
     for p, key in ((z, "logits"), (probs(z, np.float64), "probs"), (probs(z, np.float32), "probs")):

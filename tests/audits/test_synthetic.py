@@ -159,6 +159,7 @@ def test_rows_groups_and_numbers_of_targets(people):
     assert [len(g) for g in chosen] == [4] * len(SELECTORS)
 
 
+@pytest.mark.slow
 def test_utility_is_measured_beside(people):
     found = audited(BayNet(), people, targets=[10], size=100, tests=4, shadows=8)
     assert found.utility.marginals

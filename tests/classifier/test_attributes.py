@@ -38,6 +38,7 @@ def played(game, **given):
     return guesses(*game, [SENSITIVE], np.random.default_rng(0), **given)
 
 
+@pytest.mark.slow
 def test_the_confidence_attack_is_that_of_asking_value_by_value(game):
     model, x, y, _, _ = game
     hit = played(game).right["confidence"]

@@ -149,6 +149,7 @@ def test_a_shadow_model_is_asked_what_a_given_model_is_asked():
     assert np.array_equal(shadow, given.values)
 
 
+@pytest.mark.slow
 def test_an_estimator_without_probabilities_is_audited():
     x, y = people(100)
     found = pg.audit_model(LinearSVC(), x, y, label_only=SMALL, n_shadows=4)

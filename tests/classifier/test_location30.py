@@ -66,6 +66,7 @@ def test_table_4_to_the_digit(case, audit):
         assert found.accuracy.value == (counts[0] + 1000 - counts[1]) / 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["tc_output"], indirect=True)
 def test_class_dependent_entropy_is_worse_than_one_threshold_when_undefended(audit):
     per_class, overall = (attack(audit, "entropy", x) for x in ("per-class", "global"))
@@ -73,6 +74,7 @@ def test_class_dependent_entropy_is_worse_than_one_threshold_when_undefended(aud
     assert overall.accuracy.value == 0.6345
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["defense_output"], indirect=True)
 def test_the_learned_attack_beats_every_metric_on_memguard(audit):
     learned = next(e for e in audit.evaluations if e.name == "learned")

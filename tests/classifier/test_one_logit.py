@@ -112,6 +112,7 @@ def test_the_audit_has_the_same_numbers_and_names_what_is_left_out(tmp_path):
     assert any("holds one logit for each shadow model" in x for x in more.origin.warnings)
 
 
+@pytest.mark.slow
 def test_a_run_grows_and_resumes_to_the_same_bytes(tmp_path):
     once = Viewed()
     train_logits(once, X, Y, n_shadows=6, run=tmp_path / "once")

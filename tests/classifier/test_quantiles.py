@@ -122,6 +122,7 @@ def test_no_judged_record_has_a_part_in_its_own_score() -> None:
     assert (rescored.score[1:] != found[1:]).all()
 
 
+@pytest.mark.slow
 def test_a_shift_and_a_scale_of_all_signals_change_no_order() -> None:
     rounds = dealt(300, 1.0, 2.0, 1)
     found = played(QUICK, rounds).transcript.score

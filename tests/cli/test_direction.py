@@ -58,6 +58,7 @@ def test_no_metric_of_a_swapped_audit_passes(energies, tmp_path, capsys):
     assert "cannot be told" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_reversed_score_passes_no_privacy_claim(tmp_path, capsys):
     rng = np.random.default_rng(0)
     member = rng.random(600) < 0.5

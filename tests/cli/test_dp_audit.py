@@ -25,6 +25,7 @@ def done(*arguments):
     return CliRunner().invoke(app, ["dp-audit", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_json_that_others_read(canaries):
     result = done(canaries, "--epsilon", "1", "--delta", "1e-5", "--json", "-", "--seed", "1")
     assert result.exit_code == 0

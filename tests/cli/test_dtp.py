@@ -34,6 +34,7 @@ def asked(path, *options):
     return ("dtp", "--data", str(path), "--label", "sick", "--drop", "name", *options)
 
 
+@pytest.mark.slow
 def test_naive_bayes_is_that_of_scikit_learn_refitted(table, capsys):
     path, frame = table
     done = run_inside(asked(path, "--model", "naive-bayes", "--bin", "0", "--json", "-"), capsys)

@@ -104,6 +104,7 @@ def test_what_is_wrong_names_the_url(place, scratch, capsys, tmp_path):
         one_line(run_inside(given, capsys), f"{MEMORY}{message}")
 
 
+@pytest.mark.slow
 def test_a_policy_at_a_url_holds(place, scratch, capsys, tmp_path):
     asked = (*at(place, "jsonl"), "--out", tmp_path / "out", "--quiet", "--policy")
     Folder(MEMORY).set("strict.toml", b"[classifier]\nauc = 0.1\n")

@@ -132,6 +132,7 @@ def test_long_texts_are_read_in_windows_or_cut(asked, tmp_path):
     assert 30 < float(share[1]) < 90
 
 
+@pytest.mark.slow
 def test_causal_models_are_told_by_their_config(asked, tmp_path):
     models = {"target": str(saved(tmp_path / "g", "gpt2")), "reference": None}
     unasked = {"kind": None, "masks": None, "pattern": None}

@@ -10,6 +10,7 @@ from privacygauge.datasets.mtsamples import PARTS, mtsamples
 from privacygauge.errors import InputError
 
 
+@pytest.mark.slow
 def test_no_note_and_no_sentence_is_in_two_parts(data_folder):
     parts = {part: mtsamples(part) for part in PARTS}
     assert [len(part) for part in parts.values()] == [14_501, 14_939, 10_750, 5_656]

@@ -27,6 +27,7 @@ def data_of(holdout, k, seed, knowledge=None, guard=None):
     return asked(oracle, knowledge, RNG(seed))
 
 
+@pytest.mark.slow
 @settings(max_examples=times(60))
 @given(st.integers(1, 6), st.integers(2, 3), st.integers(1, 9), st.integers(0, 2**32))
 def test_a_whole_solution_is_a_labeling_that_gives_all_answers(n, m, k, seed):

@@ -224,6 +224,7 @@ def test_what_is_right_elsewhere_does_not_matter():
     assert np.array_equal(few.labels, many.labels)
 
 
+@pytest.mark.slow
 def test_neither_blocks_nor_threads_change_the_answer():
     holdout = uniform_holdout(2_100, 3, RNG(0))
     found = [

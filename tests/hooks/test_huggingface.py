@@ -270,6 +270,7 @@ def test_canaries_of_a_classifier_have_a_wrong_class_and_are_no_other_record(tmp
     assert len(trained) == int(watch.inside.sum()) + int(watch.in_training.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -60,6 +60,7 @@ def test_every_measure_and_the_page_are_in_the_run(mlflow, audit, tmp_path):
     assert kept == json.loads(audit.to_json())
 
 
+@pytest.mark.slow
 def test_an_active_run_is_used_and_stays_open(mlflow, audit):
     with mlflow.start_run() as run:
         mlflow.log_metric("accuracy", 0.9)

@@ -168,6 +168,7 @@ def test_commands_take_the_base(kept, tmp_path, capsys):
     assert (tmp_path / "extract" / "report.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_base_goes_with_a_folder(kept, gpt):
     base, *_ = kept("gpt2")
     sides = made_texts(8, 3, 9), made_texts(8, 4, 9)

@@ -161,6 +161,7 @@ def test_draws_end_where_nothing_new_comes():
     assert len(drawn) < 1_000
 
 
+@pytest.mark.slow
 def test_random_texts_are_different_or_refused():
     pytest.importorskip("transformers")
     rng = np.random.default_rng(0)

@@ -52,6 +52,7 @@ def folder(request, tmp_path_factory):
     return made(tmp_path_factory.mktemp("model"), request.param)
 
 
+@pytest.mark.slow
 def test_every_token_has_the_probability_that_transformers_gives_it(folder, texts):
     texts = texts[:8]
     assert model_kind(folder) == "causal"
@@ -94,6 +95,7 @@ def test_a_long_text_is_read_in_windows(folder):
         done = begin + room
 
 
+@pytest.mark.slow
 def test_it_is_audited_beside_a_causal_reference(folder, tmp_path, gpt):
     sides = made_texts(8, 3, 3), made_texts(8, 4, 3)
     found = audit_causal(folder, gpt, *sides)

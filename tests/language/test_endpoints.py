@@ -363,6 +363,7 @@ def test_damage_is_asked_for_again(tmp_path):
     assert len(prompts) == 20 + 8  # the texts of one task
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_midway_is_asked_for_the_rest_alone(tmp_path, quick):
     texts, prompts = made_texts(30, 3, 3), []
 

@@ -71,6 +71,7 @@ def test_all_steps_at_once_are_those_one_by_one(model, how):
     assert np.isneginf(found.log_probability).any() == (how.top_k > 0)
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_around_what_is_hidden(bert):
     words = [f"{word}" for text in made_texts(20, 2, least=8) for word in text.split()]
     text = " ".join(words)

@@ -76,6 +76,7 @@ def test_no_judged_text_or_person_is_in_the_prefix_nor_its_people_in_the_populat
     assert n_found > 10
 
 
+@pytest.mark.slow
 def test_the_signal_is_that_of_its_parts(gpt, monkeypatch):
     texts = made_texts(24, 3, 2, 6)
     sides = texts[:8], texts[8:16], texts[16:]

@@ -79,6 +79,7 @@ def test_a_note_says_how_many_are_compared():
     assert "population" not in evened(made((2, 20, 5), (40, 40, 0))).notes[-1]
 
 
+@pytest.mark.slow
 def test_every_text_is_drawn_equally_often_whatever_the_order_of_the_rows():
     scores = made((2, 20, 5), (8, 8, 8))
     order = np.random.default_rng(1).permutation(len(scores))

@@ -34,6 +34,7 @@ def share(a, b):
     return len(sets[0] & sets[1]) / len(sets[0] | sets[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_groups_of_near_duplicates_are_those_of_all_pairs(seed):
     rng = np.random.default_rng(seed)

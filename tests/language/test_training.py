@@ -107,6 +107,7 @@ def test_the_seed_decides_the_weights_however_often_training_stops(
     assert weights(other.path) != weights(whole.path)
 
 
+@pytest.mark.slow
 def test_a_finished_training_is_not_done_again(kind, reference):
     before = weights(reference.path)
     size = {**TINY, "kind": kind, "epochs": 3, "batch": 16}
@@ -116,6 +117,7 @@ def test_a_finished_training_is_not_done_again(kind, reference):
     assert "3 epochs, loss" in again.summary()
 
 
+@pytest.mark.slow
 def test_what_was_trained_otherwise_is_not_written_over(kind, reference):
     before = {path.name: path.read_bytes() for path in reference.path.iterdir()}
     for texts, options, name in (

@@ -81,6 +81,7 @@ def test_one_run_of_randomised_response(epsilon: float, games: int) -> None:
     require_sound(sum(b[0].estimate.low > epsilon for b, _ in chosen), games)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", in_full)
 def test_one_run_that_gives_all_bits_away_now_and_then(games: int) -> None:
     # Exactly (1, 0.04)-private, with canaries that fail together: who forgets delta is wrong in
@@ -120,6 +121,7 @@ def test_many_runs_of_a_gaussian_mechanism(mu: float, games: int) -> None:
     require_sound(above, games)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", few_or_full)
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_many_runs_of_randomised_response(epsilon: float, games: int) -> None:

@@ -159,6 +159,7 @@ def test_equal_predictions_on_one_side_are_said_and_counted_one_by_one() -> None
     assert named.headline.accuracy.n == 200
 
 
+@pytest.mark.slow
 def test_one_answer_for_all_members_is_a_leak_and_no_person() -> None:
     """Merged into a unit for each class, 500 members that are given away would show nothing."""
     rng = np.random.default_rng(0)
@@ -171,6 +172,7 @@ def test_one_answer_for_all_members_is_a_leak_and_no_person() -> None:
     assert audit.headline.accuracy.low > 0.95
 
 
+@pytest.mark.slow
 def test_members_that_equal_non_members_are_said() -> None:
     rng = np.random.default_rng(0)
     unit = np.arange(400) // 2
@@ -182,6 +184,7 @@ def test_members_that_equal_non_members_are_said() -> None:
     assert any("200 of 200 units have rows among the members and" in line for line in told)
 
 
+@pytest.mark.slow
 def test_few_answers_of_a_model_are_not_taken_for_people() -> None:
     """A tree gives everybody in a leaf the same answer: members and non-members, of all classes."""
     rng = np.random.default_rng(0)

@@ -102,6 +102,7 @@ def test_one_pair_of_models_shows_no_spread():
     assert over_models([0.1, 0.3], "RMSE", least=0.0).low == 0.0
 
 
+@pytest.mark.slow
 def test_figure_3_sets_errors_beside_the_papers(models):
     table = song_fig3(Effort(quick=True))
     rows = by_label(table)

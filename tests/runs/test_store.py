@@ -49,6 +49,7 @@ def test_what_is_not_done_is_refused_and_never_read_as_a_value(tmp_path: Path) -
     assert run.n_done() == 2
 
 
+@pytest.mark.slow
 def test_a_store_that_was_copied_in_part_gives_no_value_for_what_is_gone(tmp_path: Path) -> None:
     """Other readers of the format give the fill value there: nobody a member, class 0."""
     run = made(tmp_path)

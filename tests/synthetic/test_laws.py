@@ -97,6 +97,7 @@ def table():
     return table_of(np.random.default_rng(3), 400, 3, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [Average(), Shared(), Specific()], ids=lambda game: game.name)
 def test_tables_that_ignore_the_records_say_nothing(game, table):
     setting = Setting.of(table, np.array([7, 100]), Sizes(50, times(80), 30), 0)
@@ -118,6 +119,7 @@ def test_copied_records_are_found():
         assert min(one.own_auc() for one in found) >= LEAST[name], name
 
 
+@pytest.mark.slow
 def test_neither_other_targets_nor_other_attacks_change_a_score(table):
     rows = np.array([7, 100])
     company = Setting.of(table, rows, Sizes(24, 12, 30), 0)

@@ -146,6 +146,7 @@ def test_tables_with_gaps_constants_and_few_columns():
         assert one.correlation_mean == 0.0
 
 
+@pytest.mark.slow
 def test_forests_are_tested_on_records_they_were_not_taught(tables):
     real, holdout = tables
     # A column that names the record is of no use for other records, and all there is to learn.
@@ -198,6 +199,7 @@ def test_rows_and_json(found):
     assert [entry["label"] for entry in written["learnt"]] == ["sex", "town", "job"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(tables):
     real, holdout = tables
     one, again = (

@@ -211,6 +211,7 @@ def gaussian(found):
     return next(bound.estimate.low for bound in found.bounds if bound.assumption)
 
 
+@pytest.mark.slow
 def test_the_attack_is_as_good_as_theory_says():
     """AUC = Phi(mu / sqrt 2): noise that is too small or too large by a tenth would show."""
     mu = 1.5

@@ -252,6 +252,7 @@ def _answers(x: Floats, y: Ints, queries: Floats, k: int, order: Ints) -> list[l
     ]
 
 
+@pytest.mark.slow
 def test_a_category_that_one_record_alone_has_is_gone_without_it() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 3, size=(24, 2)), np.arange(24) % 2

@@ -201,6 +201,7 @@ def test_too_few_records_for_a_covariance_are_no_answer():
     assert np.isnan(fitted.log_p_without(np.arange(3))).any(axis=1).tolist() == [True, True, False]
 
 
+@pytest.mark.slow
 def test_people_left_out_are_refits(data_folder):
     x, y = adult_numbers(1000)
     rows = np.arange(0, 1000, 20)

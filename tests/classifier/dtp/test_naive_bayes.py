@@ -190,6 +190,7 @@ def test_scikit_learns_classifiers_are_reproduced() -> None:
     assert_allclose(np.exp(ours.log_p(numbers)), theirs.predict_proba(numbers), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(own_file("adult.data") is None, reason="PRIVACYGAUGE_DATA holds no adult.data")
 def test_records_of_adult_equal_honest_refits() -> None:
     frame = adult().iloc[:3_000]
@@ -286,6 +287,7 @@ def wide(n: int, m: int) -> tuple[NaiveBayes, Ints, Ints]:
     return NaiveBayes((2,) * m), rng.integers(0, 2, (n, m)), rng.integers(0, 2, n)
 
 
+@pytest.mark.slow
 def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatch) -> None:
     learner, x, y = wide(60, 16)
     fitted, rows = learner.fit(x, y, n_classes=2), np.arange(60)
@@ -308,6 +310,7 @@ def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatc
     assert (exact.high <= few.high + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_two_hundred_attributes_are_exact_within_the_certified_range() -> None:
     learner, x, y = wide(6, 200)
     fitted, rows = learner.fit(x, y, n_classes=2), np.arange(6)

@@ -278,6 +278,7 @@ def test_of_equal_scores_the_earlier_is_first(board):
     assert [place.account for place in standings(board).places] == ["bea", "ann"]
 
 
+@pytest.mark.slow
 def test_threads_at_the_same_instant(file):
     """Each of 8 threads sends 4 submissions, each twice; 20 are left. Exactly 20 are answered.
 

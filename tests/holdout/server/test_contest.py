@@ -87,6 +87,7 @@ def test_a_board_of_another_metric(opened, place, metric):
     assert rescore(board.engine, place("again"), truth).changed == 0
 
 
+@pytest.mark.slow
 def test_over_http_a_metric_takes_scores_and_matrices(opened):
     truth, rng = labels_of(2, 30, 3), RNG(1)
     board = opened(truth, metric="brier", guard="exact")

@@ -43,6 +43,7 @@ def test_what_is_packed_is_unpacked(m):
         assert len(packed(labels, m)) < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scope", "guard"), crossed(["account", "board"], GUARDS))
 def test_with_the_same_labels_every_answer_is_the_same(place, guard, scope):
     board, _, tokens = played(place("old.sqlite"), guard, scope)

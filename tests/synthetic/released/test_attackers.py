@@ -27,6 +27,7 @@ def tables():
     return released(np.random.default_rng(0), N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 3])
 def test_a_table_of_the_records_tells_their_values(tables, j):
     assert right(tables.real, j, tables.real) == 1.0

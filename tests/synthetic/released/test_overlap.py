@@ -136,6 +136,7 @@ def test_an_overlap_makes_no_leak_of_a_table_without_one(overlap):
     assert found <= 0.05 * games + 3 * np.sqrt(0.05 * 0.95 * games)
 
 
+@pytest.mark.slow
 def test_a_holdout_that_is_the_real_table_hides_no_copy(drawn):
     real, *_ = drawn
     found = audit((real, real, real), 1, 1, ["sex"]).report()
