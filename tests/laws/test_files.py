@@ -177,7 +177,7 @@ def packed(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bombs(tmp_path_factory) -> Path:
+def large_bombs(tmp_path_factory) -> Path:
     """Return such a folder, of files that unpack to four times what is read at once."""
     return bombs_in(tmp_path_factory.mktemp("bombs"), 4 * bounds.SMALL)
 
@@ -262,9 +262,9 @@ except Exception as error:
         ("texts", "bomb.jsonl.gz"),
     ],
 )
-def test_a_bomb_takes_less_memory_than_it_unpacks_to(bombs, reader, name):
+def test_a_bomb_takes_less_memory_than_it_unpacks_to(large_bombs, reader, name):
     done = subprocess.run(
-        [sys.executable, "-c", MEMORY, reader, str(bombs / name)],
+        [sys.executable, "-c", MEMORY, reader, str(large_bombs / name)],
         capture_output=True,
         text=True,
         check=True,
