@@ -60,9 +60,10 @@ def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, lev
         if n == 0:
             assert isinstance(found, Skipped)
         else:
-            assert (found.value, found.low, found.high, found.n) == (
-                k / n, *clopper_pearson(k, n, level), n,
-            )  # fmt: skip
+            assert (found.value, found.n) == (k / n, n)
+            # The last bit of a quantile depends on how many are asked for at once.
+            exact = clopper_pearson(k, n, level)
+            assert (found.low, found.high) == pytest.approx(exact, rel=1e-14, abs=0)
     assert decision.recall(guesses).value == recall_score(guesses.secret, guesses.guess)
     if tp + fp:
         found = decision.sample_precision(guesses)

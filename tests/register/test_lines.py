@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
@@ -107,6 +107,7 @@ ANYTHING = st.one_of(
 
 
 @given(st.sampled_from(WAYS), ANYTHING)
+@example(("classifier", ("measures", "accuracy.low")), 10**400)
 def test_a_damaged_report_is_read_or_refused_in_one_line(way, value):
     name, path = way
     damaged = changed(EVERY[name], *path, to=value)

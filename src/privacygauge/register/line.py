@@ -234,9 +234,9 @@ class Part:
 
     def number(self, key: str) -> float:
         """Return a number."""
-        found = float(self._found(key, int | float, "a number"))
+        found = self._found(key, int | float, "a number")
         # So large a number is in no document of ours, and cannot be rounded for people.
-        return found if abs(found) < _LARGEST else self._refuse(key, "a number")
+        return float(found) if abs(found) < _LARGEST else self._refuse(key, "a number")
 
     def whole(self, key: str) -> int:
         """Return a whole number."""
