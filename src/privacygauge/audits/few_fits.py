@@ -17,7 +17,6 @@ from privacygauge.audits.generator.play import clipped_numbers
 from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
 from privacygauge.core import checks
 from privacygauge.core.units import owners
-from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits
 from privacygauge.report.blocks import text
@@ -208,8 +207,7 @@ def audit_few_fits(
     The bound on epsilon is that of one run (Steinke, Nasr & Jagielski 2023) with all coins of all
     fits; the accuracy is `accuracy_of_fits`.
     """
-    if fits < 1:
-        raise InputError(f"fits must be at least 1, got {fits}")
+    checks.at_least(1, fits=fits)
     made_by = as_generator(generator)
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop

@@ -160,8 +160,7 @@ def train_shadows(
     -------
     Trained
     """
-    if n_shadows < 1:
-        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    checks.at_least(1, n_shadows=n_shadows)
     inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
     with kept_or_scratch(run) as folder:
         values = train_all(

@@ -40,7 +40,7 @@ def below_one(value: float, name: str) -> None:
         raise InputError(f"{name} must be in [0, 1), got {value}")
 
 
-def at_least(least: int, /, **numbers: float) -> None:
+def at_least(least: float, /, **numbers: float) -> None:
     """Refuse numbers, by their names, below the least that there may be."""
     for name, number in numbers.items():
         if number < least:

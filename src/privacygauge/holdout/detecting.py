@@ -51,8 +51,7 @@ class DetectingMatrix:
     def __post_init__(self) -> None:
         if self.kinds not in _KINDS:
             raise InputError(f"kinds must be 2 or 3, got {self.kinds}")
-        if self.n_points < 1:
-            raise InputError(f"n_points must be at least 1, got {self.n_points}")
+        checks.at_least(1, n_points=self.n_points)
 
     @cached_property
     def n_queries(self) -> int:

@@ -117,8 +117,7 @@ class Asked:
     def __post_init__(self) -> None:
         if not 1 <= self.n <= MOST:
             raise InputError(f"n must be in 1..10^9, got {self.n}")
-        if self.m < 2:
-            raise InputError(f"classes must be at least 2, got {self.m}")
+        checks.at_least(2, classes=self.m)
         checks.level(self.probability, "probability")
         if not 0 < self.bias < 1 - 1 / self.m:
             raise InputError(f"bias must be in (0, {1 - 1 / self.m:.4g}), got {self.bias}")

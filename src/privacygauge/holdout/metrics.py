@@ -128,8 +128,7 @@ class _OfLabels(_Mean):
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         labels = checks.classes(values, "labels")
         m = n_classes if n_classes is not None else max(2, int(labels.max(initial=0)) + 1)
-        if m < 2:
-            raise InputError(f"n_classes must be at least 2, got {m}")
+        checks.at_least(2, n_classes=m)
         if len(labels) == 0 or labels.max() >= m:
             raise InputError(
                 f"labels must be one or more integers in 0..{m - 1}: count the "
@@ -211,8 +210,7 @@ class _Top(_OfLabels):
     """At least 1."""
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"top must be at least 1, got {self.k}")
+        checks.at_least(1, top=self.k)
 
     @property
     def name(self) -> str:

@@ -69,8 +69,7 @@ class Reconstruction(Decoder):
 
     def __post_init__(self) -> None:
         check_sizes(self.block, 1)
-        if self.size < 1:
-            raise InputError(f"size must be at least 1, got {self.size}")
+        checks.at_least(1, size=self.size)
         if not 0.0 < self.seconds < math.inf:
             raise InputError(f"seconds must be above 0, got {self.seconds}")
 

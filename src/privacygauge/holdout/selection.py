@@ -81,6 +81,5 @@ def _deviation(n: int, accuracy: float, correlation: float) -> float:
 
 def some(value: int, name: str) -> int:
     """Return `value`, at least 1."""
-    if value < 1:
-        raise InputError(f"{name} must be at least 1, got {value}")
+    checks.at_least(1, **{name: value})
     return value

@@ -56,8 +56,7 @@ class MadeCanaries:
             raise InputError(f"the coins put all {len(inside)} canaries on one side: ask for more")
         if len({*self.text, *self.compared}) < len(self.text) + len(self.compared):
             raise InputError("canaries must all be different: make them again")
-        if self.copies < 1:
-            raise InputError(f"copies must be at least 1, got {self.copies}")
+        checks.at_least(1, copies=self.copies)
 
 
 def made_canaries(

@@ -186,8 +186,8 @@ def require_at_least(thing: object, **least: float) -> None:
     """Refuse a value with a field below its least; None may stand for anything."""
     for name, low in least.items():
         value = getattr(thing, name)
-        if value is not None and value < low:
-            raise InputError(f"{name} must be at least {low}, got {value}")
+        if value is not None:
+            checks.at_least(low, **{name: value})
 
 
 def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> None:

@@ -66,8 +66,7 @@ class SubsampledGaussian:
             )
         if not 0 < self.sampling_rate <= 1:
             raise InputError(f"sampling_rate must be in (0, 1], got {self.sampling_rate}")
-        if self.steps < 1:
-            raise InputError(f"steps must be at least 1, got {self.steps}")
+        checks.at_least(1, steps=self.steps)
 
     def epsilon(self, delta: float) -> float:
         """Return an upper bound on epsilon at this delta, by the best accountant there is.

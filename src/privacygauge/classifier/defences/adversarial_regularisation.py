@@ -127,8 +127,7 @@ class AdversarialRegularisation(ByEpoch):
     def __post_init__(self) -> None:
         if not 0 <= self.weight < math.inf:
             raise InputError(f"weight must be finite and at least 0, got {self.weight}")
-        if self.attack_steps < 1:
-            raise InputError(f"attack_steps must be at least 1, got {self.attack_steps}")
+        checks.at_least(1, attack_steps=self.attack_steps)
         if not 0 < self.attack_rate < math.inf:
             raise InputError(f"attack_rate must be finite and above 0, got {self.attack_rate}")
 

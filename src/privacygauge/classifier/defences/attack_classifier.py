@@ -160,8 +160,7 @@ class NeuralJia:
     """Learn on at most so many shadow records, drawn at random."""
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise InputError(f"most must be at least 1, got {self.most}")
+        checks.at_least(1, most=self.most)
 
     name = "neural-jia"
 

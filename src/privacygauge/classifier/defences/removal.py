@@ -54,8 +54,7 @@ class Number:
     """At least 0."""
 
     def __post_init__(self) -> None:
-        if self.number < 0:
-            raise InputError(f"number must be at least 0, got {self.number}")
+        checks.at_least(0, number=self.number)
 
     def of(self, n_members: int) -> int:
         """Return the number itself."""
@@ -172,8 +171,7 @@ class RemoveRisky:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trainer", as_trainer(self.trainer))
-        if self.rounds < 1:
-            raise InputError(f"rounds must be at least 1, got {self.rounds}")
+        checks.at_least(1, rounds=self.rounds)
 
     @property
     def name(self) -> str:

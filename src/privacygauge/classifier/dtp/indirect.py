@@ -212,8 +212,7 @@ def nearest_example(k: int = 1) -> IndirectExample:
     -----
     Long et al. (2017), section 6.3, for k = 1: no delta makes nearest neighbours training stable.
     """
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}")
+    checks.at_least(1, k=k)
     x = np.repeat([0.0, -2.0, 3.0], [1, k, k])[:, None]
     y = np.repeat(np.array([1, 1, 0], np.int64), [1, k, k])
     return IndirectExample(x, y, 0, np.array([[1.0]]))

@@ -109,8 +109,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     InputError
         If `steps` or `order` breaks a rule.
     """
-    if steps < 1:
-        raise InputError(f"steps must be at least 1, got {steps}")
+    checks.at_least(1, steps=steps)
     check_order(order)
     values = first = remaining.values()
     highest, removed, own, before = [float(np.nanmax(values))], [], [], []

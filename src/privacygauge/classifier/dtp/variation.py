@@ -97,8 +97,7 @@ def variation(
     own effect is not counted among the others'.
     """
     size = len(y) // 2 if size is None else size
-    if n_models < 2:
-        raise InputError(f"n_models must be at least 2, got {n_models}")
+    checks.at_least(2, n_models=n_models)
     if not len(rows) < size <= len(y):
         raise InputError(f"size must be in {len(rows) + 1}..{len(y)}, got {size}")
     rng = seeds.stream(seed, "variation", "sets")

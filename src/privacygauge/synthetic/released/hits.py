@@ -204,8 +204,7 @@ class Attempts:
 
     def __post_init__(self) -> None:
         least = min(self.real, self.holdout)
-        if least < 1:
-            raise InputError(f"attempts must be at least 1, got {least}")
+        checks.at_least(1, attempts=least)
 
     def within(self, n: int) -> Attempts:
         """Return as many attempts, or those that n records are good for: 500 or n."""
