@@ -1,19 +1,34 @@
 """CSV files as programs in many countries write them: separators, decimal marks, dates."""
 
 import datetime
+import gzip
 import itertools
+import json
+import tracemalloc
+import uuid
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from privacygauge.audits.classifier.predictions import audit_classifier
 from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.released_table.play import audit_released
+from privacygauge.classifier.files import as_predictions, save_predictions
 from privacygauge.classifier.tables import load_categories, load_records
+from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.datasets.dates import dates_of, days_of
-from privacygauge.datasets.reading import SEPARATORS, separator_of
+from privacygauge.datasets.reading import SEPARATORS, csv_texts, read_content, separator_of
 from privacygauge.errors import InputError
-from privacygauge.synthetic.frames import read_table
+from privacygauge.holdout.history.reading import read_history
+from privacygauge.holdout.server.bodies import read_hidden
+from privacygauge.language.score_files import load_text_scores
+from privacygauge.language.text_files import load_texts
+from privacygauge.synthetic.frames import read_beside, read_frame, read_table
+from privacygauge.synthetic.related import per_person
 from tests.thorough import times
 
 ROWS = 60
@@ -77,6 +92,58 @@ def test_other_separators_are_named(tmp_path):
         with pytest.raises(InputError, match="separator must be one character such as ; or tab"):
             separator_of(file, wrong)
     assert separator_of(file, "tab") == separator_of(file, "\\t") == "\t"
+
+
+def test_tabs_separate_where_the_name_says_so(tmp_path):
+    lines = "text\nhello, world\none, two\n"
+    (tmp_path / "t.tsv").write_text(lines)
+    (tmp_path / "t.TSV.gz").write_bytes(gzip.compress(lines.encode()))
+    for name in ("t.tsv", "t.TSV.gz"):
+        assert read_content(tmp_path / name, "text")["text"].tolist() == [
+            "hello, world",
+            "one, two",
+        ]
+        assert load_texts(tmp_path / name).text == ("hello, world", "one, two")
+        assert separator_of(tmp_path / name, ";") == ";"
+
+
+@pytest.mark.parametrize("seed", range(times(3)))
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_packed_table_is_the_same(tmp_path, separator, seed):
+    frame = people(seed)
+    plain = tmp_path / "t.csv"
+    frame.to_csv(plain, sep=separator, index=False, encoding="utf-8-sig")
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert separator_of(packed) == separator_of(plain) == separator
+    pd.testing.assert_frame_equal(read_content(packed, "table"), read_content(plain, "table"))
+    pd.testing.assert_frame_equal(csv_texts(packed, ["age"]), csv_texts(plain, ["age"]))
+    one, other = read_table(packed), read_table(plain)
+    assert one.schema == other.schema
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+@pytest.mark.parametrize("read", [read_table, load_records])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("a,a,label\n1,2,x\n", "column 'a' occurs twice|two columns are named 'a'"),
+        ("a,label\n1,2,x\n", "more values than the header|3 fields, but the header has 2"),
+        ("é,label\n1,x\n", "not (in )?UTF-8"),
+    ],
+)
+def test_what_is_refused_is_refused_packed(tmp_path, read, content, message):
+    data = content.encode("latin-1")
+    (tmp_path / "t.csv").write_bytes(data)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(data))
+    for name in ("t.csv", "t.csv.gz"):
+        with pytest.raises(InputError, match=message) as found:
+            read(tmp_path / name)
+        assert "\n" not in str(found.value)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,label\n" + b"1,x\n" * 99)[:-9])
+    with pytest.raises(InputError, match="is damaged"):
+        read(tmp_path / "t.csv.gz")
 
 
 def test_texts_with_commas_stay_texts(tmp_path):
@@ -183,3 +250,321 @@ def test_large_floats_are_no_whole_numbers():
     table = read_table(pd.DataFrame({"a": [1e20, 2e20]}))
     assert table.schema.columns[0].kind == "continuous"
     assert table.to_frame()["a"].tolist() == [1e20, 2e20]
+
+
+NAMES = ["007", "7", "1E1", "10E0", "None", "NA", "nan", "true"]
+"""Of eight people; as numbers they would be five, or none."""
+CLASSES = ["None", "NA", "well", "None", "NA", "well", "None", "well"]
+LONG = 1_000_000
+FORMATS = ("csv", "tsv", "csv.gz", "parquet", "jsonl")
+
+
+def saved(columns: dict[str, object], folder, form: str):
+    frame, path = pd.DataFrame(columns), folder / f"t.{form}"
+    if form == "parquet":
+        frame.to_parquet(path)
+    elif form == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+    return path
+
+
+ANSWERS = {"p_0": [0.9, 0.1] * 4, "p_1": [0.1, 0.9] * 4, "label": [0, 1] * 4}
+ANSWERS["member"] = [0, 0, 1, 1] * 2
+
+
+def of_predictions(folder, form):
+    path = saved(ANSWERS | {"id": NAMES, "who": NAMES}, folder, form)
+    found = as_predictions(path, unit="who")
+    assert found.ids.tolist() == NAMES
+    alike = as_predictions(saved(ANSWERS | {"unit": ["7", "07"] * 4}, folder, form))
+    assert alike.units.tolist() == [0, 1] * 4
+    return found.units
+
+
+def of_records(folder, form):
+    table = {"age": range(8), "label": ["a", "b"] * 4, "name": NAMES, "who": NAMES}
+    path = saved(table, folder, form)
+    for found in (load_records(path, ids="name", unit="who"), load_categories(path, ids="name")):
+        assert found.ids.tolist() == NAMES
+    return np.unique(load_records(path, unit="who").unit, return_inverse=True)[1]
+
+
+def of_canaries(folder, form):
+    path = saved(
+        {"id": NAMES, "unit": NAMES, "score": range(8), "member": [0, 1] * 4}, folder, form
+    )
+    assert as_canaries(path).ids.tolist() == NAMES
+    return as_canaries(path).unit
+
+
+def of_scores(folder, form):
+    columns = {"sample": NAMES, "group": NAMES, "energy_target": range(8), "member": [0, 1] * 4}
+    found = load_text_scores(saved(columns, folder, form))
+    assert found.sample == tuple(NAMES)
+    return np.unique(found.group, return_inverse=True)[1]
+
+
+def of_texts(folder, form):
+    found = load_texts(saved({"id": NAMES, "patient": NAMES, "text": NAMES}, folder, form))
+    assert found.sample == found.text == tuple(NAMES)
+    return np.unique(found.group, return_inverse=True)[1]
+
+
+def of_history(folder, form):
+    path = saved({"time": range(8), "account": NAMES, "score": [0.5] * 8}, folder, form)
+    return np.unique(read_history(path, n=100).accounts, return_inverse=True)[1]
+
+
+def of_labels(folder, form):
+    path = saved({"id": NAMES, "label": [0, 1] * 4}, folder, form)
+    return np.unique(read_hidden(path)[1], return_inverse=True)[1]
+
+
+def of_related(folder, form):
+    people = read_frame(saved({"key": NAMES, "age": range(8)}, folder, form), names=("key",))
+    visits = {"key": [NAMES[0], *NAMES], "cost": range(9)}
+    rows = read_frame(saved(visits, folder, form), names=("key",))
+    found, _ = per_person(people, rows, "key")
+    assert found["rows"].tolist() == [2] + [1] * 7
+    return np.unique(found["key"], return_inverse=True)[1]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "read",
+    [
+        *(of_predictions, of_records, of_canaries, of_scores, of_texts, of_history, of_labels),
+        of_related,
+    ],
+)
+def test_names_stay_as_they_stand(tmp_path, read, form):
+    assert len(set(read(tmp_path, form).tolist())) == len(NAMES)
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet", "csv", "jsonl"])
+def test_names_are_saved_as_they_stand(tmp_path, form):
+    given = as_predictions(saved(ANSWERS | {"id": NAMES, "region": CLASSES}, tmp_path, "csv"))
+    save_predictions(given, tmp_path / f"again.{form}")
+    found = as_predictions(tmp_path / f"again.{form}")
+    assert found.ids.tolist() == NAMES
+    assert found.columns["region"].tolist() == CLASSES
+    notes = np.array(["x" * LONG, *["short"] * 99], object)
+    rows = {"probs": np.full((100, 2), 0.5), "labels": [0, 1] * 50, "member": [0, 1] * 50}
+    long = as_predictions(rows | {"note": notes})
+    if form == "npz":
+        with pytest.raises(InputError, match=r"would take .* in an \.npz file, .* in \.parquet"):
+            save_predictions(long, tmp_path / "long.npz")
+    else:
+        save_predictions(long, tmp_path / f"long.{form}")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_classes_and_regions_may_be_called_none(tmp_path, form):
+    p = [0.2, 0.5, 0.3]
+    file = saved(ANSWERS | {"region": CLASSES}, tmp_path, form)
+    assert as_predictions(file).columns["region"].tolist() == CLASSES
+    columns = {
+        f"p_{name}": [part] * 8 for name, part in zip(["None", "NA", "well"], p, strict=True)
+    }
+    found = as_predictions(
+        saved(columns | {"label": CLASSES, "member": [0, 1] * 4}, tmp_path, form)
+    )
+    assert [found.classes[i] for i in found.labels] == CLASSES
+    file = saved({"age": range(8), "region": CLASSES, "label": CLASSES}, tmp_path, form)
+    for records in (load_records(file), load_categories(file)):
+        assert records.names == ("NA", "None", "well")
+    assert load_records(file).columns["region"].tolist() == CLASSES
+    region = read_table(file).schema.columns[1]
+    assert region.categories == ("NA", "None", "well")
+    assert not region.missing
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_missing_region_is_not_one_that_is_called_so(tmp_path, form):
+    region = ["nan", None, "None", "north"] * 2
+    found = as_predictions(saved(ANSWERS | {"region": region}, tmp_path, form))
+    assert len(set(found.columns["region"].tolist())) == 4
+
+
+def test_words_are_missing_values_among_numbers_and_dates(tmp_path):
+    file = tmp_path / "t.csv"
+    words = ["NA", "None", "nan", "", "null", "N/A", "2", "1e-05"]
+    days = ["NA", "2024-01-31", "", "2024-02-29", "null", "2024-03-01", "None", "nan"]
+    file.write_text(
+        "\n".join(["x,day,code", *(f"{a},{b},C{a}" for a, b in zip(words, days, strict=True))])
+    )
+    found = read_table(file)
+    assert [column.kind for column in found.schema.columns][:2] == ["continuous", "integer"]
+    np.testing.assert_array_equal(found.values[:, 0], [np.nan] * 6 + [2, 1e-05])
+    assert np.isnan(found.values[:, 1]).tolist() == [
+        True,
+        False,
+        True,
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert not np.isnan(found.values[:, 2]).any()
+    beside = tmp_path / "b.csv"
+    beside.write_text("x,day,code\nNA,NA,C2\n2,2024-01-31,C2\nnull,NA,\n")
+    assert np.isnan(read_beside(beside, found.schema).values[:, 0]).tolist() == [True, False, True]
+    file.write_text("x\n$5.00\nNA\n$7.50\n")
+    np.testing.assert_array_equal(read_table(file).values[:, 0], [5, np.nan, 7.5])
+    file.write_text("x;y\n1,5;a\nNA;b\n2,5;c\n")
+    assert read_frame(file)["x"].tolist()[::2] == [1.5, 2.5]
+
+
+def test_names_of_whole_numbers_are_numbers(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("id,unit\n 1,1\n22,2.0\n-3,3\n0,4\n")
+    found = read_frame(file, names=("id", "unit"))
+    assert found["id"].tolist() == [1, 22, -3, 0]
+    assert found["unit"].tolist() == ["1", "2.0", "3", "4"]
+
+
+BYTES = [uuid.uuid5(uuid.NAMESPACE_URL, str(i)).bytes for i in range(8)]
+BINARY = {
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array(BYTES, pa.binary(16))),
+    "of one width": pa.array(BYTES, pa.binary(16)),
+    "of any width": pa.array(BYTES, pa.binary()),
+    "large": pa.array(BYTES, pa.large_binary()),
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+def test_binary_uuids_are_texts(tmp_path, kind):
+    file, names = tmp_path / "t.parquet", [str(uuid.UUID(bytes=x)) for x in BYTES]
+    pq.write_table(pa.table(ANSWERS | {"id": BINARY[kind], "region": BINARY[kind]}), file)
+    found = as_predictions(file)
+    assert found.ids.tolist() == found.columns["region"].tolist() == names
+    assert load_records(file, ids="id").ids.tolist() == names
+    assert read_frame(file)["id"].tolist() == names
+    pq.write_table(pa.table({"text": names, "id": BINARY[kind]}), file)
+    assert load_texts(file).sample == tuple(names)
+
+
+def test_bytes_are_the_texts_that_they_are(tmp_path):
+    file = tmp_path / "t.parquet"
+    texts = ["Zürich", "007", "None", "a\nb"]
+    columns = {
+        "text": pa.array([text.encode() for text in texts], pa.binary()),
+        "hex": pa.array([b"\xff\x00", b"\x01", None, b""], pa.binary()),
+        "number": pa.array([Decimal("1.50"), None, Decimal("2.25"), Decimal("3.00")]),
+        "whole": pa.array([Decimal(1), Decimal(2), Decimal(3), Decimal(4)], pa.decimal128(38, 0)),
+        "long": pa.array([Decimal(10**30 + i) for i in range(4)], pa.decimal128(38, 0)),
+    }
+    pq.write_table(pa.table(columns), file)
+    found = read_frame(file)
+    assert found["text"].tolist() == texts
+    assert found["hex"].fillna("gone").tolist() == ["ff00", "01", "gone", ""]
+    assert found["number"].fillna(0).tolist() == [1.5, 0, 2.25, 3]
+    assert found["whole"].tolist() == [1, 2, 3, 4]
+    assert found["long"].tolist() == [str(10**30 + i) for i in range(4)]
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"a": 1}])
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_lists_are_no_names_and_no_features(tmp_path, form, value):
+    file = saved({"x": range(8), "label": ["a", "b"] * 4, "v": [value] * 8}, tmp_path, form)
+    for read in (load_records, load_categories):
+        with pytest.raises(InputError, match="'v' must have one value in every row, got several"):
+            read(file)
+        assert len(read(file, drop=["v"])) == 8
+    for name in ("id", "unit"):
+        file = saved(ANSWERS | {"score": range(8), name: [value] * 8}, tmp_path, form)
+        for read in (as_predictions, as_canaries):
+            with pytest.raises(InputError, match=r"have one value in every row|the shape \(n,\)"):
+                read(file)
+    file = saved(ANSWERS | {"v": [[1, 2]] * 8, "w": range(8)}, tmp_path, form)
+    found = as_predictions(file)
+    assert list(found.columns) == ["w"]
+    assert found.notes == (f"{file}: column v holds lists, and was left out",)
+
+
+def test_half_a_character_is_refused_in_one_line(tmp_path):
+    file = tmp_path / "t.jsonl"
+    rows = [{"a": i, "text": f"x{i}"} for i in range(4)]
+    for half in ({"text": "\udc00"}, {"a\ud800": 1}, {"a": ["\udfff"]}):
+        file.write_text("\n".join(json.dumps(row) for row in [*rows, half]))
+        for read in (as_predictions, load_records, read_frame, as_canaries, load_texts):
+            with pytest.raises(InputError, match=r"line 5 holds \\ud\w+ alone, .* half of a char"):
+                read(file)
+    rows[0]["text"] = "\U0001f600"  # two halves in JSON, one character
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    assert load_texts(file).text[0] == "\U0001f600"
+    answers = {"probs": np.full((8, 2), 0.5), "labels": [0, 1] * 4, "member": [0, 1] * 4}
+    for half in ({"ids": [*"abcdefg", "\ud800"]}, {"region": [*"abcdefg", "\ud800"]}):
+        with pytest.raises(InputError, match="holds half of a character in row 7"):
+            as_predictions(answers | half)
+
+
+READERS = [as_predictions, load_records, load_categories, read_frame, as_canaries, load_texts]
+READERS += [load_text_scores, read_history, read_hidden]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_what_occurs_twice_is_refused(tmp_path, read):
+    file = tmp_path / "t.csv"
+    file.write_text("a,text,a\n1,x,2\n")
+    with pytest.raises(InputError, match=r"'a' occurs twice|two columns are named 'a'"):
+        read(file)
+    file = tmp_path / "t.jsonl"
+    for row in ('{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 2}}'):
+        file.write_text(row)
+        with pytest.raises(InputError, match="line 1 has the key 'a' twice"):
+            read(file)
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), file)
+    with pytest.raises(InputError, match="'a' occurs twice"):
+        read(file)
+
+
+def peak(read, path) -> int:
+    tracemalloc.start()
+    try:
+        read(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+ROWS_OF = {
+    "predictions": (as_predictions, {"p_0": [0.25] * 999, "p_1": [0.75] * 999, "label": [0] * 999}),
+    "records": (load_records, {"x": range(999), "label": [0, 1, 0] * 333}),
+    "categories": (load_categories, {"x": range(999), "label": [0, 1, 0] * 333}),
+    "table": (read_table, {"x": range(999)}),
+    "canaries": (as_canaries, {"score": range(999)}),
+    "scores": (load_text_scores, {"sample": range(999), "energy_target": range(999)}),
+    "history": (
+        lambda path: read_history(path, n=100),
+        {"time": range(999), "account": [*"abc"] * 333, "score": [0.5] * 999},
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", ROWS_OF)
+def test_a_long_text_takes_its_own_room_alone(tmp_path, kind, form):
+    read, columns = ROWS_OF[kind]
+    columns = {"member": [0, 1, 1] * 333, **columns}
+    usual = peak(read, saved(columns | {"note": ["short"] * 999}, tmp_path, form))
+    found = peak(read, saved(columns | {"note": ["x" * LONG, *["short"] * 998]}, tmp_path, form))
+    assert found < usual + 20 * LONG  # 999 times as much, were each row as wide as the longest
+
+
+@pytest.mark.slow
+def test_an_audit_makes_no_room_for_a_long_text_in_every_row(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1], 600)
+    columns = {"p_0": p[:, 0], "p_1": p[:, 1], "label": rng.integers(0, 2, 600)}
+    columns |= {"member": rng.integers(0, 2, 600), "id": range(600)}
+    notes = ["short", "other"] * 300
+    usual = peak(audit_classifier, saved(columns | {"note": notes}, tmp_path, "parquet"))
+    notes[0] = "x" * LONG
+    found = peak(audit_classifier, saved(columns | {"note": notes}, tmp_path, "parquet"))
+    assert found < 1.2 * usual + 10 * LONG

@@ -123,19 +123,43 @@ def n_distinct(values: Ints) -> int:
 
 def present(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Return `values`, names of any type, if none of them is missing (None or not a number)."""
-    known = values.dtype.kind in "biuSU"
-    bad = next((i for i, value in enumerate(() if known else values.tolist()) if _no(value)), None)
-    if bad is not None:
-        raise InputError(f"{name} must have a value in every row, got none in row {bad}")
+    if values.dtype.kind in "biuSU":
+        return values
+    for row, value in enumerate(values.tolist()):
+        if isinstance(value, list | tuple | dict | np.ndarray):
+            raise InputError(f"{name} must have one value in every row, got several in row {row}")
+        if is_absent(value):
+            raise InputError(f"{name} must have a value in every row, got none in row {row}")
     return values
 
 
-def _no(value: Any) -> bool:
+def characters(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return `values` if all texts among them are Unicode: half of a pair of codes is not."""
+    if values.dtype.kind in "OU":
+        for row, value in enumerate(values.ravel().tolist()):
+            if isinstance(value, str) and not value.isascii() and not _is_unicode(value):
+                raise InputError(
+                    f"{name} holds half of a character in row {row}: write it as UTF-8"
+                )
+    return values
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_absent(value: Any) -> bool:
     """Return whether a value is None, not a number, or what pandas puts where one is missing."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither true nor false
         return True
+    except ValueError:  # an array
+        return False
 
 
 def vector(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[Any]:

@@ -15,12 +15,19 @@ WAY_OUT = (
     "name the person behind each row in a column (--unit, unit=), row numbers where all are "
     "different people"
 )
-_DISAGREE = 0.01
-"""Up to this share of equal rows may differ in class or side where they are taken for one unit:
-rows that only look alike, of a model with few answers, differ far more often."""
+_DISAGREE = 0.2
+"""Up to this share of equal rows may differ in class or side where they are taken for one unit.
+Real tables have people who look alike, some per cent; rows of a model with few answers differ far
+more often."""
+
+_DISAGREE_COARSE = 0.01
+"""The same where values are coarse."""
 
 _FEWEST = 20
 """Fewer different rows are a model with few answers."""
+
+_LARGEST = 0.02
+"""A larger share of a side with one and the same answer is no person, but what a model says."""
 
 MATTERS = 0.99
 """Rows that are worth more than this share of their number change no interval."""
@@ -88,8 +95,12 @@ class Equal:
         """Return one number for equal rows of one class and side."""
         return units.numbered(classed(classed(self.rows, self.labels), member))
 
-    def are_units(self, member: Bools) -> bool:
-        """Return whether equal rows are one person's, and matter."""
+    def are_units(self, member: Bools, *, coarse: bool = False) -> bool:
+        """Return whether equal rows are one person's, and matter.
+
+        Where values are `coarse`, as votes of trees are, rows are often equal by chance: then next
+        to none of them may differ in class or side.
+        """
         unit = self.unit(member)
         if units.worth(unit) >= MATTERS * len(unit) or checks.n_distinct(unit) < _FEWEST:
             return False
@@ -99,13 +110,37 @@ class Equal:
         _, first, size = np.unique(unit[several], return_index=True, return_counts=True)
         largest = np.zeros(len(of_group), np.int64)
         np.maximum.at(largest, self.rows[several][first], size)
-        return bool(np.sum(of_group - largest) <= _DISAGREE * np.count_nonzero(several))
+        most = _DISAGREE_COARSE if coarse else _DISAGREE
+        return bool(np.sum(of_group - largest) <= most * np.count_nonzero(several))
+
+    def small(self, member: Bools) -> bool:
+        """Return whether the largest group of equal rows is one person's, and no common answer."""
+        unit = self.unit(member)
+        least = min(int(np.count_nonzero(side)) for side in (member, ~member))
+        return int(np.bincount(unit).max()) <= max(_FEWEST, _LARGEST * least)
+
+    def across(self, member: Bools) -> Bools:
+        """Return which rows have an equal of their class on the other side, (n,)."""
+        return units.on_both_sides(units.numbered(classed(self.rows, self.labels)), member)
 
     def copied(self, member: Bools) -> bool:
-        """Return whether members equal non-members more often than members equal each other."""
-        same = classed(self.rows, self.labels)
-        both = np.count_nonzero(units.on_both_sides(units.numbered(same), member) & member)
-        return bool(both > 2 * np.count_nonzero(repeated_rows(same[member])))
+        """Return whether members equal non-members more often than rows of one side do each other.
+
+        Shares of rows that equal one of as many others as the smaller side has: of more rows more
+        are equal by chance. The larger share of the two sides counts, since of a small side few are
+        equal.
+        """
+        _, same = np.unique(classed(self.rows, self.labels), return_inverse=True)
+        sizes = np.count_nonzero(member), np.count_nonzero(~member)
+
+        def share(of: Bools, among: Bools) -> float:
+            others = np.bincount(same[among], minlength=int(same.max()) + 1)[same[of]]
+            missed = 1 - min(sizes) / np.count_nonzero(among)
+            return float(np.mean(1 - missed ** (others - (of is among))))
+
+        outside = ~member
+        within = max(share(member, member), share(outside, outside))
+        return share(member, outside) > 2 * within
 
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
         """Return a warning where members equal non-members, unless rows are often alike anyway."""

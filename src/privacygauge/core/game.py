@@ -244,6 +244,24 @@ class Play:
     """Guesses by the attack's own rule, in the order of the transcript."""
     notes: tuple[str, ...] = field(default=())
     """What the attack had to say."""
+    whole: Play | None = None
+    """The same attack on all targets, where only some of them are compared."""
+
+    @property
+    def everything(self) -> Play:
+        """The attack on all targets: each has its score, whether it is compared or not."""
+        return self.whole or self
+
+    def on(self, compared: Bools) -> Play:
+        """Return the attack on some targets, (n,) by their number: those that are compared."""
+        if compared.all():
+            return self
+        rows = compared[self.transcript.target]
+        some = {
+            name: getattr(self.transcript, name)[rows]
+            for name in ("score", "secret", "target", "round", "unit")
+        }
+        return Play(Transcript(**some), self.decisions[rows], self.notes, self)
 
 
 def play(

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -45,8 +47,11 @@ def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None
     given = checks.present(checks.vector(labels, name, length=length), name)
     if given.dtype.kind in "iu" and np.all(given[1:] > given[:-1]):
         return np.arange(len(given))
-    values = given.astype(str) if given.dtype == object else given
-    _, first, index = np.unique(values, return_index=True, return_inverse=True)
+    if given.dtype == object:
+        # A long name takes its own room, where an array of texts has that of the longest for all.
+        place: dict[str, int] = {}
+        return np.array([place.setdefault(str(name), len(place)) for name in given], np.int64)
+    _, first, index = np.unique(given, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
     number[np.argsort(first)] = np.arange(len(first))
     return number[index]
@@ -59,6 +64,16 @@ def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None
             found = numbered(given, name, length=n)
             return None if checks.n_distinct(found) == n else found
     return None
+
+
+def joined(one: Ints, other: Ints) -> Ints:
+    """Return units that hold the rows of both numberings' units together, (n,)."""
+    n = len(one)
+    links = coo_array((np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([
+        n + numbered(one), 2 * n + numbered(other)
+    ]))), shape=(3 * n, 3 * n))  # fmt: skip
+    _, found = connected_components(links, directed=False)
+    return numbered(found[:n])
 
 
 def worth(unit: Ints) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LICENCE = "CC BY 4.0 (B. Becker, R. Kohavi; UCI Machine Learning Repository)"
+
+RECORDS = 48_842
+"""People in both files together."""
+
+WEIGHT = "fnlwgt"
+"""How many people of the census a record stands for: no attribute of the person."""
 
 CONTINUOUS = (
     "age",
@@ -74,13 +81,17 @@ def adult() -> pd.DataFrame:
     return frame
 
 
-def adult_binary(frame: pd.DataFrame) -> tuple[Floats, Ints]:
+def adult_binary(
+    frame: pd.DataFrame, continuous: Sequence[str] = CONTINUOUS
+) -> tuple[Floats, Ints]:
     """Return features for networks: categories as binary attributes, numbers normalised.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         Rows of `adult`.
+    continuous : sequence of str
+        The numbers to keep; Long et al. (2017) leave out `WEIGHT`.
 
     Returns
     -------
@@ -89,7 +100,7 @@ def adult_binary(frame: pd.DataFrame) -> tuple[Floats, Ints]:
     """
     import pandas as pd
 
-    numbers = frame[list(CONTINUOUS)].to_numpy(np.float64)
+    numbers = frame[list(continuous)].to_numpy(np.float64)
     spread = numbers.std(axis=0)
     numbers = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     binary = pd.get_dummies(frame[list(CATEGORICAL)]).to_numpy(np.float64)

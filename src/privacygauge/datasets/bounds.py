@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -61,3 +62,16 @@ def read_unpacked(stream: IO[bytes] | gzip.GzipFile, path: Path, there: int) -> 
         if content.tell() > SMALL:
             check_size(path, there, content.tell())
     return content.getvalue()
+
+
+def require_once(path: Path, names: Sequence[str]) -> None:
+    """Refuse a table with a column that occurs twice.
+
+    Raises
+    ------
+    InputError
+        One line: which column.
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"{path}: column {twice!r} occurs twice: name each column differently")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.equal_rows import WAY_OUT, repeated_rows
+from privacygauge.core.repeats import repeated_scores
 from privacygauge.core.units import numbered, on_both_sides, sums
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
@@ -41,26 +43,34 @@ CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike
 _NEEDED = ("score", "member")
 
 
-def as_canaries(given: CanariesLike, name: str = "canaries", unit: str = "unit") -> CanaryScores:
+def as_canaries(
+    given: CanariesLike, name: str = "canaries", unit: str | ArrayLike = "unit"
+) -> CanaryScores:
     """Return canaries' scores and bits from whatever holds them.
 
     Parameters
     ----------
     given : CanaryScores, path, mapping of arrays, or data frame
         With ``score`` (n,), higher for members, ``member`` (n,), 0 or 1, and optionally ``id``
-        (n,) and ``unit`` (n,), the person behind each canary. Files: ``.csv``, ``.parquet``,
-        ``.npz``, or ``.jsonl`` (also ``.jsonl.gz``) with one object a line. Everything else in
+        (n,) and ``unit`` (n,), the person behind each canary. Files: ``.csv`` or ``.tsv``
+        (also with ``.gz``), ``.parquet``, ``.npz``, or ``.jsonl`` (also ``.jsonl.gz``) with one
+        object a line. Everything else in
         them is not looked at.
     name : str
         What error messages call it.
-    unit : str
-        The name of the column of units; one that is called otherwise must be there.
+    unit : str or array_like, shape (n,)
+        The name of the column of units; one that is called otherwise must be there. Or the units
+        themselves.
 
     Raises
     ------
     InputError
         One line: what is wrong, and the way out.
     """
+    if not isinstance(unit, str):
+        rows = as_canaries(given, name)
+        owner = numbered(unit, f"{name}: unit", length=len(rows.score))
+        return replace(rows, unit=owner)
     if isinstance(given, CanaryScores):
         return given
     if isinstance(given, str | Path):
@@ -76,14 +86,38 @@ def as_canaries(given: CanariesLike, name: str = "canaries", unit: str = "unit")
     return _of_columns(_of_frame(frame, unit), name, unit)
 
 
-def by_unit(rows: CanaryScores, *, equal_ids: bool) -> CanaryScores:
-    """Return one row for each unit, with the mean score of its canaries.
+def owned(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, str]:
+    """Return the rows with the unit of each, and what is to be said of them.
+
+    Rows that say nothing of units are one where they repeat each other; see `repeated_scores`.
 
     Parameters
     ----------
     rows : CanaryScores
     equal_ids : bool
         Whether canaries with equal ids are one unit where no units are given.
+    """
+    if rows.unit is not None:
+        return rows, ""
+    if equal_ids and checks.n_distinct(numbered(rows.ids, "id")) < len(rows.ids):
+        return replace(rows, unit=numbered(rows.ids, "id")), ""
+    unit = repeated_scores(rows.score, rows.member)
+    if unit is None:
+        return rows, ""
+    return replace(rows, unit=unit), (
+        f"{int(np.count_nonzero(repeated_rows(unit))):,} of {len(unit):,} rows repeat each other: "
+        "their scores are equal or nearly so, and they were put in or left out together. They "
+        f"count as one, so that {checks.n_distinct(unit):,} are left; {WAY_OUT}"
+    )
+
+
+def by_unit(rows: CanaryScores) -> CanaryScores:
+    """Return one row for each unit, with the mean score of its canaries.
+
+    Parameters
+    ----------
+    rows : CanaryScores
+        As `owned` returns them.
 
     Raises
     ------
@@ -91,8 +125,6 @@ def by_unit(rows: CanaryScores, *, equal_ids: bool) -> CanaryScores:
         If a unit has canaries that were put in and others that were left out.
     """
     unit = rows.unit
-    if unit is None and equal_ids:
-        unit = numbered(rows.ids, "id")
     if unit is None or checks.n_distinct(unit) == len(unit):
         return rows
     both = np.flatnonzero(on_both_sides(unit, rows.member))
@@ -109,9 +141,7 @@ def by_unit(rows: CanaryScores, *, equal_ids: bool) -> CanaryScores:
 def _read(path: Path, unit: str) -> Mapping[str, NDArray[Any]]:
     if path.name.lower().endswith(LINES):
         return _of_lines(path, unit)
-    if path.suffix.lower() not in (".npz", ".csv", ".parquet"):
-        raise InputError(f"{path} must end in .npz, .parquet, .csv or .jsonl")
-    content = read_content(path, "canary")
+    content = read_content(path, "canary", names=("id", unit))
     return content if isinstance(content, Mapping) else _of_frame(content, unit)
 
 
@@ -179,7 +209,8 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
         score = checks.floats(columns["score"], "score")
         member = checks.bools(columns["member"], "member", length=len(score))
         ids = np.arange(len(score)) if "id" not in columns else columns["id"]
-        names = checks.vector(ids, "id", length=len(score))
+        names = checks.present(checks.vector(ids, "id", length=len(score)), "id")
+        names = checks.characters(names, "id")
         owner = numbered(columns[unit], unit, length=len(score)) if unit in columns else None
         found = CanaryScores(names, member, score, owner)
     except InputError as error:

@@ -7,6 +7,9 @@ import hashlib
 import os
 import urllib.request
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from http.client import HTTPException
 from pathlib import Path
 
@@ -18,12 +21,32 @@ VARIABLE = "PRIVACYGAUGE_DATA"
 """Names the folder with data files of the user's own."""
 
 
+_NAMED: ContextVar[Path | None] = ContextVar("_NAMED", default=None)
+
+
+@contextmanager
+def data_in(folder: Path | None) -> Iterator[None]:
+    """Look for data files in a folder first, before that of PRIVACYGAUGE_DATA; None: only there."""
+    token = _NAMED.set(folder)
+    try:
+        yield
+    finally:
+        _NAMED.reset(token)
+
+
 def own_file(name: str) -> Path | None:
-    """Return the file in PRIVACYGAUGE_DATA's folder, plain or with .gz; None if absent."""
-    folder = os.environ.get(VARIABLE)
-    if not folder:
-        return None
-    candidates = (Path(folder) / name, Path(folder) / f"{name}.gz")
+    """Return the user's file, plain or with .gz; None if absent.
+
+    It is looked for in the folder of `data_in`, then in that of PRIVACYGAUGE_DATA.
+    """
+    folders = (_NAMED.get(), os.environ.get(VARIABLE))
+    found = (file_in(Path(folder), name) for folder in folders if folder)
+    return next((path for path in found if path is not None), None)
+
+
+def file_in(folder: Path, name: str) -> Path | None:
+    """Return a file of a folder, plain or with .gz; None if absent."""
+    candidates = (folder / name, folder / f"{name}.gz")
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -92,7 +115,7 @@ def content_of(path: Path) -> bytes:
     """Return the content of a file, unpacked where its name ends in .gz."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        if path.suffix != ".gz":
+        if path.suffix.lower() != ".gz":
             check_size(path, size, size)
             return file.read()
         try:

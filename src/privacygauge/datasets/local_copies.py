@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +153,10 @@ def texas100(
     return _binary(x, names[0]), _from_one(known[:, 0], 100, names[1])
 
 
+LOCATION30 = (5_010, 446, 30)
+"""People, binary attributes and groups of Location30."""
+
+
 def location30() -> tuple[Floats, Ints]:
     """Return 446 binary attributes of 5,010 people, and which of 30 groups each is in.
 
@@ -176,7 +180,7 @@ def location30() -> tuple[Floats, Ints]:
             "licence, so they are not fetched for you"
         )
     archive = read_npz(path)
-    x = np.unpackbits(archive["x_packed"], axis=1)[:, :446]
+    x = np.unpackbits(archive["x_packed"], axis=1)[:, : LOCATION30[1]]
     order = archive["shuffle_index"]
     return x[order].astype(np.float64), archive["y"][order].astype(np.int64)
 
@@ -212,6 +216,90 @@ def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
     content = read_own(name, _SHA256[n_classes], absent)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         return archive["logits"].astype(np.float64), archive["labels"].astype(np.int64)
+
+
+PURCHASES = "purchases.npz"
+"""Purchases as Long et al. (2017) made them of Kaggle's challenge."""
+
+
+def purchases(path: str | Path) -> tuple[Floats, Ints]:
+    """Return which products customers bought, and which group each is in.
+
+    Parameters
+    ----------
+    path : str or Path
+        An npz file with `x` (n, d), zeros and ones, and `y` (n,), groups counted from 0. Long et
+        al. (2017) have 836 products and 10 groups, by k-means.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (n, d) and (n,)
+
+    Raises
+    ------
+    InputError
+        If the file is missing, or not of this form.
+    """
+    x, y = _arrays(path, "x", "y")
+    if x.ndim != 2 or not np.isin(x, (0, 1)).all():
+        raise InputError(f"x of {Path(path).name} must be (n, d) zeros and ones")
+    return x.astype(np.float64), _classes(y, len(x), Path(path).name)
+
+
+LOGITS = "logits.npz"
+"""Logits of any classifier on a test set, such as ImageNet's."""
+
+
+def own_logits(path: str | Path) -> tuple[Floats, Ints]:
+    """Return a classifier's logits on a test set, and the labels.
+
+    Parameters
+    ----------
+    path : str or Path
+        An npz file with `logits` (n, m) and `labels` (n,) in 0..m-1; at least 10 points.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (n, m) and (n,)
+
+    Raises
+    ------
+    InputError
+        If the file is missing, or not of this form.
+    """
+    logits, labels = _arrays(path, "logits", "labels")
+    name = Path(path).name
+    if logits.ndim != 2 or len(logits) < 10 or logits.shape[1] < 2:
+        raise InputError(
+            f"logits of {name} must be (n, m) with n >= 10 and m >= 2, got {logits.shape}"
+        )
+    if not np.isfinite(logits).all():
+        raise InputError(f"logits of {name} must be finite")
+    found = _classes(labels, len(logits), name)
+    if found.max() >= logits.shape[1]:
+        raise InputError(f"labels of {name} must be in 0..{logits.shape[1] - 1}, got {found.max()}")
+    return logits.astype(np.float64), found
+
+
+def _arrays(path: str | Path, *names: str) -> list[NDArray[Any]]:
+    """Return arrays of an npz file, checked to be there."""
+    archive = read_npz(Path(path))
+    missing = [name for name in names if name not in archive]
+    if missing:
+        raise InputError(
+            f"{Path(path).name} must hold the arrays {' and '.join(names)}, and lacks "
+            f"{' and '.join(missing)}"
+        )
+    return [np.asarray(archive[name]) for name in names]
+
+
+def _classes(labels: NDArray[Any], n: int, name: str) -> Ints:
+    if labels.shape != (n,) or labels.dtype.kind not in "iu" or labels.min(initial=0) < 0:
+        raise InputError(
+            f"labels of {name} must be ({n},) whole numbers from 0, got {labels.shape} of "
+            f"{labels.dtype}"
+        )
+    return labels.astype(np.int64)
 
 
 WHOLE = "uk_census_2011.csv"

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
-import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.datasets import arrays, parquet
+from privacygauge.datasets.amounts import amounts_of
 from privacygauge.datasets.arrays import Content
-from privacygauge.datasets.bounds import check_size
+from privacygauge.datasets.bounds import check_size, require_once
+from privacygauge.datasets.dates import days_of
 from privacygauge.datasets.files import content_of
 from privacygauge.errors import InputError
 from privacygauge.runs.copies import copied
-from privacygauge.runs.folder import shown, url_of
+from privacygauge.runs.folder import scratch, shown, url_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +33,29 @@ if TYPE_CHECKING:
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What names of files of JSON lines end in."""
 
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+"""What names of files of separated fields end in."""
+
+ENDINGS = ".npz, .parquet, .csv, .tsv, .csv.gz, .tsv.gz, .jsonl or .jsonl.gz"
+"""What messages say that the name of a file of arrays or of a table must end in."""
+
+TABLE_ENDINGS = ENDINGS.removeprefix(".npz, ")
+"""The same of a table."""
 
 SEPARATORS = ",;\t|"
 """What may separate the fields of a csv file without being named."""
+
+MISSING = frozenset(
+    ["NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL",
+     "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
+)  # fmt: skip
+"""Words that stand for a missing value in a csv column of numbers or dates.
+
+In a column of texts they are texts, such as the name of a class, and only an empty field is
+missing."""
+
+ABSENT = "(missing)"
+"""What a missing value of a column of texts is called among its groups."""
 
 _HEAD = 1 << 16
 # With or without points between thousands.
@@ -46,13 +70,22 @@ class FrameLike(Protocol):
         """The names of the columns."""
 
 
-_SUFFIXES = (".npz", ".parquet", ".csv")
+_ENDS = (".npz", ".parquet", *CSV, *LINES)
 
 
-def read_content(path: Path, what: str, *, separator: str | None = None) -> Content | pd.DataFrame:
-    """Return the arrays of an npz file, or the table in a parquet, csv or jsonl file.
+def is_csv(path: Path) -> bool:
+    """Return whether a file's name says that its fields are separated, packed or not."""
+    return path.name.lower().endswith(CSV)
 
-    Where a csv file has another separator than the comma, 1,5 is a number.
+
+def read_content(
+    path: Path, what: str, *, separator: str | None = None, names: Collection[str | None] = ()
+) -> Content | pd.DataFrame:
+    """Return the arrays of an npz file, or the table in a parquet, csv, tsv or jsonl file.
+
+    A csv, tsv or jsonl file is unpacked where its name ends in .gz. Where another separator than
+    the comma stands between the fields, 1,5 is a number. Words of `MISSING` are missing values in
+    columns of numbers, dates and amounts, and texts in all others.
 
     Parameters
     ----------
@@ -61,6 +94,9 @@ def read_content(path: Path, what: str, *, separator: str | None = None) -> Cont
         What messages call the file, such as ``prediction``.
     separator : str, optional
         Between the fields of a csv file; default: `separator_of`.
+    names : collection of str
+        Columns that name records or people: they are read as they stand, so that 007 is not 7.
+        Those that are None or not in the file are passed over.
 
     Raises
     ------
@@ -68,15 +104,17 @@ def read_content(path: Path, what: str, *, separator: str | None = None) -> Cont
         One line: the file, what is wrong, and the way out.
     """
     with _readable(path, what):
-        lines = path.name.lower().endswith(LINES)
-        if path.suffix.lower() not in _SUFFIXES and not lines:
-            raise InputError(f"{path} must end in .npz, .parquet, .csv or .jsonl")
+        name = path.name.lower()
+        if not name.endswith(_ENDS):
+            raise InputError(f"{path} must end in {ENDINGS}")
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty")
-        if lines:
+        if name.endswith(LINES):
             return _of_lines(path, what)
         return (
-            arrays.read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path, separator)
+            arrays.read_npz(path)
+            if name.endswith(".npz")
+            else _read_table(path, separator, {name for name in names if name is not None})
         )
 
 
@@ -85,7 +123,7 @@ def separator_of(path: Path, given: str | None = None) -> str:
 
     The one of `SEPARATORS` that cuts the first lines into equally many fields, the most if there
     are several; where none does, the one that cuts the header into most. A file without any has
-    one column, and the comma is returned.
+    one column, and the comma is returned. Where the name says .tsv it is the tab.
 
     Parameters
     ----------
@@ -103,14 +141,75 @@ def separator_of(path: Path, given: str | None = None) -> str:
         if len(separator) != 1 or separator.isalnum() or separator in ' "\n\r.+-':
             raise InputError(f"separator must be one character such as ; or tab, got {given!r}")
         return separator
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
-        head = stream.read(_HEAD)
+    return separator_in(_head(path), path)
+
+
+def _head(path: Path) -> str:
+    """Return the first characters of a csv file; no more than these are unpacked."""
+    opened = gzip.open if _is_packed(path) else open
+    how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+    try:
+        with opened(path, "rt", **how) as stream:
+            return str(stream.read(_HEAD))
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return ""  # refused where it is read whole
+
+
+def separator_in(text: str, path: Path) -> str:
+    """Return what separates the fields of a csv file with this text, as in `separator_of`."""
+    if path.name.lower().endswith((".tsv", ".tsv.gz")):
+        return "\t"
+    head = text[:_HEAD]
     widths = {separator: _widths(head, separator) for separator in SEPARATORS}
     even = [separator for separator in SEPARATORS if len(set(widths[separator])) == 1]
     return max(
         even if any(widths[s][0] > 1 for s in even) else SEPARATORS,
         key=lambda separator: max(widths[separator][:1], default=0),
     )
+
+
+_LONGEST = 2**31 - 1
+"""Characters of a field: the file's size, which is checked, is what bounds them."""
+
+
+@contextmanager
+def fields_of_any_length() -> Iterator[None]:
+    """Let the csv module read fields of more than 131,072 characters, such as a long note."""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def csv_stream(path: Path) -> IO[str]:
+    """Return a csv file opened as text in UTF-8, unpacked where its name ends in .gz.
+
+    Raises
+    ------
+    InputError
+        If a packed file is damaged or empty, or unpacks to more than `check_size` lets it.
+    """
+    return _as_text(path, _unpacked(path), "strict")
+
+
+def _as_text(path: Path, unpacked: bytes | None, errors: str) -> IO[str]:
+    raw = path.open("rb") if unpacked is None else io.BytesIO(unpacked)
+    return io.TextIOWrapper(raw, newline="", encoding="utf-8-sig", errors=errors)
+
+
+def _unpacked(path: Path) -> bytes | None:
+    """Return what is in a packed file; None of one that is not, which is read where it lies."""
+    if not _is_packed(path):
+        return None
+    content = content_of(path)
+    if not content:
+        raise InputError(f"{path} is empty")
+    return content
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
 
 
 def _widths(head: str, separator: str) -> list[int]:
@@ -172,7 +271,7 @@ def _here(path: Path) -> Iterator[Path]:
     if url is None:
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+    with scratch() as folder:
         yield copied(url, Path(folder, path.name))
 
 
@@ -214,23 +313,61 @@ def _readable(path: Path, what: str) -> Iterator[None]:
         raise InputError(f"{path} does not fit into memory: give fewer rows") from error
 
 
+class _TwiceError(ValueError):
+    """A key of an object occurs twice; JSON keeps the last, and says nothing."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+    return found
+
+
 def _object(line: str, path: Path, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_once)
+    except _TwiceError as error:
+        raise InputError(
+            f"{path}: line {number} has the key {str(error)!r} twice: name each differently"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: line {number} is not a JSON object ({_first_line(error)})"
         ) from error
+    _require_characters(line, row, path, number)
     if not isinstance(row, dict):
         raise InputError(f"{path}: line {number} is not a JSON object, got {type(row).__name__}")
     return row
 
 
-def plain(column: pd.Series[Any]) -> NDArray[Any]:
-    """Return a column as an array of numbers or of texts."""
-    if column.dtype.kind in "biuf":
-        return column.to_numpy()
-    return column.astype(str).to_numpy(dtype=np.str_)
+def _require_characters(line: str, row: object, path: Path, number: int) -> None:
+    """Refuse a row with half of a pair of codes, which is not a character and cannot be written."""
+    if "\\ud" not in line.lower():
+        return
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        code = f"\\u{ord(error.object[error.start]):04x}"
+        raise InputError(
+            f"{path}: line {number} holds {code} alone, which is half of a character: write texts "
+            "as UTF-8"
+        ) from error
+
+
+def plain(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Return a column as an array of numbers or of texts, `ABSENT` where one is missing.
+
+    Texts are objects: one that is long takes its own room, and not that of every row.
+    """
+    if column.dtype.kind in "biufU":
+        return np.asarray(column)
+    if column.dtype.kind in "mM":
+        return np.asarray(column.astype(str), np.object_)
+    values = np.asarray(column, dtype=np.object_).tolist()
+    texts = [ABSENT if checks.is_absent(value) else str(value) for value in values]
+    return np.array(texts, dtype=np.object_)
 
 
 def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -258,12 +395,25 @@ def _of_lines(path: Path, what: str) -> pd.DataFrame:
     return pd.DataFrame.from_records([row for _, row in rows])
 
 
-def _read_table(path: Path, separator: str | None) -> pd.DataFrame:
-    if path.suffix.lower() == ".csv":
+def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd.DataFrame:
+    if is_csv(path):
         found = separator_of(path, separator)
         # Read in parts, a column may hold both 1 and "1".
-        read = _read_csv(path, sep=found, low_memory=False)
-        return read if found == "," else _with_decimal_commas(read)
+        read = _read_csv(
+            path,
+            sep=found,
+            low_memory=False,
+            keep_default_na=False,
+            na_values=[""],
+            dtype=dict.fromkeys(names, str),
+        )
+        columns = {
+            str(name): _as_named(column) if name in names else _without_words(column)
+            for name, column in read.items()
+            if column.dtype.kind not in "biuf"
+        }
+        read = read.assign(**columns)
+        return read if found == "," else _with_decimal_commas(read, names)
     try:
         frame: pd.DataFrame = parquet.read_columns(path).to_pandas()
     except (InputError, PermissionError):
@@ -274,12 +424,38 @@ def _read_table(path: Path, separator: str | None) -> pd.DataFrame:
     return frame
 
 
-def _with_decimal_commas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with numbers in each column of texts that are such with a decimal comma."""
+def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return names as they stand: numbers only where each is written as a whole number is."""
+    names = column.str.strip()
+    if names.isna().any() or not names.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+        return names.mask(names == "")
+    return names.astype(np.int64)
+
+
+def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of texts as numbers or dates with gaps, where all but `MISSING` are such."""
+    import pandas as pd
+
+    words = column.isin(MISSING)
+    others = column[~words].dropna()
+    if not words.any() or not len(others):
+        return column
+    numbers = pd.to_numeric(others, errors="coerce")
+    if numbers.notna().all():
+        return numbers.astype(np.float64).reindex(column.index)
+    is_text = days_of(others) is None and amounts_of(others) is None
+    return column if is_text else column.mask(words)
+
+
+def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
+    """Return a frame with numbers in each column of texts that are such with a decimal comma.
+
+    `names` are columns that stay as they are.
+    """
     numbers = {}
     for name, column in frame.items():
-        if column.dtype.kind not in "biuf":
-            texts = column.dropna().astype(str)
+        if column.dtype.kind not in "biuf" and name not in names:
+            texts = column[~column.isin(MISSING)].dropna().astype(str)
             if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
                 with_points = texts.str.replace(".", "").str.replace(",", ".")
                 numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
@@ -290,11 +466,15 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     import pandas as pd
 
     check_size(path, path.stat().st_size, path.stat().st_size)
+    unpacked = _unpacked(path)
+    with _as_text(path, unpacked, "replace") as stream:
+        _require_different(stream, path, options["sep"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             # Left alone, pandas takes the first of too many values for the name of the row.
-            frame: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
+            source = path if unpacked is None else io.BytesIO(unpacked)
+            frame: pd.DataFrame = pd.read_csv(source, index_col=False, **options)
     except pd.errors.ParserWarning as error:
         raise InputError(f"{path}: rows have more values than the header has names") from error
     except UnicodeDecodeError as error:
@@ -302,6 +482,15 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     except (ValueError, OverflowError) as error:  # pandas' ParserError and EmptyDataError too
         raise InputError(f"{path} is damaged or no csv file ({_first_line(error)})") from error
     return frame
+
+
+def _require_different(stream: IO[str], path: Path, separator: str) -> None:
+    """Refuse a header with a name that occurs twice: pandas would give one another name."""
+    try:
+        header = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
+    except csv.Error:
+        return  # refused where it is read
+    require_once(path, [name for name in header if name.strip()])
 
 
 def _first_line(error: Exception) -> str:
