@@ -216,3 +216,15 @@ def test_of_repeated_targets_n_is_their_number() -> None:
     guesses = repeated_games(60, 10, 1)[0]
     for found in (decision.balanced_accuracy, decision.advantage, decision.recall):
         assert found(guesses).n == 60
+
+
+@pytest.mark.parametrize("right", [0, 3, 4, 5])
+def test_two_people_make_nothing_sure(right: int) -> None:
+    # 400 members of whom 60% are guessed, and five rows of two others, of which so many are right.
+    row = np.arange(405)
+    secret = row < 400
+    guess = np.where(secret, row % 5 < 3, row >= 400 + right)
+    unit = np.where(secret, row // 2, 1000 + row % 2)
+    found = decision.balanced_accuracy(Decisions(guess, secret, unit=unit))
+    assert found.low < 0.5
+    assert found.high - found.low > 0.2

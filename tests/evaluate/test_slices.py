@@ -77,6 +77,15 @@ def test_a_slice_that_leaks_less_is_not_announced() -> None:
     assert "3" not in {s.group for s in table.announced if s.column == "site"}
 
 
+@pytest.mark.slow
+def test_a_slice_of_mere_chance_is_no_leak_where_the_rest_is_worse_than_chance() -> None:
+    rng = np.random.default_rng(6)
+    n = quarter(400)
+    tables = [find_slices(*game(1000, rng, common=-0.2, leaks=0.2), "a") for _ in range(n)]
+    assert any(table.announced for table in tables)  # more than the rest it is
+    assert sum(bool(table.shown) for table in tables) <= stats.binom.isf(1e-3, n, 0.0125)
+
+
 def test_every_slice_holds_its_own_numbers() -> None:
     guesses, columns = game(600, np.random.default_rng(1), leaks=0.2)
     table = find_slices(guesses, columns, "confidence (global)", 0.9)

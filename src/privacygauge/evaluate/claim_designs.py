@@ -142,16 +142,17 @@ def bounds_by(
 def _one_run(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> BoundsOfDesign:
-    found = _guessed(transcript, design, claim, seed, level)
+    found = guessed_by(transcript, design, claim, seed, level)
     shown = guessed(transcript, steps(len(transcript)), seeds.stream(seed, "ties"))
     bounds, skipped = one_run_bounds(found, claim.delta, level)
     curve = one_run_curve(len(transcript), shown, claim.delta, level)
     return BoundsOfDesign("one-run", bounds, found, (), curve, skipped)
 
 
-def _guessed(
+def guessed_by(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> Guessed:
+    """Return how many guesses about the canaries of one run are right, as a design has it."""
     n, share = len(transcript), design.choosing
     if share is None:
         share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
@@ -214,7 +215,7 @@ def _refutes(
     elif isinstance(design, Sequential):
         bounds = (sequential_bounds(transcript, claim.delta, level)[0],)
     else:
-        found = _guessed(transcript, design, claim, seed, level)
+        found = guessed_by(transcript, design, claim, seed, level)
         # Where no more than half of the guesses are right, nothing is refuted.
         better = np.any(2 * found.n_right > found.n_guesses)
         bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())

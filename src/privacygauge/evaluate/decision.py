@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,9 @@ from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import rates
+
+FEW_UNITS = 10
+"""Fewer units of one side say little about how much units differ."""
 
 PRIORS = (0.01, 0.1, 0.5)
 """The shares of members among the people asked about for which precision is reported."""
@@ -47,11 +51,19 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     value = (hits * n_out + rejected * n_in) / (2 * n_in * n_out)
     if decisions.repeated:
         return _clustered(decisions, value, level)
-    sides = _side(hits, n_in, level), _side(rejected, n_out, level)
+    low, high = limits_of_accuracy((hits, n_in), (rejected, n_out), level)
+    return Estimate(value, low, high, level, len(decisions), "MOVER of Wilson limits")
+
+
+def limits_of_accuracy(
+    members: tuple[int, int], others: tuple[int, int], level: float
+) -> tuple[float, float]:
+    """Return both limits of the balanced accuracy from each side's right guesses and size."""
+    sides = _side(*members, level), _side(*others, level)
+    value = sum(share for share, _, _ in sides) / 2
     down = np.sqrt(sum((share - low) ** 2 for share, low, _ in sides)) / 2
     up = np.sqrt(sum((high - share) ** 2 for share, _, high in sides)) / 2
-    low, high = max(0.0, value - float(down)), min(1.0, value + float(up))
-    return Estimate(value, low, high, level, len(decisions), "MOVER of Wilson limits")
+    return max(0.0, value - float(down)), min(1.0, value + float(up))
 
 
 def advantage(decisions: Decisions, level: float = 0.95) -> Estimate:
@@ -176,4 +188,15 @@ def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
     if variance > 0:
         effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))
     low, high = rates.wilson(value * effective, effective, level)
+    # Few units of a side show little of its variance, and none where all are guessed alike.
+    both = (decisions.secret, ~decisions.secret)
+    sides = [(right[rows] > 0, decisions.unit[rows]) for rows in both]
+    # A unit on both sides is no such case: it shows its own variance on each.
+    apart = not units.on_both_sides(decisions.unit, decisions.secret).any()
+    if apart and any(
+        checks.n_distinct(own) < FEW_UNITS or hit.min() == hit.max() for hit, own in sides
+    ):
+        shares = [rates.proportion(hit, own, level) for hit, own in sides]
+        low = min(low, value - math.hypot(*(x.value - x.low for x in shares)) / 2)
+        high = max(high, value + math.hypot(*(x.high - x.value for x in shares)) / 2)
     return Estimate(value, low, high, level, n, "Wilson at the effective number of rows")

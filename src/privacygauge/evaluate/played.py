@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.questions import Questions
 from privacygauge.evaluate.slices import Slice
+from privacygauge.evaluate.vulnerability import Vulnerability
 
 
 @dataclass(frozen=True)
@@ -53,18 +55,22 @@ class Records:
     """Columns of the user's data; filled only when the user asked for them."""
     unit: Ints | None = None
     """(n,) The person behind each record; None where each is a person of its own."""
+    vulnerability: Vulnerability | None = None
+    """What models with and without each record show; None where none were compared."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """Membership, ``score:TITLE`` and ``guess:TITLE`` of every attack, and the risk.
 
-        The risk is missing throughout where none was estimated.
+        The risk is missing throughout where none was estimated. Where models with and without the
+        records were compared, `Vulnerability.columns` follow.
         """
         return {
             "member": self.member,
             **{f"score:{title}": score for title, score in self.scores.items()},
             **{f"guess:{title}": guess for title, guess in self.guesses.items()},
             "risk": np.full(len(self.member), np.nan) if self.risk is None else self.risk,
+            **({} if self.vulnerability is None else self.vulnerability.columns),
         }
 
 
@@ -82,6 +88,8 @@ class Attacks:
     """Of every interval."""
     groups: tuple[Slice, ...] = ()
     """Groups of records that are significantly more exposed than the others."""
+    questions: Questions | None = None
+    """What is shown of few records and of groups; None where nothing but the average is asked."""
 
     @property
     def best(self) -> Evaluation:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator, RiskScore
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.transcript import TIED, tied
@@ -30,7 +30,12 @@ Result = tuple[Play, Evaluation] | Skipped
 
 
 def audit(
-    rounds: Sequence[Round], attacks: Sequence[Attack], *, seed: int = 0, level: float = 0.95
+    rounds: Sequence[Round],
+    attacks: Sequence[Attack],
+    *,
+    compared: Bools | None = None,
+    seed: int = 0,
+    level: float = 0.95,
 ) -> list[Result]:
     """Return what every attack did in rounds that were dealt already.
 
@@ -39,6 +44,8 @@ def audit(
     rounds : sequence of Round
         From a game's `deal`; dealing is the only step that trains anything.
     attacks : sequence of Attack
+    compared : ndarray of bool, shape (n,), optional
+        The targets, by number, on which members and non-members are compared; default: all.
     seed : int
         Every attack draws from a generator of its own, so that a further attack changes no
         other's numbers.
@@ -64,7 +71,7 @@ def audit(
     n_jobs = min(cpu_count(), len(attacks)) if rounds and len(rounds[0].secret) > 20_000 else 1
     return list(
         Parallel(n_jobs, backend="threading")(
-            delayed(_audit_one)(attack, rounds, seed, level) for attack in attacks
+            delayed(_audit_one)(attack, rounds, compared, seed, level) for attack in attacks
         )
     )
 
@@ -85,11 +92,15 @@ def _few(unit: Ints) -> int:
     return min(len(unit), 1) + int(len(unit) > 1 and bool((unit != unit[0]).any()))
 
 
-def _audit_one(attack: Attack, rounds: Sequence[Round], seed: int, level: float) -> Result:
+def _audit_one(
+    attack: Attack, rounds: Sequence[Round], compared: Bools | None, seed: int, level: float
+) -> Result:
     role = ("attack", attack.name, attack.variant, attack.thresholds)
     played = play(attack, rounds, [seeds.stream(seed, *role, i) for i in range(len(rounds))])
     if isinstance(played, Skipped):
         return played
+    if compared is not None:
+        played = played.on(compared)
     evaluation = evaluate(
         attack.name,
         played.transcript,
@@ -144,18 +155,36 @@ def played_of(
 
 
 def risk_of(
-    rounds: Sequence[Round], estimator: Estimator | None, labels: Ints, seed: int, level: float
+    rounds: Sequence[Round],
+    estimator: Estimator | None,
+    labels: Ints,
+    seed: int,
+    level: float,
+    *,
+    compared: Bools | None = None,
 ) -> tuple[Risk, Floats]:
-    """Return the privacy risk score of targets of these classes, assessed, and that of each."""
+    """Return the privacy risk score of targets of these classes, assessed, and that of each.
+
+    It is assessed on the targets that are compared, as in `audit`.
+    """
     attack = RiskScore(estimator=estimator)
     rngs = [seeds.stream(seed, "risk", number) for number in range(len(rounds))]
-    played = play(attack, rounds, rngs)
-    assert isinstance(played, Play)  # predictions always have the signal and a shadow
-    order = played.transcript.target
-    correct = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
-    bootstrap = seeds.stream(seed, "risk", "bootstrap")
-    found = assess_risk(played.transcript, attack.variant, labels[order], correct, bootstrap, level)
-    return found, in_file_order(played.transcript.score, order)
+    whole = play(attack, rounds, rngs)
+    assert isinstance(whole, Play)  # predictions always have the signal and a shadow
+    played = whole if compared is None else whole.on(compared)
+    order = whole.transcript.target
+    correct = np.empty(len(labels), np.bool_)
+    correct[order] = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    judged = played.transcript.target
+    found = assess_risk(
+        played.transcript,
+        attack.variant,
+        labels[judged],
+        correct[judged],
+        seeds.stream(seed, "risk", "bootstrap"),
+        level,
+    )
+    return found, in_file_order(whole.transcript.score, order)
 
 
 def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:

@@ -106,6 +106,32 @@ class SampledSteps:
             )
         return float(noises[first])
 
+    def contradicted(self, transcript: Transcript, level: float = 0.95) -> bool:
+        """Return whether scores rank better than such steps allow, even without any noise.
+
+        Parameters
+        ----------
+        transcript : Transcript
+            Independent rows, such as one training run each.
+        level : float
+            In (0, 1): how rarely scores of such steps seem to contradict them.
+
+        Notes
+        -----
+        A record that took part in no step leaves no trace: with p the probability of any, the area
+        is at most ``p + (1 - p) / 2``.
+        """
+        p = (
+            -math.expm1(self.steps * math.log1p(-self.sampling_rate))
+            if self.sampling_rate < 1
+            else 1
+        )
+        both_above = p**2 + p * (1 - p) + (1 - p) ** 2 / 3
+        most = _Area((1 + p) / 2, both_above, p + (1 - p) / 3)
+        limit = float(ndtri(checks.level(level)))
+        sizes = (transcript.n_in, transcript.n_out)
+        return p < 1 and auc(transcript).value > most.quantile(*sizes, limit)
+
     def epsilon(self, noise: float, delta: float) -> float:
         """Return the smallest epsilon that all steps together keep at this delta.
 
@@ -163,7 +189,8 @@ class _Losses:
         q, n = steps.sampling_rate, steps.steps
         # Both distributions of a step, first on a grid of what is seen: mean and deviation.
         seen = np.linspace(-_FAR * noise, 1 + _FAR * noise, 20_001)
-        ratio = np.log1p(q * np.expm1((2 * seen - 1) / (2 * noise**2)))
+        with np.errstate(divide="ignore"):
+            ratio = np.logaddexp(np.log1p(-q), np.log(q) + (2 * seen - 1) / (2 * noise**2))
         without = np.exp(-0.5 * (seen / noise) ** 2)
         without /= without.sum()
         with_it = without * np.exp(ratio)

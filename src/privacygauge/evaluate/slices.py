@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
+from scipy.stats import binom
 
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import decision
+from privacygauge.evaluate.detectable import POWER, SHARE
 
 SMALLEST = 10
 """A slice needs so many members and so many non-members, of different units."""
@@ -41,6 +43,12 @@ class Slice:
     """For "no more exposed than the other records", after Holm's correction for all slices."""
     announced: bool
     """Whether the slice is more exposed than the rest, significantly at the level."""
+    least: float = 0.0
+    """Lower end of the accuracy at a quarter of the error: what a verdict grades."""
+    shown: bool = False
+    """Whether the slice is more exposed than the rest and better guessed than by chance, each at a
+    quarter of the error: whether it counts in a verdict. Guesses that are worse than chance on the
+    rest would make a slice of mere chance stand out."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,14 @@ class SliceTable:
     """By falling lower end of the accuracy."""
     skipped: tuple[Skipped, ...]
     """Slices that are too small to judge, by column."""
+    smallest: int | None = None
+    """Records in the smallest slice, half of them members, that would count in a verdict in four of
+    five audits if all its members were known for sure; None where no slice could be judged."""
+
+    @property
+    def shown(self) -> tuple[Slice, ...]:
+        """The slices that count in a verdict, the worst first."""
+        return tuple(sorted((s for s in self.slices if s.shown), key=lambda s: -s.least))
 
     @property
     def announced(self) -> tuple[Slice, ...]:
@@ -115,16 +131,32 @@ def find_slices(
     if not found:
         return SliceTable(attack, level, (), tuple(skipped))
     each = 1 - (1 - level) / len(found)
+    # One side of an interval at half of the error has a quarter of it.
+    strictly = 1 - SHARE * (1 - level)
+    graded = 1 - 2 * SHARE * (1 - level) / len(found)
     excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
     adjusted = holm(np.array(raw)).tolist()
     table = []
     for (column, group, rows), above, p in zip(found, excess, adjusted, strict=True):
         inside = decisions[rows]
         accuracy = decision.balanced_accuracy(inside, each)
-        sizes = inside.n_in, inside.n_out
-        table.append(Slice(column, group, *sizes, accuracy, above, p, p <= 1 - level))
+        least = decision.balanced_accuracy(inside, graded).low
+        found_slice = Slice(
+            column,
+            group,
+            inside.n_in,
+            inside.n_out,
+            accuracy,
+            above,
+            p,
+            announced=p <= 1 - level,
+            least=least,
+            shown=p <= 1 - strictly and least > 0.5,
+        )
+        table.append(found_slice)
     table.sort(key=lambda s: -s.accuracy.low)
-    return SliceTable(attack, level, tuple(table), tuple(skipped))
+    smallest = _smallest(decisions, (1 - strictly) / len(found), graded)
+    return SliceTable(attack, level, tuple(table), tuple(skipped), smallest)
 
 
 def deciles(values: Floats) -> NDArray[np.str_]:
@@ -157,9 +189,14 @@ def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
     inside a slice that is like the rest are hypergeometric, and independent of each other.
     """
     right = decisions.guess == decisions.secret
-    first, second = (
-        _side(decisions, right, rows, side) for side in (decisions.secret, ~decisions.secret)
+    return _exact(
+        _side(decisions, right, rows, decisions.secret),
+        _side(decisions, right, rows, ~decisions.secret),
     )
+
+
+def _exact(first: _Side, second: _Side) -> tuple[float, float]:
+    """Return the excess of a slice with these members and non-members, and its p-value."""
     excess = first.excess(first.hits) + second.excess(second.hits)
     # For every number of hits on the first side: how many on the second reach the excess seen?
     counts, weights = first.law()
@@ -168,6 +205,38 @@ def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
     tail = np.concatenate([np.cumsum(their_weights[::-1])[::-1], [0.0]])
     reached = tail[np.clip(needed - others[0], 0, len(others))]
     return float(excess), float(min(1.0, weights @ reached))
+
+
+def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None:
+    """Return the records of the smallest slice that would mostly be shown, half of them members.
+
+    All its members are guessed rightly, its non-members as often as the others.
+    """
+    sides = decisions.secret, ~decisions.secret
+    n_in, n_out = (_worth(decisions, side) for side in sides)
+    right = decisions.guess == decisions.secret
+    hits_in, hits_out = (
+        int(np.count_nonzero(right & side)) * n // max(int(np.count_nonzero(side)), 1)
+        for side, n in zip(sides, (n_in, n_out), strict=True)
+    )
+
+    def is_shown(half: int) -> bool:
+        hits = int(binom.ppf(1 - POWER, half, hits_out / n_out))
+        if decision.limits_of_accuracy((half, half), (hits, half), graded)[0] <= 0.5:
+            return False
+        known = hits_in + half - round(half * hits_in / n_in)
+        members = _Side(n_in, min(known, n_in), half, half)
+        return _exact(members, _Side(n_out, max(hits_out, hits), half, hits))[1] <= allowed
+
+    most = min(n_in, n_out) // 2
+    if most < SMALLEST or not is_shown(most):
+        return None
+    low = SMALLEST - 1
+    high = most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
+    return 2 * high
 
 
 def _worth(decisions: Decisions, rows: Bools) -> int:

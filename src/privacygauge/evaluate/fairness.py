@@ -1,0 +1,447 @@
+"""Is the comparison fair? A blind attacker, and the rows on which it is blind.
+
+Whatever tells members from non-members without asking the release is no leak of the release. A
+blind attacker learns membership from what is known of a record anyway: its class, its columns,
+what other models say of it. Where it wins, members and non-members are compared only where they
+are alike in what it learnt; where no such rows are left, nothing can be told.
+
+The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given what is
+known, answers and bits are exchangeable if nothing leaks, and so they are given the score alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Transcript, tied
+from privacygauge.evaluate.roc import auc
+
+N_FOLDS = 5
+"""Parts of the units: the blind attacker judges each by what it learnt from others."""
+
+FEWEST = 10
+"""With fewer units of either side a blind attacker learns nothing."""
+
+MOST_LEVELS = 60
+"""Texts with more different values than this are described by their order and their form."""
+
+_BINS = 10, 40
+"""Numbers of many values are cut into so many groups of equal size, few rows into the fewer: what
+is left of a difference within a group is what attacks may find."""
+
+_ROWS_A_BIN = 40
+
+_PRIOR = 2.0
+"""Rows of either side that each group begins with: a rare group says little."""
+
+_STRATA = (20, 40, 80, 160)
+"""Numbers of strata of the score, tried in turn until the blind attacker is blind inside them.
+Five would remove nine tenths of a difference (Rosenbaum and Rubin 1984), and an attack sees the
+rest in large files."""
+
+_ROWS_A_STRATUM = 10
+
+_FEWEST_ALIKE = 3
+"""Rows of the other side that a stratum needs before its members count as comparable."""
+
+ENOUGH = 0.5
+"""The share of the members that must have non-members like them for a comparison to speak of
+the members at all."""
+
+_TRIGGER = 4
+"""So many times smaller is the error where the blind attacker is said to win."""
+
+_SURELY = 25
+"""So many times smaller is the error where members and non-members are called twins."""
+
+TWINS = "twins"
+"""What `Comparison.state` says where members and non-members are more alike than chance allows."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A column in which members and non-members differ, whatever the release says."""
+
+    column: str
+    """What is known of a record without asking the release."""
+    auc: Estimate | None
+    """How well this column alone tells the sides apart, on units it was not learnt from; None where
+    the sides have nothing in common in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """On which rows members and non-members can be compared."""
+
+    state: str
+    """``fair``: as they are; ``matched``: on rows that are alike; ``different``: nowhere; or
+    `TWINS`."""
+    compared: Bools
+    """(n,) The rows to compare; all of them unless the state is ``matched``."""
+    blind: Estimate | None
+    """Area under the blind attacker's curve on all rows; None where it had nothing to learn."""
+    left: Estimate | None = None
+    """The same on the rows that are compared, where they were matched."""
+    differences: tuple[Difference, ...] = ()
+    """The columns that tell the sides apart, the plainest first; empty where only several together
+    do."""
+    copied: int = 0
+    """Rows that are left out since they have copies on the other side."""
+    invented: int = 0
+    """Rows that are left out since they lie between others, and are nobody's."""
+    doubtful: tuple[str, ...] = ()
+    """Columns of the user's on which rows were matched and that have to do with the answers: they
+    may have been made from them."""
+    placebo: Estimate | None = None
+    """Area under the curve of models that cannot know the members, on the rows that are compared;
+    None where there are none."""
+    clustered: bool = False
+    """Whether rows seem to be of the same people, though nothing says of whom: how many of them
+    are independent is not known."""
+
+    @property
+    def told(self) -> bool:
+        """Whether a comparison can tell anything."""
+        return self.state in ("fair", "matched")
+
+    def beyond_placebo(self, area: Estimate) -> bool:
+        """Return whether an attack goes beyond what models find that cannot know the members.
+
+        A placebo within one standard error of chance, as two thirds of those are that know nothing,
+        sets no bar; any other has to be passed by the lower end of the attack's area.
+        """
+        found = self.placebo
+        if found is None:
+            return True
+        error = (found.high - found.low) / 2 / float(ndtri(0.5 + found.level / 2))
+        return found.value <= 0.5 + error or area.low > found.value
+
+
+def compare(
+    known: Mapping[str, NDArray[Any]],
+    secret: Bools,
+    unit: Ints,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    *,
+    copied: Bools | None = None,
+    invented: Bools | None = None,
+    placebo: Mapping[str, NDArray[Any]] | None = None,
+) -> Comparison:
+    """Return the rows on which members and non-members are alike in what is known of them.
+
+    Parameters
+    ----------
+    known : mapping of str to ndarray, shape (n,)
+        What is known of each row without asking the release: numbers, or texts.
+    secret : ndarray of bool, shape (n,)
+        True for a member.
+    unit : ndarray of int, shape (n,)
+        Whom each row is about; rows of one unit are never learnt from and judged.
+    rng : numpy.random.Generator
+        Deals the folds, and draws which rows of a stratum are kept.
+    level : float
+        In (0, 1). Of sides that differ in nothing, matching is tried in at most ``1 - level`` of
+        all comparisons; it does no harm there.
+    copied : ndarray of bool, shape (n,), optional
+        Rows with an equal, or nearly equal, one on the other side: they are not compared, and
+        where they are most of a side, nothing is.
+    invented : ndarray of bool, shape (n,), optional
+        Rows that were made from others and are nobody's: they are not compared either.
+    placebo : mapping of str to ndarray, shape (n,), optional
+        What models say that cannot know the members. It is known too, but rows are not matched on
+        it: it tells whether what they were matched on was enough.
+
+    Returns
+    -------
+    Comparison
+        All rows where the blind attacker does not win: numbers are those of the data as given.
+    """
+    checks.level(level)
+    somebodys = np.ones(len(secret), np.bool_) if invented is None else ~invented
+    usable = somebodys if copied is None else somebodys & ~copied
+    for side in (secret & somebodys, ~secret & somebodys):
+        if np.count_nonzero(usable & side) < ENOUGH * np.count_nonzero(side):
+            return Comparison(TWINS, np.ones(len(secret), np.bool_), None)
+    if not usable.all():
+        known, placebo = (
+            {name: np.asarray(values)[usable] for name, values in (columns or {}).items()}
+            for columns in (known, placebo)
+        )
+        found = compare(known, secret[usable], unit[usable], rng, level, placebo=placebo)
+        compared = np.zeros(len(secret), np.bool_)
+        compared[usable] = found.compared
+        return replace(
+            found,
+            state="matched" if found.state == "fair" else found.state,
+            compared=compared,
+            copied=int(np.sum(somebodys & ~usable)),
+            invented=int(np.sum(~somebodys)),
+        )
+    matched, checked = (
+        {name: code for name, values in columns.items() if (code := coded(values)) is not None}
+        for columns in (known, placebo or {})
+    )
+    columns = {**matched, **checked}
+    fewest = min(checks.n_distinct(unit[side]) for side in (secret, ~secret))
+    if not columns or fewest < FEWEST:
+        return Comparison("fair", usable, None)
+    # Stricter than the attacks' own level is loose: these share it among ten or so.
+    strict = 1 - (1 - level) / _TRIGGER
+    first = _blind(columns, secret, unit, rng, strict)
+    if first.high < 0.5:
+        # Chance takes this side as often as the other, and nothing is matched that could mend it.
+        sure = _blind(columns, secret, unit, rng, 1 - (1 - level) / _SURELY)
+        state = TWINS if sure.high < 0.5 else "fair"
+        return Comparison(state, usable, first)
+    if first.low <= 0.5:
+        return Comparison("fair", usable, first)
+    differences = _differences(columns, secret, unit, rng, level)
+    if not matched:
+        return Comparison("different", usable, first, None, differences)
+    score = _propensity(matched, secret, unit, rng)
+    for strata in _strata(matched, score, len(secret)):
+        if _overlap(strata, secret) < ENOUGH:
+            continue
+        kept = _balanced(strata, secret, unit, rng)
+        if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
+            continue
+        again = _blind(
+            {name: code[kept] for name, code in columns.items()},
+            secret[kept],
+            unit[kept],
+            rng,
+            strict,
+        )
+        if again.low <= 0.5:
+            return Comparison("matched", kept, first, again, differences)
+    return Comparison("different", usable, first, None, differences)
+
+
+def coded(values: NDArray[Any]) -> Ints | None:
+    """Return a column as numbers of groups, (n,), None where all its values are the same.
+
+    Numbers of many values are cut at their quantiles, with a group for what is missing; texts of
+    many different values at quantiles of their alphabetical order. What a value is called decides
+    nothing else, and neither does which side it occurs on.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "b":
+        array = array.astype(np.int64)
+    if array.dtype.kind in "iufmM":
+        numbers = array.astype(np.float64) if array.dtype.kind in "iuf" else _of_dates(array)
+        return _binned(numbers)
+    texts = np.array(["" if _missing(x) else str(x) for x in array.tolist()], np.object_)
+    as_numbers = _as_numbers(texts)
+    if as_numbers is not None:
+        return _binned(as_numbers)
+    different, code = np.unique(texts, return_inverse=True)
+    if len(different) < 2:
+        return None
+    return code if len(different) <= MOST_LEVELS else _binned(code.astype(np.float64))
+
+
+def _of_dates(array: NDArray[Any]) -> Floats:
+    numbers = array.astype(np.int64).astype(np.float64)
+    numbers[np.isnat(array)] = np.nan
+    return numbers
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value  # a missing number is not itself
+
+
+def _as_numbers(texts: NDArray[Any]) -> Floats | None:
+    """Return texts as numbers if all that are not empty are; None otherwise."""
+    given = texts != ""
+    numbers = np.full(len(texts), np.nan)
+    try:
+        numbers[given] = texts[given].astype(np.float64)
+    except ValueError:
+        return None
+    return numbers if given.any() else None
+
+
+def _binned(numbers: Floats) -> Ints | None:
+    known = np.isfinite(numbers)
+    code = np.zeros(len(numbers), np.int64)
+    if known.any():
+        different, place = np.unique(numbers[known], return_inverse=True)
+        if len(different) > MOST_LEVELS:
+            bins = int(np.clip(len(numbers) // _ROWS_A_BIN, *_BINS))
+            edges = np.unique(np.quantile(numbers[known], np.linspace(0, 1, bins + 1)[1:-1]))
+            place = np.searchsorted(edges, numbers[known], side="right")
+        code[known] = 1 + place
+    return code if code.min() < code.max() else None
+
+
+def folds_of(unit: Ints, secret: Bools, n_folds: int, rng: np.random.Generator) -> Ints:
+    """Return the fold of every row, in 0..n_folds-1; all rows of a unit are in one fold.
+
+    Units with mostly members, and the others, are dealt evenly in an order that `rng` draws. Folds
+    are even by side alone: were they even in every class of each side, the classes' chance shares
+    would be the same in all folds, and would be learnt.
+    """
+    _, inverse = np.unique(unit, return_inverse=True)
+    mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
+    fold = np.empty(len(mostly_in), np.int64)
+    for side in (np.flatnonzero(mostly_in), np.flatnonzero(~mostly_in)):
+        fold[rng.permutation(side)] = np.arange(len(side)) % n_folds
+    return fold[inverse]
+
+
+def _blind(
+    columns: Mapping[str, Ints],
+    secret: Bools,
+    unit: Ints,
+    rng: np.random.Generator,
+    level: float,
+) -> Estimate:
+    """Return the area under the curve of the better of two blind attackers, for both together.
+
+    One adds up the columns' log-odds, the other looks for interactions by boosting. A fold is
+    judged by what was learnt from the folds before it: given those, its scores are those of a fixed
+    model, so that intervals hold. Where every fold learns from all others, pairs of folds are right
+    or wrong together, and an interval at 98% left out 1/2 in eight of a hundred comparisons of
+    equal sides.
+    """
+    fold = folds_of(unit, secret, N_FOLDS, rng)
+    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _boosted]
+    each = 1 - (1 - level) / len(learners)
+    found = []
+    for learner in learners:
+        score = np.zeros(len(secret))
+        for part in range(1, N_FOLDS):
+            before, judged = fold < part, fold == part
+            score[judged] = rankdata(learner(columns, secret, before, judged)) / np.count_nonzero(
+                judged
+            )
+        shown = fold > 0
+        if tied(score[shown]):
+            continue
+        found.append(auc(Transcript(score[shown], secret[shown], unit=unit[shown]), each))
+    if not found:
+        return Estimate(0.5, 0.5, 0.5, level, len(secret), "nothing was learnt")
+    best = max(found, key=lambda area: max(area.low - 0.5, 0.5 - area.high))
+    return replace(best, level=level, method=f"{best.method}, the better of {len(found)}")
+
+
+def _propensity(
+    columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator
+) -> Floats:
+    """Return each row's score by the blind attackers, learnt from the units of other folds."""
+    fold = folds_of(unit, secret, N_FOLDS, rng)
+    score = np.zeros(len(secret))
+    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _boosted]
+    for part in range(N_FOLDS):
+        others, judged = fold != part, fold == part
+        # Log-odds of models on four fifths of the same rows are on one scale.
+        score[judged] = np.mean([f(columns, secret, others, judged) for f in learners], axis=0)
+    return score
+
+
+def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
+    """Return the sum of the log-odds of the groups that each asked row is in, as if independent."""
+    total = np.zeros(int(np.count_nonzero(asked)))
+    share = int(np.count_nonzero(secret & known)) / max(int(np.count_nonzero(known)), 1)
+    for code in columns.values():
+        n = int(code.max()) + 1
+        inside = np.bincount(code[known & secret], minlength=n) + _PRIOR * share
+        outside = np.bincount(code[known & ~secret], minlength=n) + _PRIOR * (1 - share)
+        total += (np.log(inside / share) - np.log(outside / (1 - share)))[code[asked]]
+    return total
+
+
+def _boosted(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    matrix = np.column_stack(list(columns.values())).astype(np.float64)
+    model = HistGradientBoostingClassifier(
+        max_iter=30,
+        learning_rate=0.1,
+        max_leaf_nodes=6,
+        min_samples_leaf=max(5, min(20, int(known.sum()) // 50)),
+        early_stopping=False,
+        random_state=0,
+    )
+    model.fit(matrix[known], secret[known])
+    return np.asarray(model.decision_function(matrix[asked]), np.float64)
+
+
+def _differences(
+    columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator, level: float
+) -> tuple[Difference, ...]:
+    """Return the columns that tell the sides apart by themselves, the plainest first."""
+    if len(columns) == 1:
+        # Whoever won had nothing else.
+        [(name, code)] = columns.items()
+        return (Difference(name, _blind({name: code}, secret, unit, rng, level)),)
+    each = 1 - (1 - level) / len(columns)
+    found = {name: _blind({name: code}, secret, unit, rng, each) for name, code in columns.items()}
+    apart = [name for name, area in found.items() if area.excludes(0.5)]
+    apart.sort(key=lambda name: -abs(found[name].value - 0.5))
+    return tuple(Difference(name, found[name]) for name in apart)
+
+
+def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
+    """Return strata to try in turn, (n,) each: equal rows where they are few, else quantiles."""
+    joint = np.zeros(n, np.int64)
+    for code in columns.values():
+        _, joint = np.unique(joint * (int(code.max()) + 1) + code, return_inverse=True)
+    combinations = int(joint.max()) + 1
+    tried = [joint] if combinations * _ROWS_A_STRATUM <= n else []
+    fitting = [number for number in _STRATA if number * _ROWS_A_STRATUM <= n]
+    for number in fitting or [max(2, n // _ROWS_A_STRATUM)]:
+        edges = np.unique(np.quantile(score, np.linspace(0, 1, number + 1)[1:-1]))
+        tried.append(np.searchsorted(edges, score, side="right"))
+    return tried
+
+
+def _overlap(strata: Ints, secret: Bools) -> float:
+    """Return the share of the members in strata that hold some non-members."""
+    n = int(strata.max()) + 1
+    inside = np.bincount(strata[secret], minlength=n)
+    outside = np.bincount(strata[~secret], minlength=n)
+    return float(np.sum(inside[outside >= _FEWEST_ALIKE])) / float(np.sum(inside))
+
+
+def _balanced(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:
+    """Return which rows are kept so that members are the same share of every stratum.
+
+    Rows of a unit are kept or left out together, but for one unit a stratum: else more units of the
+    side that has more rows would be left, with fewer rows each, and units would differ where rows
+    are alike.
+
+    Of all shares the one is taken that leaves the comparison the most precise: the largest
+    ``1 / (1 / n_in + 1 / n_out)``.
+    """
+    n = int(strata.max()) + 1
+    inside = np.bincount(strata[secret], minlength=n).astype(np.float64)
+    outside = np.bincount(strata[~secret], minlength=n).astype(np.float64)
+    both = (inside > 0) & (outside > 0)
+    kept = np.zeros(len(secret), np.bool_)
+    if not both.any():
+        return kept
+    ratios = np.append(inside[both] / outside[both], 1.0)
+    members = np.minimum(inside[:, None], outside[:, None] * ratios) * both[:, None]
+    precision = 1 / (1 / members.sum(axis=0) + 1 / (members / ratios).sum(axis=0))
+    best = int(np.argmax(precision))
+    wanted = {True: members[:, best], False: members[:, best] / ratios[best]}
+    different, owner = np.unique(unit, return_inverse=True)
+    luck = rng.random(len(different))[owner]
+    for side, numbers in wanted.items():
+        rows = np.flatnonzero(secret == side)
+        order = rows[np.lexsort((luck[rows], strata[rows]))]
+        first = np.searchsorted(strata[order], strata[order])
+        kept[order] = np.arange(len(order)) - first < np.rint(numbers)[strata[order]]
+    return kept

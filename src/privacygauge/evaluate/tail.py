@@ -1,0 +1,306 @@
+"""Few records, wholly exposed: more members among the highest scores than chance puts there.
+
+The average of an audit hides a few records that a model knows by heart. Of the k highest scores of
+an attack the number of members is hypergeometric where scores tell nothing; the least p-value over
+all k of a grid and all attacks is compared with that of the same scores with other bits,
+so that nothing is lost to their number where attacks agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import hypergeom, ks_2samp
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.transcript import Transcript
+
+DEALS = 999
+"""Other bits are dealt so often: p-values are multiples of 1/1000."""
+
+DEEPEST = 0.1
+"""The grid ends at this share of the units: what lies deeper is the average's question."""
+
+MOST = 500
+"""The grid ends there at the latest."""
+
+_UNLIKE = 0.2
+"""Sides whose units differ in their numbers of rows with a p-value below this are compared at
+equal numbers: the highest of more scores is higher by chance."""
+
+_FIRST = 5
+_FEWEST = 4
+"""Smaller tops show nothing."""
+_STEPS = 16
+_SHALLOW = 8
+"""Deeper tops have their p-values multiplied by their depth over this: a few exposed records show
+in shallow ones alone, and many in any."""
+_BLOCK = 1 << 22
+"""Bits that are held at once."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Whether few members stand out at the top of any attack's ranking."""
+
+    attack: str
+    """The attack whose top shows most."""
+    top: int
+    """So many of the highest scores were looked at there, one a unit."""
+    members: int
+    """Members among them."""
+    expected: float
+    """Members that chance would put there."""
+    p_value: float
+    """For "scores tell nothing", allowing for all tops and all attacks."""
+    exposed: int
+    """So many of the members stand out at least, with confidence `level`; 0 where nothing is
+    shown."""
+    n_in: int
+    """Units that are members."""
+    n_out: int
+    """Units that are not."""
+    level: float
+    """Of the bound, in (0, 1), one-sided."""
+    critical: float
+    """A top whose own weighted p-value is at most this shows something; for `smallest_tail`."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether some members stand out."""
+        return self.exposed > 0
+
+    @property
+    def share(self) -> float:
+        """The share of the members that stand out, at least."""
+        return self.exposed / self.n_in
+
+
+def tail(
+    played: Sequence[tuple[str, Transcript]], rng: np.random.Generator, level: float = 0.95
+) -> Tail | None:
+    """Return whether few members stand out at the top of any attack's ranking.
+
+    Parameters
+    ----------
+    played : sequence of (str, Transcript)
+        Titles and scores of attacks on the same rows, at least one.
+    rng : numpy.random.Generator
+        Deals other bits.
+    level : float
+        In (0, 1). Where scores tell nothing, something is shown with a probability of at most
+        ``1 - level``.
+
+    Returns
+    -------
+    Tail or None
+        None where there are too few units for any top to show something.
+
+    Notes
+    -----
+    A unit takes part in each round with its highest score; where members have more rows than
+    others, or fewer, with the highest of as many rows, drawn by chance, as the smallest unit has.
+    Bits are dealt within rounds. Units with rows on both sides of a round are left out. Where an
+    attack learnt on bits, dealing others leaves its scores as they are: those of a round do not
+    depend on the bits of that round.
+    """
+    checks.level(level)
+    first = played[0][1]
+    item, inside, stage = _items(first)
+    n, n_in = len(inside), int(np.count_nonzero(inside))
+    item = _equally_many(item, inside, rng)
+    depths = _depths(n)
+    if not len(depths) or hypergeom.sf(depths[-1] - 1, n, n_in, depths[-1]) > 1 - level:
+        return None
+    tops = [_tops(transcript, item, depths, n, n_in) for _, transcript in played]
+    own = [one.p_values(inside[one.order][None])[0] for one in tops]
+    least = float(min((values.min(initial=1.0) for values in own), default=1.0))
+    dealt = np.sort(_dealt(inside, stage, tops, rng))
+    p_value = (1 + int(np.count_nonzero(dealt <= least))) / (1 + len(dealt))
+    # The largest value that so few deals reach, ties included, that it shows something.
+    allowed = int((1 - level) * (1 + len(dealt)))
+    below = dealt[dealt < dealt[allowed - 1]] if allowed else dealt[:0]
+    critical = float(below[-1]) if len(below) else 0.0
+    attack = int(np.argmin([values.min(initial=np.inf) for values in own]))
+    best = tops[attack]
+    place = int(np.argmin(own[attack])) if len(own[attack]) else 0
+    top = int(best.depths[place]) if len(best.depths) else 0
+    exposed = 0
+    if p_value <= 1 - level:
+        bounds = [
+            _surely(int(inside[one.order[:depth]].sum()), int(depth), n, n_in, critical)
+            for one, values in zip(tops, own, strict=True)
+            for depth in one.depths[values <= 4 * least]
+        ]
+        exposed = max([1, *bounds])
+    return Tail(
+        played[attack][0],
+        top,
+        int(inside[best.order[:top]].sum()),
+        top * n_in / n,
+        p_value,
+        exposed,
+        n_in,
+        n - n_in,
+        level,
+        critical,
+    )
+
+
+def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
+    """Return the number of wholly exposed members that the same audit would mostly show.
+
+    Parameters
+    ----------
+    found : Tail
+        Of the audit, whatever it shows.
+    power : float
+        The share of audits in which they are shown, in (0, 1).
+
+    Returns
+    -------
+    int or None
+        Members whose scores are above all others'; None where not even all members would do.
+    """
+    n = found.n_in + found.n_out
+    depths = _depths(n)
+    for exposed in range(1, found.n_in + 1):
+        rest = np.maximum(depths - exposed, 0)
+        more = hypergeom.ppf(1 - power, n - exposed, found.n_in - exposed, rest)
+        counts = np.minimum(depths, exposed) + np.where(rest > 0, more, 0)
+        p_values = hypergeom.sf(counts - 1, n, found.n_in, depths)
+        if (p_values * np.maximum(1.0, depths / _SHALLOW) <= found.critical).any():
+            return exposed
+    return None
+
+
+def _items(transcript: Transcript) -> tuple[Ints, Bools, Ints]:
+    """Return each row's item (a unit in a round; -1 for mixed ones), and items' bits and rounds."""
+    pair = np.unique(transcript.round, return_inverse=True)[1]
+    units, unit = np.unique(transcript.unit, return_inverse=True)
+    _, item = np.unique(pair * len(units) + unit, return_inverse=True)
+    size = np.bincount(item)
+    members = np.bincount(item, weights=transcript.secret)
+    pure = (members == 0) | (members == size)
+    number = np.where(pure, np.cumsum(pure) - 1, -1)
+    first = np.unique(item, return_index=True)[1]
+    return number[item], (members > 0)[pure], pair[first][pure]
+
+
+def _equally_many(item: Ints, inside: Bools, rng: np.random.Generator) -> Ints:
+    """Return each row's item, and -1 for rows that give one side's items more scores to choose."""
+    size = np.bincount(item[item >= 0], minlength=len(inside))
+    if inside.all() or not inside.any() or (size == size[0]).all():
+        return item
+    if ks_2samp(size[inside], size[~inside], method="asymp").pvalue >= _UNLIKE:
+        return item
+    order = np.lexsort((rng.random(len(item)), item))
+    ordered = item[order]
+    place = np.arange(len(item)) - np.searchsorted(ordered, ordered)
+    kept = np.full(len(item), -1)
+    first = order[place < size.min()]
+    kept[first] = item[first]
+    return kept
+
+
+def _depths(n: int) -> Ints:
+    """Return the grid of tops, ascending: 5 to a tenth of the units, 500 at most."""
+    last = min(int(n * DEEPEST), MOST)
+    if last < _FIRST:
+        last = min(n // 2, _FIRST)
+        return np.array([last] if last else [], np.int64)
+    return np.unique(np.geomspace(_FIRST, last, _STEPS).round().astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tops:
+    """The highest scores of one attack, and where tops of them end."""
+
+    order: Ints
+    """(k,) Their items, falling."""
+    depths: Ints
+    """(d,) Sizes of the tops, ascending: each ends between different scores."""
+    table: Floats
+    """(d, k + 1) The p-value of each number of members in each top."""
+
+    def p_values(self, bits: NDArray[np.bool_]) -> Floats:
+        """Return the p-values of the tops, (deals, d), where bits (deals, k) are the members'."""
+        counts = np.cumsum(bits, axis=1, dtype=np.int64)[:, self.depths - 1]
+        return self.table[np.arange(len(self.depths)), counts]
+
+
+def _tops(transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int) -> _Tops:
+    """Return the tops of one attack that are nearest to a grid, none of which parts equal scores.
+
+    A top that ended among equal scores would be no threshold's, and would depend on their order.
+    """
+    deepest = int(depths[-1])
+    best = np.full(n, -np.inf)
+    np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
+    order = np.argsort(-best, kind="stable")[: deepest + 1]
+    ranked = best[order]
+    ends = 1 + np.flatnonzero(ranked[:-1] > ranked[1:])
+    if len(order) <= deepest:
+        ends = ends[ends <= deepest]
+    after = np.searchsorted(ends, depths)
+    nearest = np.concatenate([ends[after[after < len(ends)]], ends[after[after > 0] - 1]])
+    whole = np.unique(nearest[nearest >= min(_FEWEST, deepest)])
+    return _Tops(order[:deepest], whole, _p_values(n, n_in, tuple(whole.tolist()), deepest))
+
+
+@lru_cache(maxsize=256)
+def _p_values(n: int, n_in: int, depths: tuple[int, ...], deepest: int) -> NDArray[np.float64]:
+    """Return P(at least c members among the first k), weighted, (depths, deepest + 1)."""
+    count = np.arange(deepest + 1)
+    found = np.ones((len(depths), deepest + 1))
+    for row, k in zip(found, depths, strict=True):
+        row[:] = np.minimum(hypergeom.sf(count - 1, n, n_in, k) * max(1.0, k / _SHALLOW), 1.0)
+    return found
+
+
+def _dealt(inside: Bools, stage: Ints, tops: Sequence[_Tops], rng: np.random.Generator) -> Floats:
+    """Return the least p-value over tops and attacks of each deal of the bits, (DEALS,)."""
+    shown, place = np.unique(np.concatenate([one.order for one in tops]), return_inverse=True)
+    places = place.reshape(len(tops), -1)
+    found = np.ones(DEALS)
+    step = max(1, _BLOCK // max(len(shown), 1))
+    for start in range(0, DEALS, step):
+        rows = slice(start, min(start + step, DEALS))
+        bits = _bits(inside, stage, shown, rows.stop - rows.start, rng)
+        for one, where in zip(tops, places, strict=True):
+            if len(one.depths):
+                np.minimum(found[rows], one.p_values(bits[:, where]).min(axis=1), out=found[rows])
+    return found
+
+
+def _bits(
+    inside: Bools, stage: Ints, shown: Ints, deals: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Return bits of the shown items as they come where a round's bits are dealt by chance."""
+    bits = np.zeros((deals, len(shown)), np.bool_)
+    for number in range(int(stage.max()) + 1):
+        columns = np.flatnonzero(stage[shown] == number)
+        everybody = stage == number
+        n, n_in = int(np.count_nonzero(everybody)), int(np.count_nonzero(inside & everybody))
+        members = rng.hypergeometric(n_in, n - n_in, len(columns), size=deals)
+        # The columns of the smallest keys are the members: each set of so many is as likely.
+        order = rng.random((deals, len(columns)), np.float32).argsort(axis=1)
+        among = np.arange(len(columns)) < members[:, None]
+        dealt = np.empty_like(among)
+        np.put_along_axis(dealt, order, among, axis=1)
+        bits[:, columns] = dealt
+    return bits
+
+
+def _surely(members: int, top: int, n: int, n_in: int, critical: float) -> int:
+    """Return how many members stand out at least if a top holds so many."""
+    allowed = critical / max(1.0, top / _SHALLOW)
+    exposed = np.arange(min(members, top))
+    p = hypergeom.sf(members - exposed - 1, n - exposed, n_in - exposed, top - exposed)
+    above = np.flatnonzero(p > allowed)
+    return int(above[0]) if len(above) else len(exposed)

@@ -1,0 +1,142 @@
+"""Few records, wholly exposed: found where they are, and not where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, hypergeom
+
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.tail import Tail, smallest_tail, tail
+from tests.thorough import times
+
+
+def game(
+    n: int,
+    exposed: int = 0,
+    *,
+    seed: int = 0,
+    attacks: int = 5,
+    rounds: int = 2,
+    unit: np.ndarray | None = None,
+) -> list[tuple[str, Transcript]]:
+    """Return correlated scores of n members, the first of which are exposed, and n others."""
+    rng = np.random.default_rng(seed)
+    secret = np.arange(2 * n) < n
+    stage = rng.permutation(2 * n) % rounds
+    common = rng.normal(size=2 * n)
+    played = []
+    for number in range(attacks):
+        score = 0.7 * common + 0.7 * rng.normal(size=2 * n)
+        score[:exposed] += 9
+        if unit is not None:
+            score = score[unit]
+        own = np.arange(2 * n) if unit is None else unit
+        played.append((str(number), Transcript(score, secret[own], round=stage[own], unit=own)))
+    return played
+
+
+def found_in(played: list[tuple[str, Transcript]], level: float = 0.9875) -> Tail:
+    found = tail(played, np.random.default_rng(1), level)
+    assert found is not None
+    return found
+
+
+@pytest.mark.slow
+def test_chance_shows_nothing_more_often_than_its_level():
+    games = times(400)
+    shown = sum(found_in(game(200, seed=seed), 0.95).shown for seed in range(games))
+    assert shown <= binom.ppf(1 - 1e-4, games, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", ["members", "others"])
+def test_a_side_of_people_with_more_rows_has_no_one_stand_out(more: str) -> None:
+    """The highest of eight scores is above one score by chance, whatever the release."""
+    games = times(200)
+    has_more = (np.arange(400) < 200) == (more == "members")
+    unit = np.repeat(np.arange(400), np.where(has_more, 8, 1))
+    shown = 0
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(size=400)[unit] + rng.normal(size=len(unit))
+        played = [("noise", Transcript(score, unit < 200, unit=unit))]
+        shown += found_in(played, 0.95).shown
+    assert shown <= binom.ppf(1 - 1e-4, games, 0.05)
+
+
+def test_people_who_are_wholly_exposed_stand_out_with_unequally_many_rows() -> None:
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(400), np.where(np.arange(400) < 200, 8, 1))
+    score = rng.normal(size=len(unit)) + 9 * (unit < 12)
+    found = found_in([("planted", Transcript(score, unit < 200, unit=unit))])
+    assert found.shown
+    assert found.members >= 8
+
+
+@pytest.mark.slow
+def test_what_could_have_been_shown_mostly_is():
+    games, n = times(100), 500
+    exposed = smallest_tail(found_in(game(n)))
+    shown = sum(found_in(game(n, exposed, seed=seed)).shown for seed in range(games))
+    assert exposed is not None
+    assert exposed <= 12
+    assert shown >= binom.ppf(1e-4, games, 0.8)
+
+
+def test_a_hundredth_of_the_members_is_found_and_counted():
+    for seed in range(times(6)):
+        found = found_in(game(1000, 12, seed=seed))
+        assert 0 < found.exposed <= 12
+        assert found.members >= found.top - 2
+        assert found.p_value <= 0.0125
+
+
+def test_a_top_of_members_alone_has_the_chance_of_the_draw():
+    # One attack and one top: the p-value is that of the hypergeometric law, to the luck of deals.
+    played = game(50, 3, attacks=1, rounds=1)
+    found = found_in(played, 0.5)
+    order = np.argsort(-played[0][1].score)
+    members = int(played[0][1].secret[order[: found.top]].sum())
+    assert members == found.members
+    assert found.expected == found.top / 2
+    assert hypergeom.sf(members - 1, 100, 50, found.top) <= found.critical or not found.shown
+
+
+def test_a_further_attack_and_the_order_of_the_rows_change_no_other_numbers():
+    played = game(300, 10)
+    turned = np.random.default_rng(3).permutation(600)
+    shuffled = [
+        (name, Transcript(t.score[turned], t.secret[turned], round=t.round[turned],
+                          unit=t.unit[turned]))
+        for name, t in played
+    ]  # fmt: skip
+    one, other = found_in(played), found_in(shuffled)
+    assert (one.attack, one.top, one.members) == (other.attack, other.top, other.members)
+    noise = Transcript(np.random.default_rng(5).normal(size=600), played[0][1].secret,
+                       round=played[0][1].round)  # fmt: skip
+    more = found_in([*played, ("noise", noise)])
+    assert (more.attack, more.members) == (one.attack, one.members)
+
+
+def test_ties_are_taken_whole():
+    # All scores are equal in one attack: no top of it ends between two scores.
+    secret = np.arange(200) < 100
+    level = [("tied", Transcript(np.zeros(200), secret))]
+    found = tail(level, np.random.default_rng(0))
+    assert found is not None
+    assert not found.shown
+    # The members come first in the file, which must not count.
+    assert found.p_value == 1.0
+
+
+def test_rows_of_one_unit_count_once():
+    unit = np.repeat(np.arange(400), 5)
+    repeated = found_in(game(200, 10, unit=unit))
+    once = found_in(game(200, 10))
+    assert (repeated.n_in, repeated.n_out) == (once.n_in, once.n_out)
+    assert repeated.members == once.members
+
+
+def test_too_few_units_for_any_top_are_said():
+    assert tail(game(3), np.random.default_rng(0), 0.9875) is None
