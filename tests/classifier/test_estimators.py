@@ -180,13 +180,13 @@ def test_other_libraries_estimators_work(package):
 def test_a_trained_model_is_asked_for_all_classes():
     x, y = data()
     model = GaussianNB().fit(x[y != 2], y[y != 2])
-    probs = answers_of(model, x, 3)["probs"]
+    probs = answers_of(model, x, 3).named["probs"]
     assert (probs[:, 2] == 0).all()
     names = np.array(["a", "b", "c"])[y]
     with pytest.raises(InputError, match="trained on the classes a, b, c, and the labels are 0, 1"):
         answers_of(GaussianNB().fit(x, names), x, 3)
-    found = answers_of(GaussianNB().fit(x, names), x, 3, ["c", "a", "b"])["probs"]
-    expected = answers_of(GaussianNB().fit(x, y), x, 3)["probs"]
+    found = answers_of(GaussianNB().fit(x, names), x, 3, ["c", "a", "b"]).named["probs"]
+    expected = answers_of(GaussianNB().fit(x, y), x, 3).named["probs"]
     np.testing.assert_array_equal(found, expected[:, [2, 0, 1]])
     with pytest.raises(InputError, match=r"must predict probabilities of the shape \(60, 3\)"):
         answers_of(lambda x: np.full((len(x), 2), 0.5), x, 3)
@@ -207,17 +207,17 @@ def test_a_trained_module_gives_logits_and_cannot_say_how_it_is_trained():
     torch = pytest.importorskip("torch")
     x, _ = data()
     module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5))
-    found = answers_of(module, x, 3)["logits"]
-    np.testing.assert_array_equal(found, answers_of(module, x, 3)["logits"])
+    found = answers_of(module, x, 3).named["logits"]
+    np.testing.assert_array_equal(found, answers_of(module, x, 3).named["logits"])
     assert module.training
     with torch.no_grad():
         logits = module[0](torch.as_tensor(x, dtype=torch.float32))
     np.testing.assert_array_equal(found, logits.numpy())
     above = torch.nn.Sequential(module, torch.nn.ReLU())
-    assert "logits" in answers_of(above, x, 3)
+    assert answers_of(above, x, 3).logits
     # A softmax of its own is not taken twice.
     module.append(torch.nn.Softmax(dim=1))
-    probs = answers_of(module, x, 3)["probs"]
+    probs = answers_of(module, x, 3).named["probs"]
     np.testing.assert_allclose(probs, logits.softmax(dim=1).numpy(), rtol=1e-6)
     with pytest.raises(InputError, match="does not say how it is trained: give Networks"):
         as_trainer(module)
@@ -233,8 +233,8 @@ def test_what_a_function_returns_may_be_logits():
         return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
 
     softmax = np.exp(log_probabilities(x))
-    np.testing.assert_array_equal(answers_of(lambda x: 9 * x @ weights, x, 3)["logits"], z)
-    np.testing.assert_array_equal(answers_of(lambda x: softmax, x, 3)["probs"], softmax)
+    np.testing.assert_array_equal(answers_of(lambda x: 9 * x @ weights, x, 3).named["logits"], z)
+    np.testing.assert_array_equal(answers_of(lambda x: softmax, x, 3).named["probs"], softmax)
     inside = np.stack([y > 0, np.arange(60) % 4 > 0])
     for function in (lambda x: 9 * x @ weights, log_probabilities, lambda x: softmax[: len(x)]):
         values = trained(as_trainer(lambda x, y, seed, f=function: f), x, y, inside)
@@ -249,7 +249,7 @@ def test_the_logits_of_classes_that_a_function_knows_leave_the_others_0():
             return np.column_stack([x[:, 0], -x[:, 0]])
 
     x, _ = data()
-    probs = answers_of(Scores(), x, 3)["probs"]
+    probs = answers_of(Scores(), x, 3).named["probs"]
     assert (probs[:, 1] == 0).all()
     np.testing.assert_allclose(np.log(probs[:, 0] / probs[:, 2]), 2 * x[:, 0], rtol=1e-6)
 

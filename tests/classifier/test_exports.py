@@ -179,7 +179,7 @@ def test_the_other_class_is_suspected():
         (table(numbered(P3), TWO[Y2]), "the labels are 2 different texts .* of 3 classes: name"),
         (table(named(P3, THREE), np.where(Y3 == 0, "ape", "dog")), "no columns p_0, p_1"),
         (table(numbered(P3, start=1), Y3), "label '0' has no column of predictions"),
-        (table(numbered(P2), Y2, np.where(MEMBER, "a", "b")), "true or false, in or out, or train"),
+        (table(numbered(P2), Y2, np.where(MEMBER, "a", "b")), "true or false, yes or no, in"),
         (table({"probs": [[0.5, 0.5]] * 59 + [[1.0]]}, Y2), "must all have the same length"),
         (table({"probs": [["x", "y"]] * 60}, Y2), "the lists in probs must hold numbers"),
         (table(numbered(P2), [None, *Y2[1:]]), "label must have a value in every row"),

@@ -1,12 +1,22 @@
 import contextlib
+import gzip
 import io
+import json
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.classifier.files import as_predictions, load_predictions, save_predictions
+import privacygauge as pg
+from privacygauge.attacks import Threshold
+from privacygauge.classifier.files import (
+    as_pool,
+    as_predictions,
+    load_predictions,
+    save_predictions,
+)
+from privacygauge.classifier.predictions import predictions
 from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, made_up, softmax
 
@@ -37,6 +47,152 @@ def test_every_format_holds_the_same(tmp_path, kind, suffix):
     assert np.array_equal(found.columns["ward"], LABELS % 2)
 
 
+WRITTEN = {
+    ".csv": lambda frame: frame.to_csv(index=False).encode(),
+    ".tsv": lambda frame: frame.to_csv(index=False, sep="\t").encode(),
+    ".jsonl": lambda frame: frame.to_json(
+        orient="records", lines=True, double_precision=15
+    ).encode(),
+}
+WRITTEN |= {
+    f"{suffix}.gz": lambda frame, write=write: gzip.compress(write(frame))
+    for suffix, write in WRITTEN.items()
+}
+WRITTEN[".CSV.GZ"] = WRITTEN[".csv.gz"]
+
+
+@pytest.mark.parametrize("form", ["columns", "lists", "arrays"])
+@pytest.mark.parametrize("suffix", WRITTEN)
+def test_the_same_table_in_every_format_is_the_same(tmp_path, suffix, form):
+    frame = table(values=PROBS.round(6)).assign(ward=LABELS % 2)
+    if form != "columns":
+        own = PROBS.round(6) if form == "lists" else PROBS.round(6).astype(object)
+        frame = frame.drop(columns=["p_0", "p_1", "p_2"]).assign(probs=own.tolist())
+    if form == "arrays" and "js" not in suffix:
+        frame["probs"] = [np.array(row) for row in frame["probs"]]
+    path = tmp_path / f"given{suffix}"
+    path.write_bytes(WRITTEN[suffix](frame))
+    expected = as_predictions(table(values=PROBS.round(6)).assign(ward=LABELS % 2))
+    found = load_predictions(path)
+    np.testing.assert_array_equal(found.values, expected.values)
+    for name in ("labels", "member", "ids"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+    assert np.array_equal(found.columns["ward"], expected.columns["ward"])
+
+
+@pytest.mark.slow
+def test_the_same_table_in_every_format_gives_the_same_audit(tmp_path):
+    frame = table(values=PROBS.round(6))
+    audits = []
+    for suffix in WRITTEN:
+        path = tmp_path / f"given{suffix}"
+        path.write_bytes(WRITTEN[suffix](frame))
+        audits.append(pg.audit_classifier(path, attacks=[Threshold("modified-entropy")]))
+    first, *others = (json.loads(audit.to_json())["attacks"] for audit in audits)
+    assert all(other == first for other in others)
+
+
+LISTS_AS_TEXT = {
+    "python": lambda row: str(row.tolist()),
+    "numpy": lambda row: str(list(row)),
+    "numpy 2": lambda row: "[" + ", ".join(f"np.float64({x!r})" for x in row.tolist()) + "]",
+    "tuple": lambda row: str(tuple(row.tolist())),
+    "array": lambda row: np.array2string(row, precision=17, floatmode="unique"),
+    "in lines": lambda row: np.array2string(row, max_line_width=20, floatmode="unique"),
+}
+
+
+@pytest.mark.parametrize("form", LISTS_AS_TEXT)
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+def test_lists_that_are_written_as_texts_are_lists(tmp_path, kind, form):
+    values = PROBS if kind == "probs" else LOGITS.astype(np.float64)
+    frame = pd.DataFrame({"label": LABELS, "member": MEMBER})
+    frame[kind] = [LISTS_AS_TEXT[form](row) for row in values]
+    for sep in ",;\t":
+        frame.to_csv(tmp_path / "given.csv", index=False, sep=sep)
+        found = load_predictions(tmp_path / "given.csv")
+        assert found.logits == (kind == "logits")
+        np.testing.assert_array_equal(found.values, as_predictions({**frame, kind: values}).values)
+
+
+def test_one_hot_labels_and_lists_of_classes_are_read_from_texts():
+    names = np.array(["cat", "dog", "eel", "[0, 10]"])
+    one_hot = pd.DataFrame({"probs": PROBS.tolist(), "member": MEMBER}).astype({"probs": str})
+    one_hot["label"] = [str(row) for row in np.eye(3, dtype=int)[LABELS].tolist()]
+    assert np.array_equal(as_predictions(one_hot).labels, LABELS)
+    order = np.argsort(-PROBS, axis=1)[:, :2]
+    top = {
+        "classes": names[order].tolist(),
+        "probs": np.take_along_axis(PROBS, order, axis=1).tolist(),
+        "label": names[LABELS],
+        "member": MEMBER,
+    }
+    frame = pd.DataFrame(top)
+    as_texts = frame.astype({"classes": str, "probs": str})
+    found, expected = as_predictions(as_texts), as_predictions(frame)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.classes == expected.classes
+    intervals = np.array(["[0, 10]", "[10, 20]", "[20, 30]"])
+    called = as_predictions(table().assign(label=intervals[LABELS]), classes=intervals.tolist())
+    assert called.classes == tuple(intervals)
+    assert np.array_equal(called.labels, LABELS)
+
+
+@pytest.mark.parametrize("wrong", ["[0.1, 0.9", "[0.1 0.2 ... 0.3]", "", None, "0.5", "[open(1)]"])
+def test_a_row_that_is_no_list_is_named(tmp_path, wrong):
+    texts = [str(row) for row in PROBS.tolist()]
+    texts[7] = wrong
+    frame = pd.DataFrame({"label": LABELS, "member": MEMBER, "probs": texts})
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(InputError, match=r"probs must hold a list in every row.* in row 7$"):
+        load_predictions(tmp_path / "bad.csv")
+
+
+def pool_beside(target_classes, order, seed=0):
+    """Return a target whose classes are named, and a pool whose columns are in another order."""
+    rng = np.random.default_rng(seed)
+    n, k = 90, len(target_classes)
+    y = rng.integers(k, size=n)
+    inside = rng.random((6, n)) < 0.5
+    logits = rng.normal(size=(6, n, k)) + 2.5 * np.eye(k)[y]
+    values = softmax(logits.reshape(6 * n, k)).reshape(6, n, k)
+    names = np.array(target_classes)
+    columns = {f"p_{text}": values[0][:, i] for i, text in enumerate(names)}
+    target = as_predictions(pd.DataFrame(columns).assign(label=names[y], member=inside[0]))
+    pool = {"probs": values[1:][..., order], "member": inside[1:]}
+    return target, pool, names[y], names[order], np.argsort(order)[y]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 0, 2]])
+def test_a_pool_of_named_classes_is_brought_into_the_order_of_the_target(tmp_path, order):
+    target, pool, texts, names, numbers = pool_beside(["low", "mid", "high"], order)
+    assert target.classes == ("high", "low", "mid")
+    place = [names.tolist().index(text) for text in target.classes]
+    for given in (
+        {"labels": texts},
+        {"labels": texts, "classes": names},
+        {"labels": numbers, "classes": names},
+    ):
+        np.savez(tmp_path / "pool.npz", **pool, **given)
+        read = as_pool(tmp_path / "pool.npz", target_classes=target.classes)
+        np.testing.assert_array_equal(read.values, pool["probs"][..., place])
+        np.testing.assert_array_equal(read.labels, target.labels)
+    by_name = as_pool({**pool, "labels": numbers}, classes=names, target_classes=target.classes)
+    np.testing.assert_array_equal(by_name.values, read.values)
+    assert pg.audit_pool(target, tmp_path / "pool.npz", attacks=[Threshold("modified-entropy")])
+
+
+def test_a_pool_of_numbers_beside_names_has_a_way_out():
+    target, pool, texts, names, numbers = pool_beside(["low", "mid", "high"], [0, 1, 2])
+    with pytest.raises(InputError) as caught:
+        pg.audit_pool(target, {**pool, "labels": numbers})
+    assert "0 = high, 1 = low, 2 = mid" in str(caught.value)
+    assert "an array classes in the pool's file" in str(caught.value)
+    for labels in (texts[::-1], numbers[::-1]):  # other records: no names make them the same
+        with pytest.raises(InputError, match="keep one order of records"):
+            pg.audit_pool(target, {**pool, "labels": labels, "classes": names})
+
+
 def test_columns_are_in_the_order_of_their_numbers(tmp_path):
     values = softmax(np.random.default_rng(0).normal(size=(40, 12)))
     frame = table("p", values)
@@ -50,6 +206,58 @@ def test_what_is_saved_is_loaded(tmp_path):
     found = load_predictions(tmp_path / "saved.npz")
     assert np.array_equal(found.values, given.values)
     assert np.array_equal(found.ids, given.ids)
+
+
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet", ".jsonl"])
+def test_what_is_saved_by_its_suffix_is_loaded(tmp_path, suffix, named, kind):
+    names = ("low", "mid", "high") if named else ()
+    given = predictions(
+        **{kind: PROBS if kind == "probs" else LOGITS},
+        labels=LABELS,
+        member=MEMBER,
+        ids=np.arange(40) * 3,
+        unit=np.arange(40) // 2,
+        classes=names,
+        columns={"ward": LABELS % 2},
+    )
+    save_predictions(given, tmp_path / f"saved{suffix}")
+    found = load_predictions(tmp_path / f"saved{suffix}")
+    own = [found.classes.index(name) for name in names] if named else range(3)
+    assert found.values[:, own] == pytest.approx(given.values, rel=1e-12, abs=1e-12)
+    assert found.logits == given.logits
+    called = np.array(found.classes)[found.labels] if named else found.labels
+    assert np.array_equal(called, np.array(names)[LABELS] if named else LABELS)
+    for name in ("member", "ids", "units"):
+        assert np.array_equal(getattr(found, name), getattr(given, name))
+    assert np.array_equal(found.columns["ward"], LABELS % 2)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+@pytest.mark.parametrize("seen", [[0, 1, 2], [1, 2], [0, 1]])
+def test_classes_that_are_counted_from_1_are_saved_and_loaded(tmp_path, seen, suffix):
+    rows = np.isin(LABELS, seen)
+    given = predictions(
+        probs=PROBS[rows], labels=LABELS[rows], member=MEMBER[rows], classes=("1", "2", "3")
+    )
+    save_predictions(given, tmp_path / f"saved{suffix}")
+    found = load_predictions(tmp_path / f"saved{suffix}")
+    assert found.classes in (("1", "2", "3"), ())
+    np.testing.assert_array_equal(found.labels, given.labels)
+    np.testing.assert_allclose(found.values, given.values, rtol=1e-15)
+
+
+def test_a_suffix_that_says_no_format_is_refused(tmp_path):
+    for name in ("saved", "saved.xlsx", "saved.npz.bak"):
+        with pytest.raises(InputError, match=r"path must end in \.npz, \.parquet, \.csv, \.jsonl"):
+            save_predictions(made_up(), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="'label' has the name of one"):
+        save_predictions(
+            predictions(probs=PROBS, labels=LABELS, member=MEMBER, columns={"label": LABELS}),
+            tmp_path / "saved.csv",
+        )
 
 
 def write_npz(path, **change):
@@ -122,7 +330,7 @@ def test_not_a_file_of_predictions(tmp_path):
     for name, message in {
         "": "is a directory",
         "absent.npz": "does not exist",
-        "single.npy": r"must end in \.npz",
+        "single.npy": r"must end in \.npz, \.parquet, \.csv, \.tsv, \.csv\.gz",
         "empty.npz": "is empty",
         "empty.csv": "is empty",
         "text.npz": "is damaged or no npz file",

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.game import PredictionGame, crossfit_halves
+from privacygauge.classifier.game import PredictionGame, crossfit_halves, parted
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core.estimate import Skipped
@@ -30,13 +30,24 @@ def test_without_a_shadow_nobody_learns_on_a_row_that_is_judged():
         assert np.array_equal(dealt.observation.shadow.member, target.member[learnt])
 
 
-def test_halves_are_even_in_every_class_and_side():
+def test_halves_are_even_on_every_side():
     target = made_up(n=401, seed=3)
     first = crossfit_halves(target.labels, target.member, np.random.default_rng(0))
-    for c in range(target.n_classes):
-        for side in (True, False):
-            rows = (target.labels == c) & (target.member == side)
-            assert abs(int(first[rows].sum()) - int((~first)[rows].sum())) <= 1
+    for side in (target.member, ~target.member):
+        assert abs(int(first[side].sum()) - int((~first)[side].sum())) <= 1
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_parts_are_even_in_every_class_where_members_were_drawn_by_class(parts):
+    labels, rng = np.repeat(np.arange(6), 20), np.random.default_rng(0)
+    member = np.tile(np.arange(20) < 12, 6)
+    part = parted(labels, member, parts, rng)
+    for c in range(6):
+        for side in (member, ~member):
+            size = np.bincount(part[(labels == c) & side], minlength=parts)
+            assert np.ptp(size) <= 1
+    for side in (member, ~member):
+        assert np.ptp(np.bincount(part[side], minlength=parts)) <= parts
 
 
 def test_a_single_member_is_too_few():

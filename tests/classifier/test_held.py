@@ -23,6 +23,9 @@ def kinds():
         "numbers": np.array([[1.0, 0], [0, 2], [1, 0], [2, 0]]),
         "images": np.array([1, 2, 1, 3]).reshape(4, 1, 1, 1) * np.ones((4, 3, 2, 2)),
         "texts": np.array(["p", "q", "p", "r"], object),
+        "lists of lists": np.array(
+            [[["a"], {"b": 1}], [["c"], 2], [["a"], {"b": 1}], [[], 0]], object
+        ),
     }
 
 
@@ -55,7 +58,7 @@ def test_a_change_of_any_kind_of_records_changes_their_digest():
     ]
     seen |= {digest_of(frame) for frame in changed}
     seen |= {digest_of(Numbered(np.arange(4))), digest_of(Numbered(np.arange(4)[::-1]))}
-    assert len(seen) == 6 + 3 + 2
+    assert len(seen) == 7 + 3 + 2
 
 
 def test_only_finite_numbers_are_features_for_attacks():

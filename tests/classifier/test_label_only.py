@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -14,12 +15,13 @@ import privacygauge as pg
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import label_predictions
 from privacygauge.classifier.label_only import (
-    HardLabels,
     LabelOnlyQueries,
     LabelOnlyTrainer,
     category_groups,
     told,
 )
+from privacygauge.classifier.rows import Training
+from privacygauge.classifier.said_classes import HardLabels, Says, codes_of
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity
@@ -221,6 +223,141 @@ def test_bad_queries_are_one_line(given, message):
         LabelOnlyQueries(**given).asked(x, y, 0)
 
 
-def test_records_that_are_no_numbers_are_refused():
-    with pytest.raises(InputError, match="finite numbers"):
-        LabelOnlyQueries().asked(np.array([["a"], ["b"]]), np.array([0, 1]), 0)
+def test_records_that_cannot_be_changed_are_refused():
+    for x, message in ((np.array([[np.inf], [0.0]]), "finite"), (np.array([{}, {}]), "texts")):
+        with pytest.raises(InputError, match=message):
+            LabelOnlyQueries().asked(x, np.array([0, 1]), 0)
+
+
+class OnlyPredicts:
+    """A classifier that says classes, and not which there are."""
+
+    def __init__(self, depth=None):
+        self.depth = depth
+
+    def get_params(self, deep=True):
+        return {"depth": self.depth}
+
+    def set_params(self, **given):
+        self.__dict__.update(given)
+        return self
+
+    def fit(self, x, y):
+        self.tree = DecisionTreeClassifier(max_depth=self.depth, random_state=0)
+        self.tree.fit(numbers_of(x), y)
+        return self
+
+    def predict(self, x):
+        return self.tree.predict(numbers_of(x))
+
+
+def numbers_of(x):
+    """Return numbers of records of any kind."""
+    if isinstance(x, pd.DataFrame):
+        coded = x["colour"].map({"red": 1.0, "blue": 2.0}).astype(float).fillna(0.0)
+        return np.column_stack([x["age"].fillna(-9.0), x["n"], coded])
+    if x.dtype == object:
+        return np.array([[text.count("a"), len(text.split())] for text in x])
+    return np.nan_to_num(x.reshape(len(x), -1), nan=-9.0)
+
+
+def of_kind(kind, n=80, seed=0):
+    """Return records of a kind, and their classes."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    y = (x[:, 0] + rng.normal(size=n) > 0).astype(np.int64)
+    missing = np.where(rng.random((n, 3)) < 0.2, np.nan, x)
+    words = np.array(["a", "bb", "c", "dd"])
+    return {
+        "numbers": x,
+        "missing": missing,
+        "integers": rng.integers(9, size=(n, 3)),
+        "images": rng.random((n, 4, 5)),
+        "channels last": rng.random((n, 4, 5, 3)),
+        "frame": pd.DataFrame(
+            {
+                "age": missing[:, 0],
+                "n": rng.integers(5, size=n),
+                "colour": np.where(x[:, 1] > 0.5, None, np.where(x[:, 2] > 0, "red", "blue")),
+            }
+        ),
+        "texts": np.array(
+            [" ".join(words[rng.integers(4, size=rng.integers(1, 9))]) for _ in range(n)], object
+        ),
+    }[kind], y
+
+
+KINDS = ("numbers", "missing", "integers", "images", "channels last", "frame", "texts")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_queries_about_records_of_any_kind_are_such_records(kind):
+    x, y = of_kind(kind, 30)
+    queries = SMALL.fitting(x)
+    points, kinds = queries.points(x, y, 0)
+    assert len(points) == len(x) * queries.n_queries
+    assert len(kinds) == len(queries.names)
+    assert ("augmentation" in queries.names) == (kind in ("images", "channels last"))
+    if kind == "frame":
+        pd.testing.assert_frame_equal(points[: len(x)].reset_index(drop=True), x)
+        assert points["age"].isna().mean() == pytest.approx(x["age"].isna().mean(), abs=0.02)
+        return
+    assert points.shape[1:] == x.shape[1:]
+    assert points.dtype == x.dtype
+    assert np.array_equal(points[: len(x)], x, equal_nan=kind == "missing")
+    assert not np.array_equal(points[len(x) : 2 * len(x)], x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_deployed_is_audited_by_its_classes(kind):
+    """A function that predicts, of an estimator that does not even say which classes there are."""
+    x, y = of_kind(kind)
+    member = np.random.default_rng(1).random(len(y)) < 0.5
+    deployed = OnlyPredicts().fit(x[member], y[member])
+    names = np.array(["no", "yes"])
+    given = {"label_only": SMALL, "n_shadows": 4, "fitted": pg.Fitted(deployed.predict, member)}
+    numbers = pg.audit_model(OnlyPredicts(), x, y, **given)
+    assert {e.name for e in numbers.evaluations} >= {"correctness", "noise-0.2", "learned"}
+
+    def train(records, classes, random_state):
+        fitted = OnlyPredicts().fit(records, classes)
+        return lambda asked: names[fitted.predict(asked)]
+
+    by_name = {**given, "fitted": pg.Fitted(lambda asked: names[deployed.predict(asked)], member)}
+    named = pg.audit_model(train, x, names[y], **by_name)
+    assert [e.auc for e in named.evaluations] == [e.auc for e in numbers.evaluations]
+
+
+@pytest.mark.slow
+def test_a_training_is_audited_by_the_classes_that_it_predicts():
+    x, y = of_kind("numbers", 100)
+    member = np.random.default_rng(1).random(100) < 0.5
+
+    def train(rows, seed):
+        return OnlyPredicts().fit(x[rows], y[rows])
+
+    def predict(model, rows):
+        return model.predict(x[rows])
+
+    training = Training(train, predict, labels=y)
+    audit = pg.audit_model(training, label_only=LabelOnlyQueries(), n_shadows=4)
+    area = {e.title: e.auc.value for e in audit.evaluations}
+    assert area["correctness (global)"] > 0.6
+    fitted = pg.Fitted(train(np.flatnonzero(member), 0), member)
+    found = pg.audit_model(training, label_only=LabelOnlyQueries(), n_shadows=4, fitted=fitted)
+    right = {e.title: e.auc.value for e in found.evaluations}["correctness (global)"]
+    wrong = train(np.flatnonzero(member), 0).predict(x) != y
+    assert right == pytest.approx(0.5 + (wrong[~member].mean() - wrong[member].mean()) / 2)
+
+
+def test_classes_are_numbers_or_names():
+    assert codes_of([1.0, 0.0], 2, 2).tolist() == [1, 0]
+    assert codes_of(np.array([[True], [False]]), 2, 2).tolist() == [1, 0]
+    assert codes_of(["b", "a"], 2, 2, ("a", "b")).tolist() == [1, 0]
+    assert codes_of([1, 0], 2, 2, ("a", "b")).tolist() == [1, 0]
+    said = Says(lambda x: [0, 2], 3).predict_proba(np.array([7, 8]))
+    assert said.tolist() == [[1, 0, 0], [0, 0, 1]]
+    for said, message in ((["c", "a"], "says 'c'"), ([0.5, 0.2], "says '0.5'"), ([0], "one per")):
+        with pytest.raises(InputError, match=message):
+            codes_of(said, 2, 2, ("a", "b"))

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.predictions import blocks_of, predictions
+from privacygauge.classifier.caveats import without_own_rows
+from privacygauge.classifier.predictions import Predictions, blocks_of, predictions
 from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, softmax
 
@@ -69,3 +70,28 @@ def test_blocks_cover_every_row_once_and_are_copies():
         assert np.array_equal(block, values[rows])
         block[:] = -1
     assert values.min() == 0
+
+
+def numbered(seed: int, people: int | None = None, n: int = 600) -> Predictions:
+    """Return answers about rows that are numbered 001, 002 and so on, the members first."""
+    rng = np.random.default_rng(seed)
+    of_people = rng if people is None else np.random.default_rng(people)
+    labels = of_people.integers(3, size=n)
+    hard = of_people.normal(size=n)
+    member = np.arange(n) < n // 2
+    logits = rng.normal(size=(n, 3))
+    logits[np.arange(n), labels] += 1.5 + 1.5 * hard + member
+    ids = [f"{i:04d}" for i in range(n)]
+    return predictions(logits=logits, labels=labels, member=member, ids=ids)
+
+
+def test_ids_that_number_the_rows_of_two_files_do_not_name_the_same_records():
+    shadow, said = without_own_rows(numbered(0), numbered(1))
+    assert len(shadow) == 600
+    assert not said
+
+
+def test_rows_of_one_number_are_the_same_records_where_answers_agree():
+    target, shadow = numbered(0, people=7), numbered(1, people=7)
+    with pytest.raises(InputError, match="600 of 600 shadow rows are about the target's own"):
+        without_own_rows(target, shadow[np.random.default_rng(0).permutation(600)])

@@ -91,6 +91,8 @@ def test_attacks_on_one_answer_see_the_record_itself_alone():
     rows, expected = observed(several).shadow_rows, observed(once).shadow_rows
     assert np.array_equal(rows.source.values, expected.source.values)
     for attack in pool_attacks(logits=True):
+        if attack.name == "whole-answer":
+            continue  # it learns from all answers
         if attack.name.startswith(("learned", "neural", "quantile", "untargeted")):
             continue  # they learn from these rows alone
         one, other = (

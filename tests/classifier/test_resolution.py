@@ -125,3 +125,10 @@ def test_relabelling_two_classes_changes_no_signal():
     first, second = signals(probs(both, labels)), signals(probs(both[:, ::-1], 1 - labels))
     for name in SIGNALS:
         np.testing.assert_allclose(second[name], first[name], rtol=1e-12, err_msg=name)
+
+
+def test_probabilities_below_the_smallest_normal_number_have_finite_signals():
+    probs = np.array([[1.0, 5e-324], [5e-324, 1.0], [0.3, 0.7], [0.6, 0.4]])
+    made = predictions(probs=probs, labels=[0, 0, 1, 1], member=[True, False, True, False])
+    for name, values in signals(made).items():
+        assert np.isfinite(values).all(), name

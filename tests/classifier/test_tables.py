@@ -104,7 +104,7 @@ def test_bad_tables_are_named(tmp_path):
     fails(table(age=[1, np.inf, 3, 4]), "values must be finite, got inf in row 1")
     fails(good, "column 'age' has 4 different values in 4 records, which", label="age")
     fails(table(sick=["no"] * 4), "at least two classes are needed, got no")
-    fails(good, "ward must be true or false", member="ward")
+    fails(good, "ward must say true or false", member="ward")
     fails(saved(tmp_path, FRAME[["sick"]]), "holds no features")
     fails(saved(tmp_path, FRAME.iloc[:0]), "holds no records")
 
@@ -120,7 +120,10 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         (tmp_path / name).write_bytes(content)
         return tmp_path / name
 
-    fails(file("t.xlsx", b"x"), "must end in .npz, .parquet, .csv or .jsonl")
+    fails(
+        file("t.xlsx", b"x"),
+        "must end in .npz, .parquet, .csv, .tsv, .csv.gz, .tsv.gz, .jsonl or .jsonl.gz",
+    )
     fails(file("empty.csv", b""), "empty.csv is empty")
     fails(file("ragged.csv", b"a,sick\n1,2\n1,2,3\n"), "no csv file .Error tokenizing")
     fails(file("latin.csv", "a,sick\nä,1\n".encode("latin-1")), "is not UTF-8")
@@ -204,3 +207,22 @@ def test_bad_categories_are_named(tmp_path):
 def test_rows_longer_than_the_header_are_an_error(tmp_path):
     (tmp_path / "t.csv").write_text("age,label\n1,2,x\n3,4,y\n")
     fails(tmp_path / "t.csv", "rows have more values than the header has names", label="label")
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"), [("Y", "N"), ("yes", "no"), ("train", "test"), ("In", "Out"), ("t", "f")]
+)
+def test_members_are_said_in_everyday_words(tmp_path, inside, outside):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x,sick,m\n1,0,{inside}\n2,1,{outside}\n3,1,{inside}\n4,0,{outside}\n")
+    found = load_records(path, "sick", member="m")
+    assert found.member.tolist() == [True, False, True, False]
+    assert found.notes == ()
+
+
+def test_rows_of_a_validation_set_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,sick,m\n1,0,train\n2,1,val\n3,1,train\n4,0,test\n")
+    found = load_records(path, "sick", member="m")
+    assert found.member.tolist() == [True, False, True, False]
+    assert "val count as non-members" in found.notes[0]

@@ -131,7 +131,7 @@ def test_logits_are_recognised_and_kept():
     above = dataclasses.replace(
         tried(), logits=True, training=Training(train, lambda m, rows: 9 * predict(m, rows))
     )
-    assert above.answers(model, np.arange(4), K)[1]
+    assert above.answers(model, np.arange(4), K)[0].logits
     positive = tried(predict=lambda model, rows: 3 * predict(model, rows), logits=True)
     assert positive.logits
 
@@ -213,12 +213,12 @@ def test_a_module_is_asked_about_images_in_parts_and_about_tokens_as_numbers():
     images = np.random.default_rng(0).normal(size=(600, 1, 2, 2)).astype(np.float32)
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
     whole = module(torch.from_numpy(images)).detach().double().numpy()
-    np.testing.assert_allclose(answers_of(module, images, 3)["logits"], whole, atol=1e-6)
+    np.testing.assert_allclose(answers_of(module, images, 3).named["logits"], whole, atol=1e-6)
     tokens = np.arange(20).reshape(10, 2)
     words = torch.nn.Sequential(
         torch.nn.Embedding(20, 4), torch.nn.Flatten(), torch.nn.Linear(8, 3)
     )
-    assert answers_of(words, tokens, 3)["logits"].shape == (10, 3)
+    assert answers_of(words, tokens, 3).named["logits"].shape == (10, 3)
 
 
 WHOLE = GaussianNB().fit(X, Y)

@@ -66,19 +66,18 @@ def test_signals_that_know_nothing_give_a_coin_flip():
     assert abs(np.mean(values) - 0.5) < 4 * 0.5 / np.sqrt(times(8) * 200)
 
 
-def test_each_half_is_judged_by_an_adversary_who_learnt_on_the_other():
+def test_each_part_is_judged_by_an_adversary_who_learnt_on_the_two_before():
     side = made_side(60, leak=1.0)
-    first, second = dealt(side)
-    rows = np.sort(np.concatenate([first.target, second.target]))
+    rounds = dealt(side)
+    rows = np.sort(np.concatenate([one.target for one in rounds]))
     np.testing.assert_array_equal(rows, np.arange(60))
-    for judged, learnt in ((first, second), (second, first)):
+    for j, judged in enumerate(rounds):
+        learnt = np.sort(np.concatenate([rounds[j - 2].target, rounds[j - 1].target]))
         seen = judged.observation
         assert isinstance(seen, WhiteBoxObservation)
         np.testing.assert_array_equal(seen.white_box.norms, side.signals.norms[judged.target])
-        np.testing.assert_array_equal(
-            seen.shadow_white_box.norms, side.signals.norms[learnt.target]
-        )
-        np.testing.assert_array_equal(seen.shadow.member, side.member[learnt.target])
+        np.testing.assert_array_equal(seen.shadow_white_box.norms, side.signals.norms[learnt])
+        np.testing.assert_array_equal(seen.shadow.member, side.member[learnt])
         np.testing.assert_array_equal(seen.signals[GRADIENT_NORM], -seen.white_box.norm)
         assert seen.shadow_white_box[np.array([0])].norms.shape == (1, 2)
 

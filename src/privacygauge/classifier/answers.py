@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.held import Held
+from privacygauge.classifier.held import Held, is_frame, taken
 from privacygauge.classifier.pool import probabilities
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -19,8 +21,21 @@ from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.runs.threads import limited_to
 
 _ROUNDING = 1e-3  # of what a row of probabilities sums to
+AT_ONCE = 1_000
+"""Records that a function, or an object of no library known here, is asked about in one call: it
+may be a service, whose requests have a limit."""
+
 _BLOCK = 256
 """Images and the like that a module is asked about at once."""
+
+TIMES = 16
+"""Answers per record that are averaged where a model answers differently when it is asked again."""
+
+AGAIN = 32
+"""Records that a model is asked about a second time, to see whether its answers differ."""
+
+_ROUNDED = 1e-6
+"""Answers that differ by no more are the same but for rounding."""
 
 
 class UserCodeError(InputError):
@@ -42,27 +57,95 @@ def code_of_users(name: str, what: str) -> Iterator[None]:
         raise UserCodeError(f"{name} failed {what}: {type(error).__name__}: {told}") from error
 
 
-def answers_of(
-    model: object, x: Held, n_classes: int, names: Sequence[str] = ()
-) -> dict[str, Floats]:
-    """Return ``probs`` or ``logits``, (n, n_classes), that a model or function says of n records.
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model says of records."""
 
-    The model has ``predict_proba``, or is a PyTorch module, a Keras model or a function of records;
-    what any but the first return are probabilities if all rows are, logits otherwise. `names` are
-    those of the classes 0..k-1, one of which each of the model's may be.
+    values: Floats
+    """(n, k) Probabilities or logits, or (n, q, k) of q queries per record."""
+    logits: bool
+    """Whether these are logits."""
+    times: int = 1
+    """Answers behind each value, their mean: `TIMES` where a model's answers differ, else 1."""
+
+    @property
+    def named(self) -> dict[str, Floats]:
+        """``probs`` or ``logits``, to be handed on by keyword."""
+        return {"logits" if self.logits else "probs": self.values}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a report has to say of them."""
+        return said_of_times(self.times)
+
+
+def said_of_times(times: int) -> tuple[str, ...]:
+    """Return what a report has to say of answers that are means of so many."""
+    if times == 1:
+        return ()
+    return (
+        "the model answers differently when it is asked again about the same record: "
+        f"{times} answers per record were averaged, as an attacker would; one who asks more often "
+        "sees more",
+    )
+
+
+def averaged(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats, int]:
+    """Return the mean of several answers where a model's answers to one record differ.
+
+    An attacker who is answered with noise, such as dropout that was left on, an answer that is
+    sampled, or noise that was added to hide the members, asks again and takes the mean.
+
+    Parameters
+    ----------
+    said : ndarray of float, shape (n, ...)
+        What the model said of all records.
+    ask : callable
+        Takes numbers of these records and returns what the model says of them now.
+
+    Returns
+    -------
+    tuple of ndarray and int
+        What it said, or the mean of `TIMES` answers; and how many answers were averaged.
+    """
+    some = np.unique(np.linspace(0, len(said) - 1, AGAIN).astype(np.int64))
+    again = ask(some)
+    if again.shape != said[some].shape:  # answers that were kept, whatever is asked
+        return said, 1
+    # Other batches may be rounded in another way: that is no noise.
+    if _agree(again, said[some]) or _agree(again, ask(some)):
+        return said, 1
+    total = said.astype(np.float64)
+    for _ in range(TIMES - 1):
+        total += ask(np.arange(len(said)))
+    return total / TIMES, TIMES
+
+
+def _agree(one: Floats, other: Floats) -> bool:
+    return np.allclose(one, other, rtol=_ROUNDED, atol=_ROUNDED, equal_nan=True)
+
+
+def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()) -> Answers:
+    """Return what a model or function says of n records, (n, n_classes).
+
+    The model has ``predict_proba``, or is a PyTorch module, a Keras model, a booster of XGBoost or
+    LightGBM, a model of MLflow or a function of records; what any but the first return are
+    probabilities if all rows are, logits otherwise. A function, or an object of another library,
+    is asked about at most `AT_ONCE` records in one call. `names` are those of the classes 0..k-1,
+    one of which each of the model's may be. Answers that differ from time to time are `averaged`.
     """
     classes = classes_of(model, n_classes, names)
-    return finite_answers(*answers(model, x, classes, n_classes, model), classes, n_classes)
+    return finite_answers(answers(model, x, classes, n_classes, model), classes, n_classes)
 
 
-def finite_answers(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> dict[str, Floats]:
-    """Return answers of all classes, named ``probs`` or ``logits``, if all are finite."""
-    bad = np.flatnonzero(~np.isfinite(seen).all(axis=-1))
+def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
+    """Return answers of all classes, if all are finite: logits if there are some of each class."""
+    bad = np.flatnonzero(~np.isfinite(said.values).all(axis=-1))
     if len(bad):
         raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
-    if logits and np.array_equal(classes, np.arange(n_classes)):
-        return {"logits": seen}
-    return {"probs": by_class(seen, logits, classes, n_classes)}
+    if said.logits and np.array_equal(classes, np.arange(n_classes)):
+        return said
+    return Answers(by_class(said.values, said.logits, classes, n_classes), False, said.times)
 
 
 def classes_of(model: object, n_classes: int, names: Sequence[str] = ()) -> Ints:
@@ -87,25 +170,132 @@ def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Float
     return probs
 
 
-def answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> tuple[Floats, bool]:
-    """Return what a model says of the classes that it knows, and whether these are logits."""
+def answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
+    """Return what a model says of the classes that it knows, the mean where its answers differ."""
+    seen, logits = answers_once(model, x, classes, n_classes, named)
     name = type(named).__name__
-    module, proper = is_module(model), hasattr(model, "predict_proba")
-    ask = getattr(model, "predict_proba", model)
-    if _is_keras(model):
-        ask = partial(model.predict, verbose=0)
-    elif module:
-        ask = partial(_of_module, model)
-    if not callable(ask):
-        raise InputError(no_probabilities(model))
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
-        said = ask(x)
+        mean, times = averaged(seen, lambda rows: _numbers(_asked(model, taken(x, rows)), name))
+    return Answers(mean, logits, times)
+
+
+def answers_once(
+    model: Any, x: Held, classes: Ints, n_classes: int, named: Any
+) -> tuple[Floats, bool]:
+    """Return what a model says of the classes that it knows, and whether these are logits."""
+    name, module = type(named).__name__, is_module(model)
+    _, proper = _asker(model)
+    with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
+        said = _asked(model, x)
     seen, logits = checked(
         said, len(x), classes, n_classes, name, non_negative=module, proper=proper
     )
     if seen.ndim != 2:
         raise InputError(f"{name} must predict one row per record, got {seen.shape}")
     return seen, logits
+
+
+def _asked(model: Any, x: Held) -> Any:
+    """Return what a model says of some records, a service asked about `AT_ONCE` in one call."""
+    ask, _ = _asker(model)
+    at_once = len(x) if is_module(model) or _is_local(model) else AT_ONCE
+    if at_once >= len(x):
+        return ask(x)
+    name = type(model).__name__
+    starts = range(0, len(x), at_once)
+    parts = [ask(taken(x, np.arange(i, min(i + at_once, len(x))))) for i in starts]
+    return np.concatenate([_numbers(part, name) for part in parts])
+
+
+_LOCAL = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "keras", "imblearn"})
+"""Libraries whose models answer any number of records at once, in this process."""
+
+
+def _is_local(model: object) -> bool:
+    return type(model).__module__.partition(".")[0] in _LOCAL
+
+
+def is_askable(model: object) -> bool:
+    """Return whether a trained model gives probabilities or logits in a way known here."""
+    known = hasattr(model, "predict_proba") or _booster_of(model) or _is_pyfunc(model)
+    return bool(known) or callable(model)
+
+
+def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
+    """Return what is asked about records, and whether its answers are probabilities in any case."""
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba, True
+    if _is_keras(model):
+        return partial(model.predict, verbose=0), False
+    if is_module(model):
+        return partial(_of_module, model), False
+    if (library := _booster_of(model)) is not None:
+        return partial(_of_xgboost if library == "xgboost" else _of_lightgbm, model), False
+    if _is_pyfunc(model):
+        return partial(_of_pyfunc, model), False
+    if not callable(model):
+        raise InputError(no_probabilities(model))
+    return model, False
+
+
+def _booster_of(model: object) -> str | None:
+    """Return the library of a booster without its classifier: XGBoost's, or LightGBM's."""
+    library = type(model).__module__.partition(".")[0]
+    is_one = type(model).__name__ == "Booster" and library in ("xgboost", "lightgbm")
+    return library if is_one else None
+
+
+def _of_xgboost(booster: Any, x: Held) -> Any:
+    from xgboost import DMatrix
+
+    named = {} if is_frame(x) else {"feature_names": booster.feature_names}
+    learner = json.loads(booster.save_config())["learner"]
+    objective = learner["objective"]["name"]
+    if not objective.startswith(("binary:", "multi:")) or objective == "binary:hinge":
+        raise InputError(f"the Booster has the objective {objective}, which is no classifier's")
+    given = DMatrix(x, enable_categorical=True, **named)
+    # Of multi:softmax the margins: its predictions are classes.
+    margins = objective in ("multi:softmax", "binary:logitraw")
+    said = np.asarray(booster.predict(given, output_margin=margins), np.float64)
+    return _of_both(said, margins) if said.ndim == 1 else said
+
+
+def _of_lightgbm(booster: Any, x: Held) -> Any:
+    said = np.asarray(booster.predict(x), np.float64)
+    if said.ndim > 1:
+        return said
+    if len(said) and not (said.min() >= 0 and said.max() <= 1):
+        raise InputError(
+            "the Booster gives one number for each record and no probability: give a LightGBM "
+            "classifier (objective binary or multiclass)"
+        )
+    return _of_both(said, logits=False)
+
+
+def _of_both(said: Floats, logits: bool) -> Floats:
+    """Return the columns of both classes, given that of class 1."""
+    return np.column_stack([np.zeros_like(said) if logits else 1 - said, said])
+
+
+def _is_pyfunc(model: object) -> bool:
+    return type(model).__module__.startswith("mlflow.pyfunc") and hasattr(model, "predict")
+
+
+def _of_pyfunc(model: Any, x: Held) -> Any:
+    """Return the probabilities that a model of MLflow gives, itself or what it wraps."""
+    said = model.predict(x)
+    if np.ndim(said) == 2:
+        return said
+    raw: Any = model.get_raw_model() if hasattr(model, "get_raw_model") else None
+    if hasattr(raw, "predict_proba"):
+        return raw.predict_proba(x)
+    if raw is not None and (_booster_of(raw) or is_module(raw)):
+        return _asker(raw)[0](x)
+    raise InputError(
+        "the MLflow model predicts classes and no probabilities: log it with "
+        'pyfunc_predict_fn="predict_proba", or give the model that it wraps, such as '
+        "mlflow.sklearn.load_model gives"
+    )
 
 
 def checked(
@@ -198,5 +388,6 @@ def no_probabilities(model: object) -> str:
     """Return what to say of a model without them."""
     return (
         f"{type(model).__name__} has no predict_proba, and attacks need probabilities: wrap it in "
-        "sklearn.calibration.CalibratedClassifierCV, or give a model that has it"
+        "sklearn.calibration.CalibratedClassifierCV, or give a model that has it, or a function "
+        "from records to probabilities"
     )

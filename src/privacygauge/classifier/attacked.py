@@ -21,6 +21,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
@@ -32,8 +33,10 @@ from privacygauge.evaluate.playing import (
     risk_of,
     telling,
 )
+from privacygauge.evaluate.questions import Questions, asked
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
+from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
@@ -43,6 +46,7 @@ def sliced(
     rounds: Sequence[Round],
     target: Predictions,
     columns: Mapping[str, NDArray[Any]],
+    compared: Bools,
     seed: int,
     level: float,
 ) -> SliceTable:
@@ -50,8 +54,9 @@ def sliced(
     # The attack is named here, before anything was measured.
     attack = Threshold("modified-entropy", per_class=True)
     rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
-    played = play(attack, rounds, rngs)
-    assert isinstance(played, Play)
+    whole = play(attack, rounds, rngs)
+    assert isinstance(whole, Play)
+    played = whole.on(compared)
     order = played.transcript.target
     groups = {
         "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
@@ -132,6 +137,14 @@ class Attacked:
     """The same attacks on further targets, where a half-width was asked for."""
     more_models: tuple[Foretold, ...] = ()
     """What attacks would reach with more shadow models, where those there are can tell."""
+    comparison: Comparison | None = None
+    """On which records members and non-members were compared; None where nobody looked."""
+    questions: Questions | None = None
+    """What is shown of few records and of groups, and what could have been shown; None where only
+    the average was asked for."""
+    unmatched: Headline | None = None
+    """What attacks reach on all records, where some were left out for a column that may have been
+    made from the answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +159,8 @@ class Played:
     """Attack title to (n,) guesses."""
     risk: Floats
     """(n,) The privacy risk score."""
+    vulnerability: Vulnerability | None
+    """What models with and without each record show; None where none were compared."""
     skipped: tuple[Skipped, ...]
     """Attacks that were not played."""
     warnings: tuple[str, ...]
@@ -158,6 +173,7 @@ def played(
     target: Predictions,
     estimator: Estimator | None,
     columns: Mapping[str, NDArray[Any]],
+    comparison: Comparison,
     seed: int,
     level: float,
     *,
@@ -165,31 +181,54 @@ def played(
 ) -> Played:
     """Return what attacks find in rounds that were dealt already.
 
-    Targets are the rows of `target`, `columns` their groups; `has_shadow` is whether the shadow
-    records come from other models, and not from the target's other half.
+    Targets are the rows of `target`, `columns` their groups; `comparison` says on which of them
+    members and non-members are compared, though all have their scores; `has_shadow` is whether the
+    shadow records come from other models, and not from the target's other half.
     """
     caveats.require_different(target)
-    results = telling(audit(rounds, attacks, seed=seed, level=level))
+    compared = comparison.compared
+    results = telling(audit(rounds, attacks, compared=compared, seed=seed, level=level))
     played = played_of(results)
-    risk, risks = risk_of(rounds, estimator, target.labels, seed, level)
-    table = sliced(rounds, target, columns, seed, level)
+    risk, risks = risk_of(rounds, estimator, target.labels, seed, level, compared=compared)
+    table = sliced(rounds, target, columns, compared, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level)
-    scores, guesses = {}, {}
+    unmatched = None
+    if comparison.doubtful:
+        unmatched = headline(
+            played_of(telling(audit(rounds, attacks, seed=seed, level=level))),
+            seed=seed,
+            level=level,
+        )
+    transcripts = [(evaluation.title, result.transcript) for result, evaluation in played]
+    questions = asked(transcripts, table, seeds.stream(seed, "few records"), level)
+    scores = {}
+    guesses = {}
     for result, evaluation in played:
-        order = result.transcript.target
-        scores[evaluation.title] = in_file_order(result.transcript.score, order)
-        guesses[evaluation.title] = in_file_order(result.decisions.guess, order)
+        everything = result.everything
+        order = everything.transcript.target
+        scores[evaluation.title] = in_file_order(everything.transcript.score, order)
+        guesses[evaluation.title] = in_file_order(everything.decisions.guess, order)
     left_out = (result for result in results if isinstance(result, Skipped))
     return Played(
-        Attacked(tuple(evaluation for _, evaluation in played), best, risk, table, facts),
+        Attacked(
+            tuple(evaluation for _, evaluation in played),
+            best,
+            risk,
+            table,
+            facts,
+            comparison=comparison,
+            questions=questions,
+            unmatched=unmatched,
+        ),
         scores,
         guesses,
         risks,
+        vulnerability(rounds, attacks, seeds.stream(seed, "vulnerability"), level),
         tuple(left_out),
         (
             *caveats.unresolved(rounds, has_shadow),
-            *caveats.too_small(target, played[0][1]),
+            *caveats.too_small(played[0][1]),
             *differ,
             *caveats.uncalibrated(risk),
         ),

@@ -5,6 +5,10 @@ record with each value that the sensitive column may have; and takes the value f
 is most certain of the class. Much of that succeeds because columns go together in the whole
 population, which is no leak about anyone: so the same guesses are made about people whom the model
 was not trained on, and once more without the model, by imputation.
+
+Columns that follow from the sensitive one in every record, such as its dummies or its code, are
+other writings of it: whoever knows them needs no model. They are named, and nothing can be told of
+an adversary who does not know them until they are left out, or are guessed with the column.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from privacygauge.classifier.answers import answers_of
+from privacygauge.classifier.held import is_frame
 from privacygauge.classifier.pool import probabilities
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -28,6 +33,9 @@ from privacygauge.runs.threads import limited_to
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Columns = tuple[Any, ...]
+"""Names of columns of a frame, or places of those of an array."""
 
 MOST_VALUES = 12
 """Numbers with more different values are cut into bins; more categories are refused at 50."""
@@ -41,6 +49,15 @@ FOLDS = 5
 FEWEST = 10
 """With fewer people outside of the training set there is no imputation to compare with."""
 
+_UNSURE = 0.75
+"""Below this probability of the true value imputation is not sure of it."""
+
+_BY_CHANCE = 1e-6
+"""A column that follows from another one with a smaller probability, by chance, does follow."""
+
+_TEXTS = 50
+"""A text of more different values is numbered for the imputation, in place of a column each."""
+
 _LEAST = 1e-4  # answers below count as this: a forest's 0 votes are not infinitely sure
 
 
@@ -53,8 +70,13 @@ class Secret:
     code: Ints
     """(n,) Which of them each record has."""
     asked: tuple[NDArray[Any], ...]
-    """(v,) What stands in the column when the model is asked about a value: (q, w) for w columns
-    of features, (q, 1) for a column of a frame."""
+    """(v,) What stands in `columns` when the model is asked about a value: (q, w) for w columns."""
+    columns: Columns = ()
+    """(w,) Names or places of the sensitive columns."""
+    follow: Columns = ()
+    """Other columns that follow from them in every record."""
+    determined_by: Columns = ()
+    """Other columns each of which determines the value in every record."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -70,6 +92,10 @@ class Guesses:
     """Attack to (n,) whether its guess is right."""
     imputed: Bools | Skipped
     """(n,) Whether the guess without the model is right, or why there is none."""
+    surprise: Mapping[str, Floats]
+    """How the surest guesses are ranked to (n,): by how much the model, with the imputation or
+    alone, speaks for the guess against the imputation's, or how certain it is. Minus infinity
+    where the guess is wrong, or the imputation is right and sure of the value."""
     with_model: Floats
     """(n,) Calibrated probability of the true value with the model; NaN without imputation."""
     without: Floats
@@ -85,35 +111,83 @@ class Guesses:
         return found
 
 
-def secret_of(x: NDArray[Any] | pd.DataFrame, columns: str | Sequence[int]) -> Secret:
+def columns_of(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
+    """Return the sensitive columns of a frame by their names, of an array by their places.
+
+    Raises
+    ------
+    InputError
+        If there is none, one is named twice, or one is not among the columns.
+    """
+    given = list(sensitive) if isinstance(sensitive, list | tuple | np.ndarray) else [sensitive]
+    names = list(x.columns) if is_frame(x) else []
+    width = len(names) or x.shape[1]
+    found = []
+    for column in given:
+        if names and column in names:
+            found.append(column)
+        elif isinstance(column, int | np.integer) and -width <= column < width:
+            found.append(names[column] if names else int(column) % width)
+        elif names:
+            raise InputError(f"x has no column {column!r}; its columns are {checks.listed(names)}")
+        elif isinstance(column, int | np.integer):
+            raise InputError(f"x has the columns 0 to {width - 1}, got {column}")
+        else:
+            raise InputError(
+                f"x has no names of columns: give the place of {column!r}, or a data frame"
+            )
+    if not found or len(set(found)) < len(found):
+        raise InputError(f"sensitive must name one column or several different ones, got {given}")
+    return tuple(found)
+
+
+def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[Any]) -> Secret:
     """Return the values of a sensitive column.
 
-    `columns` is one of a frame, or those of an array (n, d): several where they encode one column,
-    one of them 1 and the others 0.
+    `sensitive` is one column of a frame or of an array (n, d), or several that are guessed as one:
+    those that encode it, one of them 1 and the others 0, or other writings of it.
 
     Raises
     ------
     InputError
         If there is a single value, or too many that are no numbers.
     """
-    block = _frame_column(x, columns) if isinstance(columns, str) else np.asarray(x)[:, columns]
-    if block.shape[1] == 1 and block.dtype.kind in "iuf":
-        numbers = block[:, 0].astype(np.float64)
-        if not np.isfinite(numbers).all():
-            raise InputError("the sensitive column must hold finite numbers or categories")
-        if len(np.unique(numbers)) > MOST_VALUES:
-            return _binned(numbers)
-    rows = block.astype(np.str_) if block.dtype.kind == "O" else block
-    _, first, code = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    asked = block[first]
-    if not 2 <= len(asked) <= MOST_CATEGORIES:
+    columns = columns_of(x, sensitive)
+    block = _block(x, columns)
+    numbers = block[:, 0].astype(np.float64) if _is_number(block) else None
+    if numbers is not None and not np.isfinite(numbers).all():
+        raise InputError("the sensitive column must hold finite numbers or categories")
+    if is_frame(x) and _missing(block).any():
+        raise InputError(
+            f"values are missing in the sensitive column {columns[0]!r}: leave the rows out"
+        )
+    raw = _numbered(block)
+    other = [column for column in _all_columns(x) if column not in columns]
+    names, code, rows = _values(block, raw, numbers)
+    follow = _following(x, other, raw)
+    determining = tuple(c for c in other if c not in follow and _determines(_column(x, c), code))
+    asked = tuple(block[of_value] for of_value in rows)
+    return Secret(names, code, asked, columns, follow, determining)
+
+
+def _values(
+    block: NDArray[Any], raw: Ints, numbers: Floats | None
+) -> tuple[tuple[str, ...], Ints, list[Ints]]:
+    """Return names of the values, which of them each record has, and records to ask like."""
+    n_values = int(raw.max()) + 1
+    if numbers is not None and n_values > MOST_VALUES:
+        return _binned(numbers)
+    if not 2 <= n_values <= MOST_CATEGORIES:
         raise InputError(
             f"a sensitive column has 2 to {MOST_CATEGORIES} values, or numbers, got "
-            f"{len(asked):,} different values"
+            f"{n_values:,} different values"
         )
-    several = block.shape[1] > 1
-    names = [str(row.argmax()) if several else str(row[0]) for row in asked]
-    return Secret(tuple(names), code.reshape(-1).astype(np.int64), tuple(asked[:, None]))
+    _, first = np.unique(raw, return_index=True)
+    different = block[first]
+    hot = different.shape[1] > 1 and np.isin(different, (0, 1)).all()
+    hot = hot and (different.sum(axis=1) == 1).all()
+    names = [str(row.argmax()) if hot else ", ".join(map(str, row)) for row in different]
+    return tuple(names), raw, [np.array([row]) for row in first.tolist()]
 
 
 def guesses(
@@ -122,7 +196,7 @@ def guesses(
     y: Ints,
     member: Bools,
     unit: Ints,
-    columns: str | Sequence[int],
+    sensitive: str | int | Sequence[Any],
     rng: np.random.Generator,
     *,
     classes: Sequence[str] = (),
@@ -142,7 +216,7 @@ def guesses(
         True where the model was trained on the record.
     unit : ndarray of int, shape (n,)
         The person behind each record: all records of a person are in one part.
-    columns : str or sequence of int
+    sensitive : str, int or sequence of either
         The sensitive column; see `secret_of`.
     rng : numpy.random.Generator
         For the parts, and for ties.
@@ -157,46 +231,61 @@ def guesses(
     ``confidence`` takes the largest f_y(v) (Yeom et al. 2018; CSMIA of Mehnaz et al. 2022);
     ``confidence-and-data`` the largest f_y(v) p(v) (Fredrikson et al. 2015; Jayaraman & Evans
     2022); ``label-only`` the largest P(y | class predicted for v) p(v), the first factor from
-    non-members' predictions (Fredrikson et al. 2014); ``weighted`` the largest f_y(v)^a p(v)^b, a
-    and b by maximum likelihood on the members of other parts: a conditional logit, whose
-    probabilities are calibrated. Without the class, the largest probability takes the place of
-    f_y. The imputation, gradient boosting, learns on non-members of other parts.
+    non-members' predictions (Fredrikson et al. 2014); ``weighted`` the largest
+    f_y(v)^a p_1(v)^b p_2(v)^c, weights by maximum likelihood on the members of other parts: a
+    conditional logit, whose probabilities are calibrated. Without the class, the largest
+    probability takes the place of f_y. The imputations p_1, a decision tree, which finds columns
+    that determine the value, and p_2, gradient boosting, learn on non-members of other parts; p is
+    the conditional logit of both.
     """
-    secret = secret_of(x, columns)
-    answers = answers_to(model, x, columns, secret, int(y.max()) + 1, classes)
+    secret = secret_of(x, sensitive)
+    answers = answers_to(model, x, secret, int(y.max()) + 1, classes)
     of_class = answers[np.arange(len(y)), :, y] if knows_label else answers.max(axis=2)
     told = np.log(np.maximum(of_class, _LEAST))
     fold = parts(unit, member, rng)
-    known = _others(x, columns)
+    known = _others(x, secret.columns)
     if knows_label:
         known = np.column_stack([known, np.eye(answers.shape[2])[y]])
     log_p = imputation(known, secret, member, fold, unit, int(rng.integers(2**31)))
-    right = _judge(secret.code, rng)
+    guess = _chooser(secret.code, rng)
     if isinstance(log_p, Skipped):
         nothing = np.full(len(y), np.nan)
         others = ("confidence-and-data", "label-only", "weighted")
         left_out = tuple(Skipped(name, "needs the imputation") for name in others)
-        hit = {"confidence": right(told)}
-        return Guesses(secret, hit, log_p, nothing, nothing, (log_p, *left_out))
-    scores = {"confidence": told, "confidence-and-data": told + log_p}
+        hit = {"confidence": guess(told) == secret.code}
+        return Guesses(secret, hit, log_p, {}, nothing, nothing, (log_p, *left_out))
+    alone = weighted(log_p, secret.code, member, fold)
+    scores = {"confidence": told, "confidence-and-data": told + log_softmax(alone, axis=1)}
     skipped: tuple[Skipped, ...] = ()
     if knows_label:
         own = answers[np.arange(len(y)), secret.code].argmax(axis=1)
-        scores["label-only"] = log_p + _confused(answers.argmax(axis=2), own, y, member, fold)
+        confused = _confused(answers.argmax(axis=2), own, y, member, fold)
+        scores["label-only"] = log_softmax(alone, axis=1) + confused
     else:
         skipped = (Skipped("label-only", "needs the class of each record"),)
-    scores["weighted"] = weighted((told, log_p), secret.code, member, fold)
-    alone = weighted((log_p,), secret.code, member, fold)
-    rows = np.arange(len(y)), secret.code
-    hits = {name: right(score) for name, score in scores.items()}
-    with_model, without = (softmax(s, axis=1)[rows] for s in (scores["weighted"], alone))
-    return Guesses(secret, hits, right(log_p), with_model, without, skipped)
+    scores["weighted"] = weighted((told, *log_p), secret.code, member, fold)
+    guessed = {name: guess(score) for name, score in scores.items()}
+    right = {name: found == secret.code for name, found in guessed.items()}
+    imputed = guess(alone)
+    rows = np.arange(len(y))
+    with_model, without = (
+        softmax(score, axis=1)[rows, secret.code] for score in (scores["weighted"], alone)
+    )
+    unsure = (imputed != secret.code) | (without < _UNSURE)
+    beyond = log_softmax(scores["weighted"], axis=1) - log_softmax(alone, axis=1)
+    by_model, by_confidence = guessed["weighted"], guessed["confidence"]
+    speaks_for = {
+        "weighted": (right["weighted"], beyond[rows, by_model] - beyond[rows, imputed]),
+        "confidence": (right["confidence"], told[rows, by_confidence] - told[rows, imputed]),
+        "certainty": (right["confidence"], told[rows, by_confidence]),
+    }
+    surprise = {name: np.where(hit & unsure, by, -np.inf) for name, (hit, by) in speaks_for.items()}
+    return Guesses(secret, right, imputed == secret.code, surprise, with_model, without, skipped)
 
 
 def answers_to(
     model: object,
     x: NDArray[Any] | pd.DataFrame,
-    columns: str | Sequence[int],
     secret: Secret,
     n_classes: int,
     classes: Sequence[str] = (),
@@ -205,9 +294,8 @@ def answers_to(
     found = np.zeros((len(x), len(secret), n_classes))
     for j, asked in enumerate(secret.asked):
         for value in asked:
-            given = answers_of(model, _with(x, columns, value), n_classes, classes)
-            (kind, values), *_ = given.items()
-            found[:, j] += probabilities(values, logits=kind == "logits") / len(asked)
+            given = answers_of(model, _with(x, secret.columns, value), n_classes, classes)
+            found[:, j] += probabilities(given.values, logits=given.logits) / len(asked)
     return found
 
 
@@ -222,24 +310,27 @@ def parts(unit: Ints, member: Bools, rng: np.random.Generator) -> Ints:
 
 def imputation(
     known: Floats, secret: Secret, member: Bools, fold: Ints, unit: Ints, seed: int
-) -> Floats | Skipped:
-    """Return the log probability of each value without the model, (n, v), or why there is none.
+) -> tuple[Floats, Floats] | Skipped:
+    """Return log probabilities of each value without the model, or why there are none.
 
-    For a part it is learnt on the non-members of the other parts, the same for members and others.
+    By a tree and by gradient boosting, (n, v) each. For a part they are learnt on the non-members
+    of the other parts, the same for members and others.
     """
     n_out = checks.n_distinct(unit[~member])
     if n_out < FEWEST:
         return Skipped(
             "imputation", f"needs at least {FEWEST} people outside of the training set, got {n_out}"
         )
-    found = np.empty((len(member), len(secret)))
+    found = np.empty((2, len(member), len(secret)))
     for part in np.unique(fold).tolist():
         learn, asked = ~member & (fold != part), fold == part
         if checks.n_distinct(secret.code[learn]) < 2:
             return Skipped("imputation", "the people outside of the training set have one value")
-        found[asked] = _boosted(known[learn], secret.code[learn], known[asked], len(secret), seed)
-    logs: Floats = np.log(found)
-    return logs
+        given = known[learn], secret.code[learn], known[asked], len(secret), seed
+        found[0, asked] = _by_tree(*given)
+        found[1, asked] = _boosted(*given)
+    logs = np.log(found)
+    return logs[0], logs[1]
 
 
 def weighted(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
@@ -283,18 +374,33 @@ def _confused(predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints) ->
     return found
 
 
-def _judge(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Bools]:
-    """Return what says whether the value of the highest score is the true one; ties are drawn."""
+def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
+    """Return what gives the value of the highest score, (n,); ties are drawn, once for all."""
     lot = rng.random((len(code), int(code.max()) + 1))
 
-    def right(score: Floats) -> Bools:
+    def guess(score: Floats) -> Ints:
         # Equal up to rounding: values with the same answers are tied.
         best = score >= score.max(axis=1, keepdims=True) - 1e-9
-        guess = np.where(best, lot, -1.0).argmax(axis=1)
-        hit: Bools = guess == code
-        return hit
+        found: Ints = np.where(best, lot, -1.0).argmax(axis=1)
+        return found
 
-    return right
+    return guess
+
+
+def _by_tree(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int) -> Floats:
+    """Return the probability of each value, (a, v), above 0, of a tree that is not cut back.
+
+    A leaf's share counts as much as its records, and the whole share as one more.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    model = DecisionTreeClassifier(random_state=seed).fit(known, code)
+    size = model.tree_.n_node_samples[model.apply(asked)][:, None]
+    whole = (np.bincount(code, minlength=n_values) + 1.0) / (len(code) + n_values)
+    found = np.zeros((len(asked), n_values))
+    found[:, model.classes_] = model.predict_proba(asked)
+    shares: Floats = (size * found + whole) / (size + 1)
+    return shares
 
 
 def _boosted(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int) -> Floats:
@@ -318,7 +424,8 @@ def _boosted(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int)
     return shares
 
 
-def _binned(numbers: Floats) -> Secret:
+def _binned(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
+    """Return names of bins, which of them each number is in, and rows in the middle of each."""
     edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
     code = np.searchsorted(edges, numbers, side="left")
     kept, code = np.unique(code, return_inverse=True)
@@ -329,41 +436,117 @@ def _binned(numbers: Floats) -> Secret:
         low, high = ends[place : place + 2]
         between = f"{low} to {high}" if low else f"to {high}"
         names.append(between if high else f"above {low}")
-        inside = np.quantile(numbers[code == j], WITHIN, method="nearest")
-        asked.append(np.unique(inside)[:, None])
-    return Secret(tuple(names), code.astype(np.int64), tuple(asked))
+        rows = np.flatnonzero(code == j)
+        rows = rows[np.argsort(numbers[rows], kind="stable")]
+        middle = rows[np.rint(np.array(WITHIN) * (len(rows) - 1)).astype(np.int64)]
+        _, first = np.unique(numbers[middle], return_index=True)
+        asked.append(middle[first])
+    return tuple(names), code.astype(np.int64), asked
 
 
-def _frame_column(x: Any, name: str) -> NDArray[Any]:
-    if name not in getattr(x, "columns", ()):
-        have = checks.listed(getattr(x, "columns", ()))
-        raise InputError(f"x has no column {name!r}; its columns are {have}")
-    column = x[name]
-    if column.isna().any():
-        raise InputError(f"values are missing in the sensitive column {name!r}: leave the rows out")
-    values: NDArray[Any] = column.to_numpy()
-    return values[:, None] if values.dtype.kind in "biuf" else values.astype(object)[:, None]
+def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
+    """Return the columns that are the same wherever the sensitive one is, but are no constants.
+
+    That several records of each value agree must not be chance. Where one column follows, so do
+    rarer columns of 0 and 1 that would be too rare to tell, as the dummies of rare values.
+    """
+    _, first, group = np.unique(raw, return_index=True, return_inverse=True)
+    sure: list[Any] = []
+    rare: list[Any] = []
+    for column in columns:
+        number = _numbered(_column(x, column)[:, None])
+        n_values = int(number.max()) + 1
+        if n_values == 1 or (number[first][group] != number).any():
+            continue
+        (sure if _chance(group, number) < _BY_CHANCE else rare).append(column)
+    if sure:
+        binary = {column for column in rare if np.isin(_column(x, column), (0, 1)).all()}
+        return tuple(column for column in columns if column in {*sure, *binary})
+    return ()
 
 
-def _with(x: Any, columns: str | Sequence[int], value: NDArray[Any]) -> Any:
-    """Return the records with a value in the sensitive column."""
+def _determines(column: NDArray[Any], code: Ints) -> bool:
+    """Return whether records that agree in a column agree in the sensitive one, not by chance."""
+    group = _numbered(column[:, None])
+    _, first = np.unique(group, return_index=True)
+    return bool((code[first][group] == code).all()) and _chance(group, code) < _BY_CHANCE
+
+
+def _chance(group: Ints, number: Ints) -> float:
+    """Return about how likely records of each group would agree if they were drawn at random."""
+    repeats = len(group) - checks.n_distinct(group)
+    share = np.bincount(number) / len(number)
+    return float(np.sum(share**2) ** repeats)
+
+
+def _all_columns(x: Any) -> list[Any]:
+    return list(x.columns) if is_frame(x) else list(range(x.shape[1]))
+
+
+def _column(x: Any, column: Any) -> NDArray[Any]:
+    """Return a column as numbers, or as objects, (n,)."""
+    values = x[column].to_numpy() if is_frame(x) else x[:, column]
+    found: NDArray[Any] = values if values.dtype.kind in "biuf" else values.astype(object)
+    return found
+
+
+def _block(x: Any, columns: Columns) -> NDArray[Any]:
+    return np.column_stack([_column(x, column) for column in columns])
+
+
+def _is_number(block: NDArray[Any]) -> bool:
+    return block.shape[1] == 1 and block.dtype.kind in "iuf"
+
+
+def _missing(values: NDArray[Any]) -> Bools:
+    import pandas as pd
+
+    return np.asarray(pd.isna(values), np.bool_)
+
+
+def _numbered(block: NDArray[Any]) -> Ints:
+    """Return the same number for equal rows, (n,), in the order of their values."""
+    if block.dtype.kind == "O":
+        block = np.where(_missing(block), "", block.astype(np.str_))
+    elif block.dtype.kind == "f":
+        block = np.where(np.isnan(block), np.finfo(np.float64).min, block)
+    _, number = np.unique(block, axis=0, return_inverse=True)
+    return number.reshape(-1).astype(np.int64)
+
+
+def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
+    """Return the records with a value in the sensitive columns."""
+    if not is_frame(x):
+        changed = x.copy()
+        changed[:, list(columns)] = value
+        return changed
+    if not hasattr(x, "iloc"):  # polars
+        series = type(x[columns[0]])
+        given = (
+            series(name, [one] * len(x), dtype=x[name].dtype)
+            for name, one in zip(columns, value.tolist(), strict=True)
+        )
+        return x.with_columns(*given)
+    import pandas as pd
+
     changed = x.copy()
-    if isinstance(columns, str):
-        import pandas as pd
-
-        given = pd.Series([value[0]] * len(x), index=x.index)
-        kept = given.astype(x[columns].dtype) if x[columns].dtype.kind != "i" else given
-        return changed.assign(**{columns: kept})
-    changed[:, columns] = value
+    for name, one in zip(columns, value.tolist(), strict=True):
+        changed[name] = pd.Series([one] * len(x), index=x.index).astype(x[name].dtype)
     return changed
 
 
-def _others(x: Any, columns: str | Sequence[int]) -> Floats:
+def _others(x: Any, columns: Columns) -> Floats:
     """Return all other columns as numbers, (n, d'); texts as columns of 0 and 1."""
-    if not isinstance(columns, str):
+    if not is_frame(x) and x.dtype.kind in "biuf":
         return np.delete(np.asarray(x, np.float64), list(columns), axis=1)
-    import pandas as pd
-
-    rest = x.drop(columns=columns)
-    texts = [name for name in rest.columns if rest[name].dtype.kind not in "biuf"]
-    return pd.get_dummies(rest, columns=texts, dtype=np.float64).to_numpy(np.float64)
+    found: list[NDArray[Any]] = [np.empty((len(x), 0))]
+    for name in _all_columns(x):
+        values = _column(x, name)
+        if name in columns:
+            continue
+        if values.dtype.kind == "O":
+            number = _numbered(values[:, None])
+            several = int(number.max()) + 1 <= _TEXTS
+            values = np.eye(int(number.max()) + 1)[number] if several else number
+        found.append(values.reshape(len(x), -1).astype(np.float64))
+    return np.hstack(found)

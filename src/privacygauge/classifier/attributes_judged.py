@@ -11,17 +11,50 @@ from numpy.typing import ArrayLike
 
 from privacygauge.classifier.attributes import Guesses, guesses
 from privacygauge.classifier.estimators import class_names
+from privacygauge.classifier.held import held, is_frame, keys
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.equal_rows import equal_rows, said_of_units
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import foremost, owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.claim import divided
-from privacygauge.evaluate.rates import mean
+from privacygauge.evaluate.rates import less, mean, proportion
+from privacygauge.evaluate.tail import Tail, tail
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_OF_AVERAGE = 0.5
+"""The share of the error that the average of all records may make; the surest guesses the rest."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """By how much an attack is right more often than imputation, which does not ask the model."""
+
+    name: str
+    """The attack."""
+    members: Estimate
+    """Among members, in [-1, 1]."""
+    others: Estimate
+    """Among others, in [-1, 1]."""
+    difference: Estimate
+    """Members less others, in [-2, 2]."""
+
+    @property
+    def advantage(self) -> Estimate:
+        """What the model adds about members: beyond imputation, and beyond what it adds of others.
+
+        The smaller one of `members` and `difference`, and so are the ends of its interval: where
+        both intervals hold, this one does.
+        """
+        a, b = self.members, self.difference
+        value, low, high = min(a.value, b.value), min(a.low, b.low), min(a.high, b.high)
+        return Estimate(value, low, high, a.level, a.n, f"the smaller of two: {a.method}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,13 +71,18 @@ class JudgedGuesses:
     """Each attack's rate of right guesses on both sides; all differences hold together."""
     controls: tuple[BothSides, ...]
     """What must not differ between the sides, the imputation first; all hold together."""
-    beyond: Mapping[str, Estimate]
-    """Attack to its rate less the imputation's, of members alone; all hold together."""
+    added: tuple[Added, ...]
+    """What each attack adds to the imputation, on both sides; all hold together. Empty without
+    imputation."""
+    surest: Tail | None
+    """How many members' values the surest guesses give away; None without imputation."""
+    said: tuple[str, ...] = ()
+    """What is to be said of people and columns."""
 
     @property
-    def best(self) -> BothSides:
-        """The attack that surely gives most away about members."""
-        return max(self.attacks, key=lambda attack: attack.difference.low)
+    def best(self) -> Added | None:
+        """The attack whose guesses surely add most about members; None without imputation."""
+        return max(self.added, key=lambda added: added.advantage.low, default=None)
 
     @property
     def inverted(self) -> tuple[BothSides, ...]:
@@ -75,7 +113,7 @@ def judged_guesses(
     x: ArrayLike | pd.DataFrame,
     y: ArrayLike,
     member: ArrayLike,
-    sensitive: str | int | Sequence[int],
+    sensitive: str | int | Sequence[str] | Sequence[int],
     *,
     names: tuple[Sequence[str], Sequence[str]] = ((), ()),
     people: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
@@ -94,31 +132,80 @@ def judged_guesses(
     people : tuple of array_like or None
         The person behind each record, and the names of the records, (n,) each.
     """
-    table = cast("pd.DataFrame", x) if hasattr(x, "columns") else np.asarray(x)
+    table = cast("pd.DataFrame", x) if is_frame(x) else held(x, len(np.asarray(y)))
     labels, side = np.asarray(y), checks.bools(member, "member", length=len(table))
     found_names, (classes, values) = class_names(labels), names
     coded = np.searchsorted(found_names, labels.astype(np.str_)) if found_names else labels
     if side.all() or not side.any():
         missing = "non-members" if side.all() else "members"
         raise InputError(f"member must be true for some records and false for others: no {missing}")
-    at = sensitive if isinstance(sensitive, str) else np.atleast_1d(sensitive).tolist()
+    y, rng = checks.classes(coded, "y", length=len(table)), seeds.stream(seed, "attribute")
     owner = owners(*people, len(table))
     unit = np.arange(len(table)) if owner is None else owner
-    y, rng = checks.classes(coded, "y", length=len(table)), seeds.stream(seed, "attribute")
+    lines = said_of_units(unit, side)
+    if owner is None and people[0] is None:
+        equal, lines = equal_rows(keys(table), y, side, "features")
+        unit = unit if equal is None else equal
     named = tuple(classes) or found_names
-    found = guesses(model, table, y, side, unit, at, rng, classes=named, knows_label=knows_label)
+    found = guesses(
+        model, table, y, side, unit, sensitive, rng, classes=named, knows_label=knows_label
+    )
     if len(values) == len(found.secret):
         # One of several columns is 1: the value is named by the place of that column.
         called = tuple(values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
+    imputed = found.imputed
+    error = 1 - level
+    of_average, of_surest = 1 - error * _OF_AVERAGE, 1 - error * (1 - _OF_AVERAGE)
+    stand_out = seeds.stream(seed, "attribute", "surest")
     return JudgedGuesses(
         guesses=found,
         member=side,
         unit=unit,
         attacks=both_sides(found.right, side, unit, level),
         controls=_controls(found, side, unit, level),
-        beyond=_beyond(found, side, unit, level),
+        added=_added(found, side, unit, of_average),
+        surest=None
+        if isinstance(imputed, Skipped)
+        else _surest(found.surprise, side, unit, stand_out, of_surest),
+        said=(*lines, *_said_of_columns(found)),
     )
+
+
+def _surest(
+    rankings: Mapping[str, Floats], side: Bools, unit: Ints, rng: np.random.Generator, level: float
+) -> Tail | None:
+    """Return how many members stand out at the top of rankings, in which -infinity stands last."""
+    played = []
+    for name, values in rankings.items():
+        standing = np.isfinite(values)
+        last = float(values[standing].min(initial=0.0)) - 1
+        played.append((name, Transcript(np.where(standing, values, last), side, unit=unit)))
+    return tail(played, rng, level)
+
+
+def _said_of_columns(found: Guesses) -> tuple[str, ...]:
+    secret = found.secret
+    lines = []
+    if secret.follow:
+        lines.append(
+            f"{named_columns(secret.follow)} follow from the sensitive column in every record, as "
+            "its dummies or its code do: leave them out of what the adversary knows, or name them "
+            "with it, to be guessed together"
+        )
+    if secret.determined_by:
+        lines.append(
+            f"{named_columns(secret.determined_by)} determine the sensitive column in every "
+            "record: whoever knows them needs no model; leave them out of x if an adversary "
+            "does not know them"
+        )
+    return tuple(lines)
+
+
+def named_columns(columns: Sequence[object]) -> str:
+    """Return columns as they are spoken of."""
+    named = [name if isinstance(name, str) else f"column {name}" for name in columns]
+    return checks.listed(named)
 
 
 def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[BothSides, ...]:
@@ -130,13 +217,28 @@ def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[
     return both_sides({**known, **shares}, member, unit, level)
 
 
-def _beyond(found: Guesses, member: Bools, unit: Ints, level: float) -> dict[str, Estimate]:
+def _added(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[Added, ...]:
     imputed = found.imputed
     if isinstance(imputed, Skipped):
-        return {}
-    each, owner = divided(level, len(found.right)), unit[member]
-    gains = {name: (hit.astype(float) - imputed)[member] for name, hit in found.right.items()}
-    return {
-        name: mean(gain, each, unit="people", owner=owner, least=-1.0, most=1.0)
-        for name, gain in gains.items()
-    }
+        return ()
+    each = divided(level, len(found.right))
+    added = []
+    for name, hit in found.right.items():
+        members, others = (
+            _gain(hit[side], imputed[side], unit[side], each) for side in (member, ~member)
+        )
+        added.append(Added(name, members, others, less(members, others)))
+    return tuple(added)
+
+
+def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
+    """Return how much more often an attack is right than imputation of the same records.
+
+    The wider interval at each end of Student's, and of exact limits of both shares of records on
+    which they differ: where these are few, Student's is too narrow.
+    """
+    gain = mean(hit.astype(np.float64) - imputed, level, unit="people", owner=unit)
+    won, lost = proportion(hit & ~imputed, unit, level), proportion(imputed & ~hit, unit, level)
+    exact = less(won, lost)
+    low, high = max(-1.0, min(gain.low, exact.low)), min(1.0, max(gain.high, exact.high))
+    return Estimate(gain.value, low, high, level, gain.n, "t over people and exact limits")

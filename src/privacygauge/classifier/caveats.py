@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import fisher_exact, rankdata
 
 from privacygauge.classifier.game import PredictionObservation
 from privacygauge.classifier.pool_game import WORLD_SIGNAL
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
@@ -60,6 +62,96 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
             f"the target's classes are {checks.listed(target.classes)}, the shadow's {theirs}: "
             "both must come from the same task"
         )
+
+
+def without_own_rows(
+    target: Predictions, shadow: Predictions
+) -> tuple[Predictions, tuple[str, ...]]:
+    """Return the shadow's rows about other records than the target's, and what is said of it.
+
+    A shadow model that was trained on the target's own members, and is asked about them, gives
+    their membership away: what is learnt from it is the record, not how members look. Rows are the
+    same records where their ids are names that occur on both sides, or where both files list the
+    same classes in the same order and what both models say of a row agrees beyond its class. They
+    stay where the shadow's members were chosen without regard to the target's.
+
+    Raises
+    ------
+    InputError
+        If too few other rows are left.
+    """
+    rows, theirs = _same_records(target, shadow)
+    if len(rows) < _FEW_SHARED:
+        return shadow, ()
+    ours, other = target.member[rows], shadow.member[theirs]
+    counts = [
+        [int(np.sum((ours == a) & (other == b))) for b in (True, False)] for a in (True, False)
+    ]
+    if fisher_exact(counts).pvalue > _BY_CHANCE:
+        return shadow, ()
+    left = np.setdiff1d(np.arange(len(shadow)), theirs)
+    shared = f"{len(theirs):,} of {len(shadow):,} shadow rows are about the target's own records"
+    inside = shadow.member[left]
+    if min(int(inside.sum()), int((~inside).sum())) < _FEW_SHARED:
+        raise InputError(
+            f"{shared}, and the shadow model was trained on the target's members: thresholds would "
+            "be learnt on the records they are judged on. Give a shadow model of other records, "
+            "several shadow models with fair coins (--pool), or none to cross-fit"
+        )
+    told = f"{shared}, and its members are the target's: they are left out of what is learnt from"
+    return shadow[left], (told,)
+
+
+_FEW_SHARED = 20
+"""Fewer records on both sides change nothing that is learnt."""
+
+_BY_CHANCE = 1e-3
+"""Members chosen without regard to the target's agree with them less often than this."""
+
+
+def _same_records(target: Predictions, shadow: Predictions) -> tuple[Ints, Ints]:
+    """Return rows of the target, and rows of the shadow about the same records, (m,) each."""
+    _, ours, theirs = np.intersect1d(
+        target.ids.astype(str), shadow.ids.astype(str), return_indices=True
+    )
+    if all(_are_names(side.ids) for side in (target, shadow)):
+        return ours.astype(np.int64), theirs.astype(np.int64)
+    everyone = np.arange(len(target))
+    in_order = (everyone, everyone) if len(shadow) == len(target) else (everyone[:0],) * 2
+    for rows, others in ((ours, theirs), in_order):
+        if not len(rows) or not np.array_equal(target.labels[rows], shadow.labels[others]):
+            continue
+        # Beyond class and side, the answers of two models agree where they are about the same
+        # records.
+        products = _residual_ranks(target)[rows] * _residual_ranks(shadow)[others]
+        if float(np.mean(products)) * np.sqrt(len(rows)) > _AGREEING:
+            return rows.astype(np.int64), others.astype(np.int64)
+    return everyone[:0], everyone[:0]
+
+
+_AGREEING = 5.0
+"""Standard errors: far more than chance."""
+
+
+def _are_names(ids: NDArray[Any]) -> bool:
+    """Return whether ids name records, and do not number the rows of a file, as 007 may."""
+    try:
+        numbers = ids.astype(str).astype(np.float64)
+    except ValueError:
+        return True
+    return not bool(np.ptp(numbers) < 2 * len(ids))
+
+
+def _residual_ranks(side: Predictions) -> Floats:
+    """Return the standardised rank of each row's confidence within its class and side, (n,)."""
+    own = np.take_along_axis(np.asarray(side.values), side.labels[:, None], axis=1)[:, 0]
+    result = np.zeros(len(side))
+    for kind in np.unique(2 * side.labels + side.member):
+        rows = np.flatnonzero(2 * side.labels + side.member == kind)
+        if len(rows) > 1:
+            rank = rankdata(own[rows])
+            result[rows] = (rank - rank.mean()) / max(float(rank.std()), 1e-12)
+    return result
 
 
 def require_different(target: Predictions) -> None:
@@ -111,12 +203,12 @@ def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
     return {name: (right[side], unit[side]) for name, side in sides.items()}
 
 
-def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
+def too_small(evaluation: Evaluation) -> list[str]:
     """Return warnings about what so many records cannot tell."""
     rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
     told = (
-        f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer than "
-        "10 false positives are expected there, and the intervals are wide"
+        f"{evaluation.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
+        "than 10 false positives are expected there, and the intervals are wide"
     )
     return [told] if rates else []
 

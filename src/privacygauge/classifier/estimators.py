@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.answers import (
     answers,
+    answers_once,
     by_class,
     code_of_users,
     is_module,
@@ -21,7 +22,7 @@ from privacygauge.classifier.answers import (
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer, class_log_p
 from privacygauge.classifier.dtp.ratios import own_log_p
 from privacygauge.classifier.forms import form_of, of_form
-from privacygauge.classifier.held import Held
+from privacygauge.classifier.held import Held, dense
 from privacygauge.classifier.rows import ByRows, Training, called, origin
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks
@@ -182,6 +183,7 @@ def as_trainer(model: object) -> Trainer:
         )
     if hasattr(model, "fit"):
         _require_probabilities(model)
+        _require_training(model)
         return Estimators(_Copies(model), type(model).__name__)
     if not callable(model):
         raise InputError(
@@ -290,13 +292,13 @@ def _fit(model: Any, x: Held, codes: Ints) -> Any:
 
 
 def _fill(probs: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:
-    seen, logits = answers(model, x, classes, probs.shape[1], named)
-    known = np.isfinite(seen).all(axis=1)
-    probs[known] = by_class(seen[known], logits, classes, probs.shape[1])
+    said = answers(model, x, classes, probs.shape[1], named)
+    known = np.isfinite(said.values).all(axis=1)
+    probs[known] = by_class(said.values[known], said.logits, classes, probs.shape[1])
 
 
 def _fill_logs(log_p: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:
-    seen, logits = answers(model, x, classes, log_p.shape[1], named)
+    seen, logits = answers_once(model, x, classes, log_p.shape[1], named)
     known = np.isfinite(seen).all(axis=1)
     if not known.any():
         return
@@ -307,10 +309,43 @@ def _fill_logs(log_p: Floats, model: Any, x: Held, classes: Ints, named: Any) ->
 
 
 def _require_probabilities(model: object) -> None:
-    if not hasattr(model, "predict_proba"):
+    if not _will_give_probabilities(model):
         raise InputError(no_probabilities(model))
     if not hasattr(model, "fit"):
         raise InputError(f"{type(model).__name__} has no fit")
+
+
+def _require_training(model: Any) -> None:
+    """Refuse an estimator of parts that are trained already: every shadow model would share them.
+
+    A copy has them untrained, and cannot use them.
+    """
+    params = model.get_params() if hasattr(model, "get_params") else {}
+    for key, value in params.items():
+        if key.split("__")[-1] == "cv" and isinstance(value, str) and value == "prefit":
+            raise InputError(
+                f"{type(model).__name__}(cv='prefit') is of estimators that were trained before, "
+                "and shadow models have to train their own: give it with cv=5, and the trained "
+                "one as Fitted(model, member)"
+            )
+
+
+def _will_give_probabilities(model: Any) -> bool:
+    """Return whether an untrained model has ``predict_proba``, or has it once it is trained."""
+    if hasattr(model, "predict_proba"):
+        return True
+    steps = getattr(model, "steps", None)
+    if steps:  # a pipeline does what its last step does
+        return _will_give_probabilities(steps[-1][1])
+    if hasattr(model, "final_estimator"):  # of stacking; the default is a logistic regression
+        final = model.final_estimator
+        return final is None or _will_give_probabilities(final)
+    inner = getattr(model, "estimator", None)
+    return (
+        inner is not None
+        and hasattr(type(model), "predict_proba")
+        and (_will_give_probabilities(inner))
+    )
 
 
 def _made_by(model: Callable[[int], object]) -> object:
@@ -350,7 +385,7 @@ def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
 
     Names of classes become their places among `class_names`.
     """
-    features = np.asarray(x)
+    features = np.asarray(dense(x))
     labels = np.asarray(y)
     if names := class_names(labels):
         labels = np.searchsorted(names, labels.astype(np.str_))

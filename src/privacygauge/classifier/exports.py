@@ -6,16 +6,21 @@ into it is said in a note. Where two readings are possible the file is refused.
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.predictions import rounding_of
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.datasets.reading import plain
 from privacygauge.errors import InputError
 
 Kind = Literal["probs", "logits"]
@@ -29,19 +34,30 @@ _LABEL = ("label", "labels", "y_true", "true_label", "y", "class", "target")
 _MEMBER = ("member", "is_member", "membership", "split")
 _ID = ("id", "ids")
 _UNIT = ("unit",)
+NAMING = (*_ID, *_UNIT)
+"""Columns that name records and people."""
 _PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred")
 
-_IN = frozenset({"in", "member", "members", "train", "training", "true", "yes", "1"})
+_IN = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
 _OUT = frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
-    | {"false", "no", "0"}
+    | {"false", "f", "no", "n", "0"}
 )
 _BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval"})
 """Splits that training may have looked at."""
 
 _PERCENT = 100.0
 _OFF = 1.0
-"""By how much a row of percentages may miss 100: they are rounded."""
+"""By how much a row of percentages may miss 100, or more where whole ones are rounded."""
+
+_ENOUGH = 20
+"""Numbers that are not all in [0, 1] by chance, if they are log-odds."""
+
+_SURE = 3.0
+"""Standard errors by which an order of classes must be better than with two of them exchanged."""
+
+_LEAST_P = 1e-3
+"""What a smaller probability counts as where orders are compared: no row decides alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,63 +72,167 @@ class Scores:
     """The columns that were read."""
     classes: tuple[str, ...] | None = None
     """Names of the columns' classes; None where they are counted from 0."""
+    notes: tuple[str, ...] = ()
+    """What was read into them."""
 
 
-def fields_of(given: Mapping[str, NDArray[Any]], name: str, *, table: bool) -> dict[str, Any]:
+def fields_of(
+    given: Mapping[str, NDArray[Any]], name: str, *, table: bool, classes: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return what `predictions` takes, from columns or arrays of n rows by name.
 
     `name` is what messages call the input; `table`, whether these are columns, decides what
-    messages ask for.
+    messages ask for; `classes` are the classes' names in the order of the columns, where the user
+    says.
 
     Raises
     ------
     InputError
         One line: what is missing or can be read in two ways, and the way out.
     """
+    given = _with_lists(given, name)
     label, member = _first(given, _LABEL), _first(given, _MEMBER)
     wanted = {"label" if table else "labels": label, "member": member}
     missing = [what for what, found in wanted.items() if found is None]
     if label is None or member is None:
         raise InputError(f"{name}: missing {_list(missing)}; it has {_list(given)}")
     truth = truth_of(given[label], label, name)
-    scores = _scores(given, truth, name, table=table)
-    inside, of_splits = _members(given[member], member, name)
+    scores = listed_only(given, truth, classes, name) or _scores(given, truth, name, table=table)
+    inside, of_splits = members_of(given[member], member, name)
     values, of_values = _values(scores, name)
     if values.ndim == 0:
         raise InputError(f"{name}: {_list(scores.used)} must have the shape (n, k), got ()")
     k = 2 if values.ndim == 1 else values.shape[-1]
-    labels, classes, of_labels = coded(truth, k, _names(given, scores), name)
+    named = _names(given, scores, classes, k, name)
+    order = ordered(values, truth, scores.kind, name) if named is None else None
+    labels, names, of_labels = coded(truth, k, named, name, order)
+    if named is not None and classes and scores.classes is None:
+        of_labels = [*of_labels, *_contradiction(values, truth, scores.kind, named)]
+    of_values = [*scores.notes, *of_values]
+    kind = scores.kind
     if values.ndim == 1:
-        values, which = _both(values, scores, labels, classes)
+        values, kind, which = _both(values, scores, labels, names)
         of_values = [*of_values, which]
-    known = {*scores.used, label, member, *_ID, *_UNIT}
+    known = {*scores.used, label, member, *NAMING}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
     ids, unit = _first(given, _ID), _first(given, _UNIT)
     further = {key: array for key, array in given.items() if key not in known}
+    lists = [key for key, array in further.items() if _are_lists(array)]
+    of_lists = [f"column {key} holds lists, and was left out" for key in lists]
     return {
-        scores.kind: values,
+        kind: values,
         "labels": labels,
         "member": inside,
         "ids": None if ids is None else given[ids],
         "unit": None if unit is None else given[unit],
         "columns": {
-            key: _plain(array)
+            key: plain(array)
             for key, array in further.items()
-            if array.ndim == 1 and len(array) == len(labels)
+            if array.ndim == 1 and len(array) == len(labels) and key not in lists
         },
-        "classes": classes,
-        "notes": tuple(f"{name}: {note}" for note in (*of_values, *of_labels, *of_splits)),
+        "classes": names,
+        "notes": tuple(
+            f"{name}: {note}" for note in (*of_values, *of_labels, *of_splits, *of_lists)
+        ),
     }
 
 
+_NUMPY = re.compile(r"\bnp\.\w+\(([^()]*)\)")
+"""Matches a number or text of numpy's as it stands in a list that was written as text."""
+
+
+def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
+    """Return columns with the lists that a table of texts wrote as ``[0.1, 0.9]``.
+
+    Of scores every row must be one. Other columns stay texts where one is not, and classes that
+    are called like a list, such as the interval ``[0, 10]``, are no lists.
+    """
+    found = dict(given)
+    stems = {stem for known in _STEMS.values() for stem in known}
+    for key in stems & set(given):
+        found[key] = _lists_in(given[key], f"{name}: {key}")
+    for key in {"scores", "top_probs", "top_k_probs", *_PREDICTED} & set(given):
+        lists = _lists_in(given[key])
+        is_pairs = _are_lists(lists) and len(lists[0]) and isinstance(lists[0][0], Mapping)
+        if key not in _PREDICTED or is_pairs or (lists.size and isinstance(lists[0], Mapping)):
+            found[key] = lists
+    if any(found[key] is not given[key] for key in found):
+        for key in set(given) - stems:
+            if key.endswith("classes"):
+                found[key] = _lists_in(given[key])
+    for key in set(_LABEL) & set(given):
+        lists = _lists_in(given[key])
+        if lists is not given[key] and all(_is_one_hot(row) for row in lists):
+            found[key] = lists
+    return found
+
+
+def _is_one_hot(row: object) -> bool:
+    return isinstance(row, list | tuple) and sorted(row, key=str) == [0] * (len(row) - 1) + [1]
+
+
+def _lists_in(array: NDArray[Any], what: str | None = None) -> NDArray[Any]:
+    """Return a column of lists that were written as texts, or the column itself.
+
+    Where messages are to call it something, each row must be a list if the first begins as one.
+    """
+    if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
+        return array
+    texts = array.tolist()
+    if not isinstance(texts[0], str) or not texts[0].strip().startswith(_OPENING):
+        return array
+    found: NDArray[Any] = np.empty(len(texts), np.object_)
+    for row, text in enumerate(texts):
+        value = _list_in(text) if isinstance(text, str) else None
+        if value is None and what is None:
+            return array
+        if value is None:
+            raise InputError(
+                f"{what} must hold a list in every row, such as [0.1, 0.9], got "
+                f"{str(text)[:40]!r} in row {row}"
+            )
+        found[row] = value
+    return found
+
+
+_OPENING = ("[", "(", "{")
+
+
+def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
+    """Return the list or object that a text is: of JSON, of Python, or as numpy prints one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            value = ast.literal_eval(_NUMPY.sub(r"\1", text.strip()))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            value = _printed(text)
+    return value if isinstance(value, list | tuple | dict) else None
+
+
+def _printed(text: str) -> list[float] | None:
+    """Return the numbers of an array as numpy prints it, without commas."""
+    inner = text.strip()
+    if not (inner.startswith("[") and inner.endswith("]")):
+        return None
+    try:
+        return [float(number) for number in inner[1:-1].split()]
+    except ValueError:
+        return None  # texts, or numbers that were left out for an ellipsis
+
+
 def coded(
-    truth: NDArray[Any], k: int, named: Sequence[str] | None, name: str
+    truth: NDArray[Any],
+    k: int,
+    named: Sequence[str] | None,
+    name: str,
+    order: Sequence[str] | None = None,
 ) -> tuple[Ints, tuple[str, ...], list[str]]:
     """Return true classes as integers in 0..k-1, the classes' names, and what was read into them.
 
     `truth` (n,) are texts, or numbers counted from 0, from 1, or -1 and 1; `named` are the classes'
-    names in the order of the predictions: k, or one of two. There are no names where the classes
-    are numbers from 0.
+    names in the order of the predictions: k, or one of two; `order` is what the predictions show
+    of it. There are no names where the classes are numbers from 0.
     """
     if named is not None:
         names = _all_named(truth, named)
@@ -126,6 +246,8 @@ def coded(
                 f"{name}: the labels are {len(names)} different texts ({_list(names)}), but there "
                 f"are predictions of {k} classes: name the columns p_CLASS, such as p_{names[0]}"
             )
+        if order is not None:
+            return _places(truth, order, name), tuple(order), [_why(order, names)]
         return _places(truth, names, name), names, [f"{_numbered(names)} (in alphabetical order)"]
     numbers = checks.integers(truth, f"{name}: labels")
     if not len(numbers):
@@ -180,8 +302,8 @@ def _values_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     return array.astype(np.str_)
 
 
-def _members(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any], list[str]]:
-    """Return whose members the rows are, and what to say of splits that are neither."""
+def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any], list[str]]:
+    """Return which rows are members as a column says it, and what to say of further splits."""
     values = _values_of(np.asarray(array), column, name)
     if values.dtype.kind != "U":
         return values, []
@@ -190,8 +312,9 @@ def _members(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any],
     strange = sorted(set(known.tolist()) - _IN - _OUT - _BETWEEN)
     if strange:
         raise InputError(
-            f"{name}: column {column} must say true or false, in or out, or train or test, got "
-            f"{strange[0]!r}"
+            f"{name}: column {column} must say true or false, yes or no, in or out, or train or "
+            f"test, got {strange[0]!r}: write true where the record was in the training data, "
+            "false elsewhere"
         )
     inside: Bools = np.isin(known, sorted(_IN))[place]
     between = sorted(set(known.tolist()) & _BETWEEN)
@@ -226,6 +349,183 @@ def _scores(
             f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
         )
     raise InputError(f"{name}: no key probs or logits; it has {_list(given)}")
+
+
+_TOP = re.compile(
+    r"(?:top|pred|prediction)_?(?P<a>\d+)_?(?P<what>\w+)|(?P<other>[a-z]+)_?top_?(?P<b>\d+)"
+)
+"""Matches the columns of the largest probabilities: ``top_1_class`` and ``top_1_prob``."""
+
+_WHICH = ("class", "classes", "label", "labels", "name")
+_HOW = ("p", "prob", "proba", "probability", "score", "confidence")
+
+
+def listed_only(
+    given: Mapping[str, NDArray[Any]], truth: NDArray[Any], classes: Sequence[str], name: str
+) -> Scores | None:
+    """Return the probabilities of all classes, where each record has a list of some of them.
+
+    Lists stand in columns ``top_1_class``, ``top_1_prob``, ``top_2_class`` and so on, in a column
+    or array of classes beside one of their probabilities, in pairs such as ``{"label": "a",
+    "score": 0.7}``, in objects such as ``{"a": 0.7}``, or in columns with gaps. What is missing to
+    1 is shared equally by the other classes, each with at most the smallest that is listed; what
+    remains belongs to a class of its own. None where nothing of the kind is there.
+    """
+    found = _top_columns(given, name) or _top_lists(given, name) or _with_gaps(given, name)
+    if found is None:
+        return None
+    which, p, used = found
+    texts = [[str(x) for x in row] for row in which]
+    number_asked = int(classes[0]) if len(classes) == 1 and classes[0].isdecimal() else 0
+    known = {text for row in texts for text in row} | {str(x) for x in np.unique(truth).tolist()}
+    if classes and not number_asked:
+        names = list(classes)
+        if strange := sorted(known - set(names)):
+            raise InputError(f"{name}: class {strange[0]!r} is not among --classes {_list(names)}")
+    elif all(text.isdecimal() for text in known):
+        names = [str(i) for i in range(max(number_asked, *(int(x) + 1 for x in known)))]
+    else:
+        names = sorted(known)
+    place = {text: i for i, text in enumerate(names)}
+    values = np.full((len(texts), len(names)), np.nan)
+    for row, (own, numbers) in enumerate(zip(texts, p, strict=True)):
+        if len(set(own)) < len(own):
+            raise InputError(f"{name}: row {row} lists a class twice ({_list(own)})")
+        values[row, [place[text] for text in own]] = numbers
+    listed = ~np.isnan(values)
+    number = int(listed.sum(axis=1).max(initial=0))
+    if len(values) and not listed.any(axis=1).all():
+        raise InputError(f"{name}: row {int(np.argmin(listed.any(axis=1)))} lists no class")
+    if np.nanmax(values, initial=0) > 1.5:
+        values = values / _PERCENT
+    total = np.nansum(values, axis=1)
+    if (np.nanmin(values, initial=1) < 0) or (total > 1.02).any():
+        row = int(np.argmax(total))
+        raise InputError(
+            f"{name}: the probabilities that a row lists must be in [0, 1] and sum to at most 1, "
+            f"got {total[row]:.4g} in row {row}"
+        )
+    rest = np.clip(1 - total, 0, None)
+    others = (~listed).sum(axis=1)
+    each = np.minimum(rest / np.maximum(others, 1), np.nanmin(values, axis=1))
+    left = rest - others * each
+    values = np.where(listed, values, each[:, None])
+    if left.max(initial=0) > _OTHERS:
+        names.append(_NONE_OF_THEM)
+        values = np.column_stack([values, left])
+    values /= values.sum(axis=1, keepdims=True)
+    note = (
+        f"at most {number} of {len(names)} classes have a probability in each row; the others "
+        "share what is missing to 1 equally"
+    )
+    return Scores("probs", values, used, tuple(names), (note,))
+
+
+_OTHERS = 0.02
+"""What may be missing to 1 by rounding."""
+
+_NONE_OF_THEM = "(none of the listed)"
+
+_Listed: TypeAlias = tuple[Iterable[Sequence[Any]], Iterable[Sequence[float]], frozenset[str]]
+"""The classes of each row, their probabilities, and the columns that say so."""
+
+
+def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
+    """Return columns such as top_1_class and top_1_prob."""
+    classes: dict[int, str] = {}
+    shares: dict[int, str] = {}
+    for key in given:
+        match = _TOP.fullmatch(key.lower())
+        if match is None:
+            continue
+        what = (match["what"] or match["other"] or "").strip("_")
+        rank = int(match["a"] or match["b"])
+        if what in _WHICH:
+            classes[rank] = key
+        elif what in _HOW:
+            shares[rank] = key
+    if not classes and not shares:
+        return None
+    if set(classes) != set(shares):
+        both = _list([*classes.values(), *shares.values()])
+        raise InputError(
+            f"{name}: every class of a list needs its probability (top_1_class, top_1_prob, ...), "
+            f"got {both}"
+        )
+    ranks = sorted(classes)
+    which = np.column_stack([_texts_of(given[classes[r]]) for r in ranks])
+    p = np.column_stack([_numeric(given[shares[r]], shares[r], name) for r in ranks])
+    return which, p, frozenset([*classes.values(), *shares.values()])
+
+
+def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
+    """Return lists of classes beside lists of probabilities, pairs, or objects."""
+    for stem in (*_STEMS["probs"], *_PREDICTED, "scores", "top_probs", "top_k_probs"):
+        column = given.get(stem)
+        if column is None or not column.ndim or not len(column):
+            continue
+        for key in (stem.replace("probs", "classes"), "top_classes", "classes"):
+            which = given.get(key, column)
+            if which is not column and which.ndim and _are_lists(which) and _are_lists(column):
+                return _pairs(which, column, key, stem, name)
+        first = column[0]
+        if isinstance(first, Mapping):
+            rows = [row if isinstance(row, Mapping) else {} for row in column]
+            return [list(x) for x in rows], [list(x.values()) for x in rows], frozenset({stem})
+        if _is_list(first) and len(first) and isinstance(first[0], Mapping):
+            try:
+                p = [[float(x["score"]) for x in row] for row in column]
+                return [[x["label"] for x in row] for row in column], p, frozenset({stem})
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(
+                    f"{name}: the pairs in {stem} must have a label and a score"
+                ) from error
+    return None
+
+
+def _are_lists(array: NDArray[Any]) -> bool:
+    return array.ndim == 2 or (array.dtype == object and bool(len(array)) and _is_list(array[0]))
+
+
+def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name: str) -> _Listed:
+    uneven = [
+        row
+        for row, (a, b) in enumerate(zip(which, column, strict=False))
+        if not (_is_list(a) and _is_list(b) and len(a) == len(b))
+    ]
+    if uneven or len(which) != len(column):
+        row = uneven[0] if uneven else min(len(which), len(column))
+        raise InputError(
+            f"{name}: {key} and {stem} must list as many classes as probabilities, row {row} does "
+            "not"
+        )
+    return which, column, frozenset({key, stem})
+
+
+def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
+    """Return columns p_0, p_1, ... in which only the largest probabilities of a row stand."""
+    for stem in _STEMS["probs"]:
+        keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
+        if len(keys) < 2 or not all(_is_numeric(given[key]) for key in keys):
+            continue
+        floats = [given[key] for key in keys if given[key].dtype.kind == "f"]
+        if not any(np.isnan(column).any() for column in floats):
+            continue
+        values = np.column_stack([given[key] for key in keys]).astype(np.float64)
+        listed = ~np.isnan(values)
+        # A gap here and there is a mistake; lists are as long as each other, or nearly.
+        lengths = listed.sum(axis=1)
+        if listed.all() or not len(values) or lengths.max() == len(keys) or lengths.min() == 0:
+            continue
+        names = np.array([key.removeprefix(f"{stem}_") for key in keys])
+        rows = list(zip(listed, values, strict=True))
+        return [names[x] for x, _ in rows], [p[x] for x, p in rows], frozenset(keys)
+    return None
+
+
+def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
+    whole = array.dtype.kind == "f" and bool((np.trunc(array) == array).all())
+    return (array.astype(np.int64) if whole else array).astype(np.str_)
 
 
 def _by_number(
@@ -316,9 +616,11 @@ def _values(scores: Scores, name: str) -> tuple[NDArray[Any], list[str]]:
     if not (low >= 0 and 1.5 < high <= _PERCENT + _OFF):
         _require_shares(values, name, low, high)
         return values, []
-    if values.ndim > 1 and not (np.abs(values.sum(axis=-1) - _PERCENT) <= _OFF).all():
+    shares = values / _PERCENT
+    off = 0.0 if values.ndim < 2 else float(np.abs(values.sum(axis=-1) - _PERCENT).max())
+    if off > _OFF and not rounding_of(shares.reshape(-1, shares.shape[-1])):
         return values, []  # refused by its sums
-    return values / _PERCENT, ["the probabilities are percentages and were divided by 100"]
+    return shares, ["the probabilities are percentages and were divided by 100"]
 
 
 def _require_shares(values: NDArray[Any], name: str, low: float, high: float) -> None:
@@ -332,26 +634,123 @@ def _require_shares(values: NDArray[Any], name: str, low: float, high: float) ->
 
 def _both(
     values: NDArray[Any], scores: Scores, labels: Ints, classes: tuple[str, ...]
-) -> tuple[NDArray[Any], str]:
+) -> tuple[NDArray[Any], Kind, str]:
     """Return the scores of both classes where only one has a column, and a note that says which."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
+    kind, doubt = scores.kind, ""
+    if kind == "logits" and len(values) >= _ENOUGH and 0 <= values.min() <= values.max() <= 1:
+        # Log-odds would say one class of all records, and none with more than 73%.
+        kind, doubt = "probs", ", not as its log-odds: all are in [0, 1]"
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
-    other = np.zeros_like(values) if scores.kind == "logits" else 1 - values
+    other = np.zeros_like(values) if kind == "logits" else 1 - values
     both = np.column_stack([other, values] if place else [values, other])
-    what = "log-odds" if scores.kind == "logits" else "probabilities"
+    what = "log-odds" if kind == "logits" else "probabilities"
     (column,) = scores.used
-    note = f"{column} was read as the {what} of class {classes[place] if classes else place}"
+    note = f"{column} was read as the {what} of class {classes[place] if classes else place}{doubt}"
     right = float(np.mean(both.argmax(axis=1) == labels)) if len(labels) else 1.0
     if right < 0.5:
         note += (
             f", and the model is right for {right:.0%} of the records only: is it that of the "
             "other class?"
         )
-    return both, note
+    return both, kind, note
 
 
-def _names(given: Mapping[str, NDArray[Any]], scores: Scores) -> Sequence[str] | None:
-    """Return the classes' names: those of the columns, or the array of them beside a matrix."""
+def ordered(
+    values: NDArray[Any], truth: NDArray[Any], kind: Kind, name: str
+) -> tuple[str, ...] | None:
+    """Return the names of classes in the order of their columns, as the predictions show it.
+
+    None where the labels are no texts.
+
+    Raises
+    ------
+    InputError
+        If the predictions do not show it.
+    """
+    names = np.unique(truth).tolist()
+    k = 2 if values.ndim == 1 else values.shape[-1]
+    if truth.dtype.kind != "U" or len(names) != k:
+        return None
+    if (order := _shown_order(values, truth, kind)) is not None:
+        return order
+    columns = "p_CLASS" if kind == "probs" else "z_CLASS"
+    raise InputError(
+        f"{name}: the labels are texts ({_list(names)}), and neither do the columns name their "
+        "classes nor do the predictions show which is whose: say so with --classes "
+        f"{','.join(names[:4])}{',...' if k > 4 else ''} in the order of the columns (in Python "
+        "load_predictions(..., classes=[...])), or name the "
+        f"columns {columns}, such as {columns[:2]}{names[0]}"
+    )
+
+
+def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple[str, ...] | None:
+    """Return the order of classes under which the true ones are most likely, if it is clear.
+
+    Clear is that every exchange of two names makes them less likely by `_SURE` standard errors.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    names = np.unique(truth).tolist()
+    own = np.nan_to_num(values[:, 0] if values.ndim == 3 else values)
+    if own.ndim == 1:
+        zero = np.zeros_like(own) if kind == "logits" else 1 - own
+        own = np.column_stack([zero, own])
+    p = probabilities(own.astype(np.float64), logits=kind == "logits")
+    log_p = np.log(np.clip(p, _LEAST_P, None))
+    parts = [log_p[truth == text] for text in names]
+    _, place = linear_sum_assignment(-np.array([part.sum(axis=0) for part in parts]))
+    # By name and column: what a row of the name loses if the column were its own.
+    lost = [part[:, [column]] - part for part, column in zip(parts, place, strict=True)]
+    gain = np.array([rows.sum(axis=0) for rows in lost])[:, place]
+    spread = np.array([(rows**2).sum(axis=0) for rows in lost])[:, place]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sure = (gain + gain.T) / np.sqrt(spread + spread.T)
+    clear = (sure[~np.eye(len(names), dtype=bool)] >= _SURE).all()
+    return tuple(names[i] for i in np.argsort(place)) if clear else None
+
+
+def _contradiction(
+    values: NDArray[Any], truth: NDArray[Any], kind: Kind, named: Sequence[str]
+) -> list[str]:
+    """Return a note where the predictions clearly show another order than the user names."""
+    if truth.dtype.kind != "U" or set(np.unique(truth).tolist()) != set(named):
+        return []
+    shown = _shown_order(values, truth, kind)
+    if shown is None or shown == tuple(named):
+        return []
+    return [
+        f"--classes says {_list(named)}, but the predictions show {_list(shown)}: with the wrong "
+        "columns attacks see less than there is"
+    ]
+
+
+def _why(order: Sequence[str], alphabetical: Sequence[str]) -> str:
+    same = tuple(order) == tuple(alphabetical)
+    how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
+    return f"{_numbered(order)} ({how} the predictions show)"
+
+
+def _names(
+    given: Mapping[str, NDArray[Any]],
+    scores: Scores,
+    asked: Sequence[str],
+    k: int,
+    name: str,
+) -> Sequence[str] | None:
+    """Return the classes' names: of the columns, as the user says, or the array beside them."""
+    if len(asked) == 1 and asked[0].isdecimal():
+        if int(asked[0]) != k:
+            raise InputError(
+                f"{name}: the predictions are of {k} classes, not of {asked[0]} (--classes)"
+            )
+    elif asked and scores.classes is None:
+        if len(asked) != k or len(set(asked)) != k:
+            raise InputError(
+                f"{name}: --classes must name the {k} classes of the predictions, each once, got "
+                f"{_list(asked)}"
+            )
+        return tuple(asked)
     classes = given.get("classes")
     if scores.classes is not None or classes is None or scores.values.ndim < 2:
         return scores.classes
@@ -379,10 +778,6 @@ def _places(truth: NDArray[Any], names: Sequence[str], name: str) -> Ints:
 
 def _numbered(names: Sequence[str]) -> str:
     return "classes are " + checks.listed(f"{i} = {text}" for i, text in enumerate(names))
-
-
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    return array if array.dtype.kind in "biufU" else array.astype(np.str_)
 
 
 def _first(given: Mapping[str, Any], names: Sequence[str]) -> str | None:

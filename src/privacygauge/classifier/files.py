@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.exports import coded, fields_of, truth_of
+from privacygauge.classifier.exports import NAMING, Kind, coded, fields_of, ordered, truth_of
 from privacygauge.classifier.pool import Pool, pool_of
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import checks
+from privacygauge.core.memory import in_words
+from privacygauge.datasets.bounds import SMALL
 from privacygauge.datasets.reading import FrameLike, read_content
 from privacygauge.errors import InputError
-from privacygauge.runs.atomic import write_all
+from privacygauge.runs.results import write_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +31,13 @@ PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
 """What `as_pool` takes."""
 
 
-def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predictions:
+def as_predictions(
+    given: PredictionsLike,
+    name: str = "predictions",
+    *,
+    classes: Sequence[str] = (),
+    unit: ArrayLike | str | None = None,
+) -> Predictions:
     """Return predictions from whatever holds them.
 
     Parameters
@@ -39,23 +47,37 @@ def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predict
         polars frame with the columns of a csv file.
     name : str
         What error messages call it.
+    classes : sequence of str
+        As in `load_predictions`.
+    unit : array_like or str, optional
+        The person behind each row, or the column that names them.
     """
+    found = _predictions_in(given, name, classes, unit)
+    return found if unit is None else found.by_unit(unit)
+
+
+def _predictions_in(
+    given: PredictionsLike, name: str, classes: Sequence[str], unit: ArrayLike | str | None
+) -> Predictions:
     if isinstance(given, Predictions):
         return given
     if isinstance(given, str | Path):
-        return load_predictions(given)
+        names = (unit,) if isinstance(unit, str) else ()
+        return load_predictions(given, classes=classes, names=names)
     if isinstance(given, Mapping):
-        return predictions(name=name, **_fields(given, name))
+        return predictions(name=name, **_fields(given, name, classes))
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "select_dtypes"):
         raise InputError(
             f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
             f"{type(given).__name__}"
         )
-    return predictions(name=name, **_fields(frame, name))
+    return predictions(name=name, **_fields(frame, name, classes))
 
 
-def load_predictions(path: str | Path) -> Predictions:
+def load_predictions(
+    path: str | Path, *, classes: Sequence[str] = (), names: Sequence[str] = ()
+) -> Predictions:
     """Return the predictions in a file.
 
     Parameters
@@ -66,9 +88,15 @@ def load_predictions(path: str | Path) -> Predictions:
         (k,), their names; every further key of n values is a column to slice by. A model that
         was asked q times about each record, about the record itself first and then about views of
         it, has ``probs`` or ``logits`` (n, q, k).
-        ``.parquet``, ``.csv`` or ``.jsonl`` with the columns ``p_0 ... p_{k-1}`` (or ``z_0 ...``
-        for logits), ``label``, ``member`` and optionally ``id`` and ``unit``; further columns
-        likewise.
+        ``.parquet``, ``.csv``, ``.tsv`` or ``.jsonl`` (the last three also with ``.gz``) with the
+        columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for logits), ``label``, ``member`` and
+        optionally ``id`` and ``unit``; further columns likewise.
+    classes : sequence of str
+        Names of the classes in the order of the predictions, for labels that are texts beside
+        columns that are numbers. Default: as the predictions show.
+    names : sequence of str
+        Further columns that name people, beside ``id`` and ``unit``: in csv files they are read
+        as they stand, so that 007 is not 7.
 
     Returns
     -------
@@ -79,8 +107,13 @@ def load_predictions(path: str | Path) -> Predictions:
     -----
     Taken as well: classes by name (``p_benign``, ``p_malignant``), or counted from 1; one column
     of two classes (``p``, ``p_1``, ``p_malignant``, ``z``); a column ``probs`` or ``logits`` of
-    lists; labels that are texts, counted from 1, -1 and 1, or one-hot; members as true and
-    false, in and out, or a column ``split`` of train and test; percentages.
+    lists, in csv files as texts such as ``[0.1, 0.9]``; labels that are texts, counted from 1, -1
+    and 1, or one-hot; members as true and false, in and out, or a column ``split`` of train and
+    test; percentages; probabilities that are rounded to a few digits; the largest probabilities
+    of each row only (``top_1_class``, ``top_1_prob``, ...; lists ``classes`` and ``probs``;
+    columns with gaps), whose others share what is missing to 1 equally. Labels that are texts
+    beside columns ``p_0``, ``p_1``, ... are numbered as the predictions show, and refused where
+    they do not: `classes` says so then.
 
     Raises
     ------
@@ -88,16 +121,39 @@ def load_predictions(path: str | Path) -> Predictions:
         One line: the file, what is wrong, and the way out.
     """
     path = Path(path)
-    return predictions(name=str(path), **_fields(read_content(path, "prediction"), str(path)))
+    content = read_content(path, "prediction", names=(*NAMING, *names))
+    return predictions(name=str(path), **_fields(content, str(path), classes))
 
 
-def _fields(content: Mapping[str, ArrayLike] | pd.DataFrame, name: str) -> dict[str, Any]:
+def _fields(
+    content: Mapping[str, ArrayLike] | pd.DataFrame, name: str, classes: Sequence[str]
+) -> dict[str, Any]:
     table = not isinstance(content, Mapping)
-    arrays = {str(key): np.asarray(values) for key, values in content.items()}
-    return fields_of(arrays, name, table=table)
+    keys = [str(key) for key in content]
+    if twice := [key for i, key in enumerate(keys) if key in keys[:i]]:
+        raise InputError(f"{name}: column {twice[0]!r} occurs twice: name each column differently")
+    arrays = {str(key): _array(values) for key, values in content.items()}
+    return fields_of(arrays, name, table=table, classes=classes)
 
 
-def as_pool(given: PoolLike, name: str = "pool") -> Pool:
+def _array(values: ArrayLike) -> NDArray[Any]:
+    """Return values as an array; lists of unequal lengths, such as classes, as objects."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        rows: Any = values
+        found: NDArray[Any] = np.empty(len(rows), np.object_)
+        found[:] = rows
+        return found
+
+
+def as_pool(
+    given: PoolLike,
+    name: str = "pool",
+    *,
+    classes: Sequence[str] = (),
+    target_classes: Sequence[str] = (),
+) -> Pool:
     """Return a pool of shadow models from whatever holds it.
 
     Parameters
@@ -105,9 +161,15 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
     given : Pool, path, or mapping of arrays
         ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,)
         and ``member`` (k, n), for k shadow models, n records and c classes; of q queries a record
-        ``probs`` or ``logits`` (k, n, q, c).
+        ``probs`` or ``logits`` (k, n, q, c). Also ``classes`` (c,), their names in the order of
+        the predictions.
     name : str
         What error messages call it.
+    classes : sequence of str
+        As in `load_predictions`.
+    target_classes : sequence of str
+        Names of the target's classes in its order. A pool of classes with the same names is
+        brought into that order.
     """
     if isinstance(given, Pool):
         return given
@@ -116,7 +178,7 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
         arrays, name = read_content(Path(given), "pool"), str(given)
         if not isinstance(arrays, Mapping):
             raise InputError(f"{name}: the predictions of a pool must be in an .npz file")
-    key = "logits" if "logits" in arrays else "probs"
+    key: Kind = "logits" if "logits" in arrays else "probs"
     missing = [wanted for wanted in ("labels", "member", key) if wanted not in arrays]
     if missing:
         raise InputError(
@@ -124,30 +186,133 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
         )
     values, labels = np.asarray(arrays[key]), truth_of(np.asarray(arrays["labels"]), "labels", name)
     if values.ndim in (3, 4):
-        labels, _, _ = coded(labels, values.shape[-1], None, name)
+        k = values.shape[-1]
+        named = list(classes) if len(classes) > 1 else _names_in(arrays, k)
+        order = None if named else ordered(values.mean(axis=0), labels, key, name)
+        labels, names, _ = coded(labels, k, named, name, order)
+        if names != tuple(target_classes) and sorted(names) == sorted(target_classes):
+            place = [names.index(text) for text in target_classes]
+            values = values[..., place]
+            # Out of range is refused below, by its number.
+            inside = (labels >= 0) & (labels < k)
+            labels = np.where(inside, np.argsort(place)[np.clip(labels, 0, k - 1)], labels)
     return pool_of(values, arrays["member"], labels, key, name)
 
 
+def _names_in(arrays: Mapping[str, ArrayLike], k: int) -> list[str] | None:
+    """Return the classes' names in the array beside the predictions; None where there is none."""
+    names = np.asarray(arrays["classes"]) if "classes" in arrays else np.empty(0)
+    if names.shape != (k,) or len(set(names.tolist())) != k:
+        return None
+    return [str(text) for text in names.tolist()]
+
+
 def save_predictions(predictions: Predictions, path: str | Path) -> None:
-    """Write predictions as an npz file that `load_predictions` reads.
+    """Write predictions as a file that `load_predictions` reads.
 
     Parameters
     ----------
     predictions : Predictions
     path : str or pathlib.Path
-        Ends in ``.npz``; written aside first, so that no partial file is ever seen.
+        Ends in ``.npz``, ``.parquet``, ``.csv`` or ``.jsonl``, which says how it is written. It is
+        written aside first, so that no partial file is ever seen.
+
+    Raises
+    ------
+    InputError
+        If the path ends in anything else, or a table cannot hold the predictions: several answers
+        about each record, or a further column that has the name of one of the table's own.
     """
     path = Path(path)
+    if path.suffix not in _WRITERS:
+        raise InputError(
+            f"path must end in {', '.join(_WRITERS)}, got {str(path)!r}: the suffix says how "
+            "predictions are written"
+        )
+    write_results(path.parent, {path.name: _WRITERS[path.suffix](predictions)})
+
+
+def _npz(predictions: Predictions) -> bytes:
     buffer = io.BytesIO()
+    names = predictions.classes
+    # Beside classes that are called by numbers, labels are read as their names.
+    by_number = bool(names) and all(name.isdecimal() for name in names)
+    labels = predictions.labels
     np.savez_compressed(
         buffer,
         allow_pickle=False,
-        labels=predictions.labels,
+        labels=np.array([int(name) for name in names])[labels] if by_number else labels,
         member=predictions.member,
-        ids=predictions.ids,
+        ids=_of_one_width(predictions.ids, "ids"),
         **{"logits" if predictions.logits else "probs": predictions.answers},
         **({} if predictions.unit is None else {"unit": predictions.unit}),
         **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
-        **predictions.columns,
+        **{name: _of_one_width(values, name) for name, values in predictions.columns.items()},
     )
-    write_all(path.parent, {path.name: buffer.getvalue()})
+    return buffer.getvalue()
+
+
+def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return texts as an .npz file holds them, all as wide as the longest; numbers as they are."""
+    if values.dtype != np.object_:
+        return values
+    texts = [str(value) for value in values.tolist()]
+    n_bytes = 4 * len(texts) * max(map(len, texts), default=0)
+    if n_bytes > SMALL:
+        raise InputError(
+            f"the longest text of column {name!r} would take {in_words(n_bytes)} in an .npz file, "
+            "which makes room for it in every row: end the path in .parquet"
+        )
+    return np.array(texts, np.str_)
+
+
+def _table(predictions: Predictions) -> pd.DataFrame:
+    """Return predictions as a table, classes by their names where they have some."""
+    import pandas as pd
+
+    answers = np.asarray(predictions.answers)
+    if answers.ndim != 2:
+        raise InputError(
+            "a table holds one answer about each record, and these are several: end the path in "
+            ".npz"
+        )
+    names = predictions.classes or tuple(map(str, range(answers.shape[1])))
+    prefix = "z" if predictions.logits else "p"
+    columns = {f"{prefix}_{name}": answers[:, i] for i, name in enumerate(names)}
+    labels = predictions.labels
+    columns["label"] = np.array(names)[labels] if predictions.classes else labels
+    columns["member"] = predictions.member
+    columns["id"] = predictions.ids
+    if predictions.unit is not None:
+        columns["unit"] = predictions.unit
+    twice = [name for name in predictions.columns if name in columns]
+    if twice:
+        raise InputError(
+            f"the column {twice[0]!r} has the name of one of the table's own: rename it, or end "
+            "the path in .npz"
+        )
+    return pd.DataFrame({**columns, **predictions.columns})
+
+
+def _parquet(predictions: Predictions) -> bytes:
+    buffer = io.BytesIO()
+    _table(predictions).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def _csv(predictions: Predictions) -> bytes:
+    # As many digits as tell each number from every other.
+    return _table(predictions).to_csv(index=False).encode()
+
+
+def _jsonl(predictions: Predictions) -> bytes:
+    lines = _table(predictions).to_json(orient="records", lines=True, double_precision=15)
+    return str(lines).encode()
+
+
+_WRITERS: dict[str, Callable[[Predictions], bytes]] = {
+    ".npz": _npz,
+    ".parquet": _parquet,
+    ".csv": _csv,
+    ".jsonl": _jsonl,
+}

@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.answers import answers_of, finite_answers
+from privacygauge.classifier.held import Held, taken
 from privacygauge.classifier.label_only import (
     BLOCK,
     LabelOnlyQueries,
     LearnedRobustness,
     told,
-    with_labels,
+    told_of_views,
 )
 from privacygauge.classifier.pool import LogitPool, Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.rows import ByRows
+from privacygauge.classifier.said_classes import Says
 from privacygauge.classifier.shadows import Trained
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.trainer import queries_of, questions
@@ -72,7 +74,7 @@ class Further:
 
 def label_predictions(
     model: object,
-    x: NDArray[np.generic],
+    x: Held,
     y: Ints,
     member: Bools,
     names: tuple[str, ...],
@@ -80,11 +82,11 @@ def label_predictions(
     seed: int,
 ) -> Predictions:
     """Return what the classes of a model tell of each record, one kind of query below the other."""
-    k, repeat, given = int(y.max()) + 1, len(queries.names), with_labels(model)
+    k, repeat = int(y.max()) + 1, len(queries.names)
     points, kinds = queries.points(x, y, seed)
-    parts = (points[i : i + BLOCK].astype(x.dtype) for i in range(0, len(points), BLOCK))
-    said = (next(iter(answers_of(given, part, k, names).values())) for part in parts)
-    labels = np.concatenate([part.argmax(axis=1) for part in said])
+    starts, asked = range(0, len(points), BLOCK), Says(model, k, names)
+    parts = (taken(points, np.arange(i, min(i + BLOCK, len(points)))) for i in starts)
+    labels = np.concatenate([asked.predict_proba(part).argmax(axis=1) for part in parts])
     values = told(labels, kinds, y, k).reshape(-1, k)
     rows = np.arange(len(values))
     return Predictions(values, False, np.tile(y, repeat), np.tile(member, repeat), rows)
@@ -245,22 +247,22 @@ def predicted(
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=np.resize(member, len(fitted.model)))
     k, names = int(about.y.max()) + 1, tuple(fitted.classes) or about.names
-    if label_only is not None:
+    if label_only is not None and not label_only.views:
         return label_predictions(fitted.model, about.x, about.y, member, names, label_only, seed)
     if isinstance(about.trainer, ByRows):
         by_rows = replace(about.trainer, names=names)
-        seen, logits, classes = by_rows.answers(fitted.model, about.x.numbers, k)
-        said: dict[str, Any] = {**finite_answers(seen, logits, classes, k)}
+        said = finite_answers(*by_rows.answers(fitted.model, about.x.numbers, k), k)
+        if label_only is not None:
+            said = replace(said, values=told_of_views(said.values, k), logits=False)
     elif queries_of(about.trainer) > 1:
         asked = questions(about.trainer, about.x)
         flat = asked.reshape(-1, *asked.shape[2:])
-        said = {
-            kind: values.reshape(*asked.shape[:2], k)
-            for kind, values in answers_of(fitted.model, flat, k, names).items()
-        }
+        said = answers_of(fitted.model, flat, k, names)
+        said = replace(said, values=said.values.reshape(*asked.shape[:2], k))
     else:
-        said = {**answers_of(fitted.model, about.x, k, names)}
-    return predictions(labels=about.y, member=member, name="target model", **said)
+        said = answers_of(fitted.model, about.x, k, names)
+    given: dict[str, Any] = {"labels": about.y, "member": member, **said.named}
+    return predictions(**given, notes=said.notes, name="target model")
 
 
 def as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
@@ -287,6 +289,7 @@ def with_names_of(
         columns=slices,
         unit=unit,
         classes=target.classes,
+        notes=target.notes,
         name="target model",
         **given,
     )

@@ -48,6 +48,8 @@ def form_of(model: object) -> str:
             return CATEGORIES
         if last in ("categorical_features", "categorical_feature") and _named(value):
             return CATEGORIES
+        if last == "cat_features" and value is not None and len(value):
+            return FRAME  # CatBoost takes texts as they are
     return FRAME if any(_selects(value) for value in known.values()) else NUMBERS
 
 

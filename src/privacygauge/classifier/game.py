@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtr
 
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
@@ -149,8 +150,8 @@ class PredictionObservation(Observation):
 class PredictionGame:
     """Members and non-members are known, and so are predictions on them.
 
-    With shadow predictions the adversary learns on those. Without, the targets are cut in two
-    halves and each half is attacked by an adversary that learnt on the other one.
+    With shadow predictions the adversary learns on those. Without, the targets are cut in parts,
+    and each part is attacked by an adversary that learnt on others (`crossfit_parts`).
     """
 
     target: Predictions
@@ -161,6 +162,8 @@ class PredictionGame:
     """(n, d) The targets themselves, for attacks that look at them."""
     shadow_features: NDArray[Any] | None = None
     """(s, d) The shadow's records."""
+    compared: Bools | None = None
+    """(n,) The targets that parts learn from, where only some are compared; default: all."""
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
@@ -177,7 +180,7 @@ class PredictionGame:
             )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return one round with a shadow, or one for each half without.
+        """Return one round with a shadow, or one for each part without.
 
         The bits came with the data, so nothing is drawn again and `rounds` must be 1.
         """
@@ -192,14 +195,14 @@ class PredictionGame:
             shadow = Rows(self.shadow, index, self.shadow_features, index)
             known = signals(self.shadow, resolved)
             return [self._round(values, everything, known, shadow, resolved)]
-        first = crossfit_halves(self.target.labels, self.target.member, rng, self.target.units)
-        parts = np.flatnonzero(first), np.flatnonzero(~first)
-        return [
-            self._round(
-                values, judged, values, Rows(self.target, learnt, self.features, learnt), resolved
-            )
-            for judged, learnt in (parts, parts[::-1])
-        ]
+        target = self.target
+        usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
+        dealt = []
+        for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
+            learnt = others[usable[others]]
+            rows = Rows(target, learnt, self.features, learnt)
+            dealt.append(self._round(values, judged, values, rows, resolved))
+        return dealt
 
     def _round(
         self,
@@ -237,17 +240,107 @@ def _require_two(name: str, side: Predictions) -> None:
         )
 
 
+PARTS = 5
+"""Parts of the targets in cross-fitting."""
+
+_BEFORE = 2
+"""From how many of the other parts each part's attacks learn: under half of them, so that of any
+two parts one teaches the other, never both ways."""
+
+_FEWEST = 10
+"""With fewer units on a side there are two parts, each of which teaches the other."""
+
+_TOO_EVEN = 1e-3
+"""Class shares that chance makes so even with a smaller probability were made even on purpose."""
+
+
+def crossfit_parts(
+    labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
+) -> list[tuple[Ints, Ints]]:
+    """Return the rows of each part, and the rows of the other parts that its attacks learn from.
+
+    Parts are those of `parted`. Each pair of records is used in one direction only: were A's
+    attack learnt on B and B's on A, what both have in common by chance would count twice, and
+    intervals of attacks that are trained would be too narrow by a quarter.
+
+    Notes
+    -----
+    Where membership tells nothing, the bits of a part are independent of all others, given what
+    attacks see. Guesses about a part depend on the bits of the parts before it, and of any two
+    parts j and k at most one is before the other: the right guesses about one of the two are then
+    centred given those about the other, so that all covariances are 0 and the variance of the sum
+    is that of as many independent guesses.
+    """
+    units = np.arange(len(labels)) if unit is None else unit
+    sides = (checks.n_distinct(units[side]) for side in (member, ~member))
+    parts, before = (PARTS, _BEFORE) if min(sides) >= _FEWEST else (2, 1)
+    part = parted(labels, member, parts, rng, unit)
+    return [
+        (np.flatnonzero(part == j), np.flatnonzero((j - part - 1) % parts < before))
+        for j in range(parts)
+    ]
+
+
 def crossfit_halves(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return which records are in the first of two halves, even in every class and side.
+    """Return which records are in the first of two halves, those of `parted`."""
+    first: Bools = parted(labels, member, 2, rng, unit) == 0
+    return first
 
-    All records of a unit are in one half; without `unit` each record has one of its own. Among the
-    units whose first record is of one class and side the halves differ by at most one.
+
+def parted(
+    labels: Ints, member: Bools, parts: int, rng: np.random.Generator, unit: Ints | None = None
+) -> Ints:
+    """Return the part of each record, in 0..parts-1, drawn so that no part tells of another.
+
+    All records of a unit are in one part; without `unit` each record has one of its own. A unit
+    counts by the side and class of its first record. Members are spread evenly over the parts,
+    and so are non-members; each class by itself only where members and non-members were drawn
+    class by class, so that their shares of classes are equal but for rounding.
+
+    Notes
+    -----
+    Let the bits be any arrangement of n_1 ones over n units with the same probability. Given which
+    units are in a part, its bits are any arrangement of its share of the ones, whatever the bits
+    of other parts are: parts that are balanced by side are independent, exactly. Parts that are
+    balanced by class and side are not: members' surplus in a class, a matter of chance, would be
+    in every part, and an attack that sees the class would learn it. But where bits were arranged
+    within classes, parts balanced by side alone would be opposites: a class of which one part has
+    too many members has too few in the others.
     """
     units = np.arange(len(labels)) if unit is None else unit
     _, one, index = np.unique(units, return_index=True, return_inverse=True)
-    order = np.lexsort((rng.random(len(one)), labels[one], member[one]))
-    first = np.empty(len(one), np.bool_)
-    first[order] = np.arange(len(one)) % 2 == int(rng.integers(2))
-    return first[index]
+    inside = member[one]
+    _, group = np.unique(labels[one], return_inverse=True)
+    if _drawn_by_class(group, inside):
+        part = _spread(group, inside, parts, rng)
+        if all((np.bincount(part[side], minlength=parts) > 0).all() for side in (inside, ~inside)):
+            return part[index]
+    return _spread(np.zeros(len(one), np.int64), inside, parts, rng)[index]
+
+
+def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) -> Ints:
+    """Return parts over which the members of each group are spread, and so are the others."""
+    # Both sides of a group begin in the same part, and groups one after the other.
+    n_in = np.bincount(group[inside], minlength=group.max() + 1)
+    start = np.cumsum(n_in) - n_in + int(rng.integers(parts))
+    part = np.empty(len(group), np.int64)
+    for side in (inside, ~inside):
+        rows = np.flatnonzero(side)
+        order = rows[np.lexsort((rng.random(len(rows)), group[rows]))]
+        ordered = group[order]
+        rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        part[order] = (start[ordered] + rank) % parts
+    return part
+
+
+def _drawn_by_class(group: Ints, inside: Bools) -> bool:
+    """Return whether both sides have equal shares of each class, more so than by chance."""
+    size, n_in = np.bincount(group), np.bincount(group, weights=inside)
+    share = inside.mean()
+    beyond = n_in - share * size
+    if (np.abs(beyond) < 1).all():  # so too where all units are on one side
+        return True
+    chi2 = float(np.sum(beyond**2 / size) / (share * (1 - share)))
+    return bool(chdtr(len(size) - 1, chi2) < _TOO_EVEN)

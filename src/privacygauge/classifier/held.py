@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -54,7 +55,7 @@ def held(x: object, n: int) -> Held:
     if is_frame(x) or isinstance(x, Numbered):
         found: Held = x
     else:
-        found = np.asarray(x)
+        found = np.asarray(dense(x))
         if found.dtype.kind == "U":  # as long as each is, not all as long as the longest
             found = found.astype(object)
         if found.ndim == 0 and found.dtype.kind == "O":
@@ -68,6 +69,31 @@ def held(x: object, n: int) -> Held:
     if len(found) != n:
         raise InputError(f"x must hold as many records as y, {n}, got {len(found)}")
     return found
+
+
+MOST_DENSE = 1 << 27
+"""Entries of a sparse matrix that is made dense, a gibibyte of float64."""
+
+
+def dense(x: object) -> object:
+    """Return a sparse matrix of scipy as an array; anything else as it is.
+
+    Raises
+    ------
+    InputError
+        If the array would not fit into a gibibyte.
+    """
+    sparse = sys.modules.get("scipy.sparse")  # where it was not imported there is none
+    if sparse is None or not sparse.issparse(x):
+        return x
+    matrix: Any = x
+    if matrix.shape[0] * matrix.shape[-1] > MOST_DENSE:
+        shape = " x ".join(f"{size:,}" for size in matrix.shape)
+        raise InputError(
+            f"x is a sparse matrix of {shape}, too large to be made an array: give Training(train, "
+            "predict), whose functions take rows of it by their numbers, or fewer records"
+        )
+    return matrix.toarray()
 
 
 def numeric(x: Held) -> NDArray[Any] | None:
@@ -90,7 +116,20 @@ def keys(x: Held) -> NDArray[Any]:
     rows = x.reshape(len(x), -1)
     if x.dtype.kind in "biuf":
         return units.fingerprints(rows)
-    return np.array([hash(tuple(row)) for row in rows.tolist()], np.int64)
+    return np.array([hash(_hashable(row)) for row in rows.tolist()], np.int64)
+
+
+def _hashable(value: Any) -> Any:
+    """Return the same for values that are equal, lists and others that change among them."""
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(held)) for key, held in value.items())
+    if isinstance(value, set):
+        return frozenset(value)
+    if isinstance(value, np.ndarray):
+        return _hashable(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_hashable, value))
+    return value if isinstance(value, Hashable) else repr(value)
 
 
 def digest_of(*records: Held) -> str:

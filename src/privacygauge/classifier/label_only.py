@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.changeable import Changeable, changeable, joined
+from privacygauge.classifier.held import Held, Numbered
 from privacygauge.classifier.learned import boosted
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import seeds
@@ -82,8 +84,11 @@ class LabelOnlyQueries:
     steps: int = 10
     """Queries on each way."""
     image: tuple[int, int, int] | None = None
-    """(c, h, w) Where records are images: they are shifted by a pixel and turned by 5 degrees
-    too."""
+    """(c, h, w) Where records are images in a row: they are shifted by a pixel and turned by 5
+    degrees too, as are images that are given as such."""
+    views: bool = False
+    """Whether records are looked up by functions of the user's, and asked about as these do: about
+    each record, or about views of it that they make."""
 
     def __post_init__(self) -> None:
         if self.copies < 1 or self.neighbours < 0 or self.steps < 1:
@@ -94,6 +99,8 @@ class LabelOnlyQueries:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the signals."""
+        if self.views:
+            return ("views",)
         augmented = ("augmentation",) if self.image else ()
         ways = ("boundary-distance",) if self.neighbours else ()
         return (*(f"noise-{level:g}" for level in self.levels), *augmented, *ways)
@@ -101,38 +108,74 @@ class LabelOnlyQueries:
     @property
     def n_queries(self) -> int:
         """Queries about each record, the record itself among them."""
+        if self.views:
+            return 1
         augmented = len(_MOVES) if self.image else 0
         return 1 + len(self.levels) * self.copies + augmented + self.neighbours * self.steps
 
-    def asked(self, x: NDArray[Any], y: Ints, seed: int) -> dict[str, Asked]:
+    def fitting(self, x: Held) -> LabelOnlyQueries:
+        """Return the queries about these records: images are moved too, `Numbered` looked up."""
+        if isinstance(x, Numbered):
+            return replace(self, image=None, views=True)
+        return replace(self, image=self._changeable(x).image)
+
+    def asked(self, x: Held, y: Ints, seed: int) -> dict[str, Asked]:
         """Return the queries of each kind; members and others are asked about in the same way.
 
         Parameters
         ----------
-        x : ndarray, shape (n, d)
-            Finite numbers.
+        x : ndarray (n, ...), array of n texts, or data frame
         y : ndarray of int, shape (n,)
         seed : int
         """
-        x = checked(x, self.image)
-        spread, groups = x.std(axis=0), category_groups(x)
+        return self._asked(self._changeable(x), y, seed)
+
+    def points(self, x: Held, y: Ints, seed: int) -> tuple[Held, tuple[Asked, ...]]:
+        """Return all that a model is asked, n * n_queries records: these, then kind by kind."""
+        given = self._changeable(x)
+        kinds = tuple(self._asked(given, y, seed).values())
+        d = given.numbers.shape[1]
+        every = np.concatenate([given.numbers, *(a.points.reshape(-1, d) for a in kinds)])
+        return given.back(every), kinds
+
+    def _changeable(self, x: Held) -> Changeable:
+        given = changeable(x)
+        d = given.numbers.shape[1]
+        image = given.image or self.image
+        if image is not None and int(np.prod(image)) != d:
+            raise InputError(f"an image {image} has {int(np.prod(image))} numbers, not {d}")
+        return replace(given, image=image)
+
+    def _asked(self, given: Changeable, y: Ints, seed: int) -> dict[str, Asked]:
+        x = given.numbers
+        spread = _spread(given)
+        groups = [np.array([j]) for j in np.flatnonzero(given.coded)]
+        numbers = np.flatnonzero(~given.coded)
+        groups += [numbers[group] for group in category_groups(x[:, numbers])]
         found = {
             f"noise-{level:g}": Asked(_noisy(x, spread, groups, level, self.copies, seed))
             for level in self.levels
         }
-        if self.image is not None:
-            found["augmentation"] = Asked(_moved(x, self.image))
+        if given.image is not None:
+            found["augmentation"] = Asked(_moved(x, given.image))
         if self.neighbours:
             found["boundary-distance"] = _ways(
-                x, y, spread, groups, (self.neighbours, self.steps), seed
+                given, y, spread, groups, (self.neighbours, self.steps), seed
             )
         return found
 
-    def points(self, x: NDArray[Any], y: Ints, seed: int) -> tuple[Floats, tuple[Asked, ...]]:
-        """Return all that a model is asked, (n * n_queries, d): the records, then kind by kind."""
-        x = checked(x, self.image)
-        kinds = tuple(self.asked(x, y, seed).values())
-        return np.concatenate([x, *(a.points.reshape(-1, x.shape[1]) for a in kinds)]), kinds
+
+def _spread(given: Changeable) -> Floats:
+    """Return the deviation of each column, 0 where all values are missing."""
+    known = np.where(np.isnan(given.numbers), 0.0, 1.0)
+    n = np.maximum(known.sum(axis=0), 1)
+    filled = np.nan_to_num(given.numbers)
+    if known.all():
+        found: Floats = given.numbers.std(axis=0)
+        return found
+    centred = (filled - filled.sum(axis=0) / n) * known
+    deviation: Floats = np.sqrt(np.square(centred).sum(axis=0) / n)
+    return deviation
 
 
 def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Floats:
@@ -147,6 +190,17 @@ def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Flo
     parts = np.split(labels, [n, *ends[:-1]])[1:]
     read = (a.read(part.reshape(n, -1), y, n_classes) for a, part in zip(kinds, parts, strict=True))
     return np.stack([(1.01 * own + votes) / 2.01 for votes in read])
+
+
+def told_of_views(answers: Floats, n_classes: int) -> Floats:
+    """Return what classes tell of records that were looked up, (n, k), as `told` does.
+
+    `answers` are probabilities or logits, (n, k), or (n, q, k) of q views, the record itself first.
+    """
+    labels = answers.reshape(len(answers), -1, n_classes).argmax(axis=2)
+    said = np.eye(n_classes)[labels]
+    found: Floats = (1.01 * said[:, 0] + said.mean(axis=1)) / 2.01
+    return found
 
 
 @dataclass(frozen=True)
@@ -181,11 +235,14 @@ class LabelOnlyTrainer:
         The cohort is asked about all records once for each kind of query.
         """
         n = len(cohort.x)
+        if self.only.views:
+            seen = self.inner.train(cohort)
+            return np.stack([told_of_views(said, cohort.n_classes) for said in seen])
         points, kinds = self.only.points(cohort.x, cohort.y, self.seed)
         outside = np.zeros((len(cohort), len(points)), np.bool_)
         extended = replace(
             cohort,
-            x=np.concatenate([cohort.x, points.astype(cohort.x.dtype, copy=False)]),
+            x=joined(cohort.x, points),
             y=np.concatenate([cohort.y, np.zeros(len(points), cohort.y.dtype)]),
             inside=np.concatenate([cohort.inside, outside], axis=1),
             asked=np.arange(n, n + len(points)),
@@ -225,56 +282,6 @@ class LearnedRobustness:
         return Scores(
             boosted(known, member, asked, int(rng.integers(2**31))), Cut(0.0, "of even odds")
         )
-
-
-@dataclass(frozen=True)
-class HardLabels:
-    """An estimator that gives classes only, as one that is certain of each."""
-
-    estimator: Any
-    """With ``fit`` and ``predict``."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the estimator, and its own parameters, as scikit-learn does."""
-        inner = self.estimator.get_params() if deep else {}
-        return {"estimator": self.estimator, **{f"estimator__{k}": v for k, v in inner.items()}}
-
-    def set_params(self, **given: Any) -> HardLabels:
-        """Set parameters of the estimator."""
-        self.estimator.set_params(**{k.removeprefix("estimator__"): v for k, v in given.items()})
-        return self
-
-    def fit(self, X: NDArray[Any], y: Ints) -> HardLabels:
-        """Train the estimator."""
-        self.estimator.fit(X, y)
-        return self
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, ascending."""
-        classes: NDArray[Any] = self.estimator.classes_
-        return classes
-
-    def predict_proba(self, X: NDArray[Any]) -> Floats:
-        """Return 1 for the class that is predicted, 0 for the others."""
-        said = np.asarray(self.estimator.predict(X))
-        found: Floats = (said[:, None] == self.classes_[None, :]).astype(np.float64)
-        return found
-
-
-def with_labels(model: object) -> object:
-    """Return a model as it is, or as one that is certain where it has no probabilities."""
-    hard = not hasattr(model, "predict_proba") and not callable(model)
-    return HardLabels(model) if hard and hasattr(model, "predict") else model
-
-
-def checked(x: NDArray[Any], image: tuple[int, int, int] | None = None) -> Floats:
-    """Return records that noise can be added to."""
-    if x.dtype.kind not in "biuf" or not np.isfinite(x).all():
-        raise InputError("label-only attacks need records of finite numbers")
-    if image is not None and int(np.prod(image)) != x.shape[1]:
-        raise InputError(f"an image {image} has {int(np.prod(image))} numbers, not {x.shape[1]}")
-    return x.astype(np.float64, copy=False)
 
 
 def category_groups(x: NDArray[Any]) -> list[Ints]:
@@ -336,7 +343,12 @@ def _moved(x: Floats, image: tuple[int, int, int]) -> Floats:
 
 
 def _ways(
-    x: Floats, y: Ints, spread: Floats, groups: list[Ints], sizes: tuple[int, int], seed: int
+    given: Changeable,
+    y: Ints,
+    spread: Floats,
+    groups: list[Ints],
+    sizes: tuple[int, int],
+    seed: int,
 ) -> Asked:
     """Return points on the ways from each record to the nearest records of other classes."""
     from sklearn.neighbors import NearestNeighbors
@@ -344,14 +356,16 @@ def _ways(
     n_ways = min(sizes[0], int(len(y) - np.bincount(y).max()))
     if n_ways < 1:
         raise InputError("a way to another class needs records of two classes")
+    x = given.numbers
     scale = np.where(spread > 0, spread, 1.0)
-    z, ends = x / scale, np.empty((len(x), n_ways), np.int64)
+    z, ends = _places(given, scale), np.empty((len(x), n_ways), np.int64)
     for label in np.unique(y):
         own, other = np.flatnonzero(y == label), np.flatnonzero(y != label)
         near = NearestNeighbors(n_neighbors=n_ways).fit(z[other])
         ends[own] = other[near.kneighbors(z[own], return_distance=False)]
     share = np.arange(1, sizes[1] + 1) / sizes[1]
-    way = (x[ends] - x[:, None])[:, :, None]
+    # A value that is missing at either end stays as it is.
+    way = np.nan_to_num(x[ends] - x[:, None])[:, :, None]
     points = x[:, None, None] + share[:, None] * way
     rng = seeds.stream(seed, "label-only", "ways")
     for group in groups:
@@ -360,5 +374,27 @@ def _ways(
         points[..., group] = np.where(
             changed[..., None], x[ends][:, :, None, group], x[:, None, None, group]
         )
-    distance = np.linalg.norm((points - x[:, None, None]) / scale, axis=3)
+    apart = np.nan_to_num((points - x[:, None, None]) / scale)
+    apart[..., given.coded] = apart[..., given.coded] != 0
+    distance = np.linalg.norm(apart, axis=3)
     return Asked(points.reshape(len(x), -1, x.shape[1]), distance)
+
+
+_BUCKETS = 128
+
+
+def _places(given: Changeable, scale: Floats) -> Floats:
+    """Return records as places whose distances are about those between the records."""
+    numbers = given.numbers[:, ~given.coded] / scale[~given.coded]
+    if np.isnan(numbers).any():
+        known = ~np.isnan(numbers)
+        middle = np.nan_to_num(numbers).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        numbers = np.where(known, numbers, middle)
+    if not given.coded.any():
+        return numbers
+    # Categories share buckets, so that many words or names need no column each.
+    codes = given.numbers[:, given.coded].astype(np.int64)
+    bucket = (codes * 7919 + np.arange(codes.shape[1]) * 104_729) % _BUCKETS
+    counts = np.zeros((len(codes), _BUCKETS))
+    np.add.at(counts, (np.arange(len(codes))[:, None], bucket), np.sqrt(0.5))
+    return np.hstack([numbers, counts])

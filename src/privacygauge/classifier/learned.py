@@ -15,6 +15,12 @@ from privacygauge.core.game import Observation, Scores
 from privacygauge.core.rules import Cut
 from privacygauge.runs.threads import limited_to
 
+_BINS = 255
+"""Boosting tells so many values of a column apart."""
+
+_ALL_BINNED = 200_000
+"""Of more rows scikit-learn takes quantiles of some, drawn at random."""
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -84,6 +90,8 @@ def boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     even = 2 * np.count_nonzero(member) == len(member)
+    if not even and len(member) <= _ALL_BINNED:
+        known, asked = _binned(known, asked, member)
     model = HistGradientBoostingClassifier(
         max_iter=100,
         learning_rate=0.05,
@@ -97,3 +105,29 @@ def boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
     with limited_to(1 if len(member) < 20_000 else None):
         model.fit(known, member)
         return np.asarray(model.decision_function(asked), np.float64)
+
+
+def _binned(known: Floats, asked: Floats, member: Ints) -> tuple[Floats, Floats]:
+    """Return the numbers of the bins that scikit-learn's boosting puts values in.
+
+    Its own weighted quantiles take ten times as long as the trees; these are the same ones, the
+    averaged inverse of the weighted distribution function (Hyndman & Fan 1996).
+    """
+    n_in = np.count_nonzero(member)
+    n = len(member)
+    weight = np.where(member > 0, n / (2 * n_in), n / (2 * (n - n_in)))
+    parts = known.copy(), asked.copy()
+    for column, values in enumerate(known.T):
+        order = np.argsort(values)
+        ascending = values[order]
+        if 1 + np.count_nonzero(np.diff(ascending)) <= _BINS:
+            continue
+        share = np.cumsum(weight[order])
+        aim = np.linspace(0, 100, num=_BINS + 1)[1:-1] / 100 * share[-1]
+        place = np.minimum(np.searchsorted(share, aim), n - 1)
+        beyond = ascending[np.minimum(place + 1, n - 1)]
+        above = share[place] - aim > np.finfo(np.float64).eps
+        ends = np.unique(np.where(above, ascending[place], (ascending[place] + beyond) / 2))
+        for part in parts:
+            part[:, column] = np.searchsorted(ends, part[:, column])
+    return parts

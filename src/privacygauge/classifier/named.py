@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from privacygauge.classifier.answers import is_askable
 from privacygauge.classifier.estimators import ProbabilisticClassifier, n_required
 from privacygauge.errors import InputError
 from privacygauge.runs.user_code import imported
@@ -92,7 +93,7 @@ def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> 
     made = inspect.isroutine(found) and n_required(found) == 0
     model = found() if made else found
     enough = anything or (labels and hasattr(model, "predict"))
-    if not enough and not hasattr(model, "predict_proba") and not callable(model):
+    if not enough and not is_askable(model):
         raise InputError(
             f"--fitted must name a model with predict_proba, or a function that returns one; "
             f"{name} gives {type(model).__name__}"

@@ -181,6 +181,11 @@ def pool_of(
     given: dict[str, Any] = {key: values.reshape(k * n, *each)}
     # The same checks as for one model: all rows below each other.
     checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
+    if key == "logits" and not checked.logits:
+        raise InputError(
+            f"{name}: the logits are probabilities (rows in [0, 1] that sum to 1): save them under "
+            "the key probs"
+        )
     answers = checked.answers.reshape(k, n, *checked.answers.shape[1:])
     return Pool(answers, checked.logits, checked.member.reshape(k, n), y)
 

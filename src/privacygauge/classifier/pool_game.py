@@ -35,6 +35,19 @@ MOST_SHADOW_ROWS = 2_000_000
 """Thresholds and posteriors are learnt on the first models of the pool, up to so many rows."""
 
 
+def _labels_differ(target: Predictions) -> str:
+    """Return what to do where labels differ: by the order of records, or by that of classes."""
+    said = "the pool's labels differ from the target's: keep one order of records"
+    if not target.classes:
+        return said
+    numbers = checks.listed(f"{i} = {text}" for i, text in enumerate(target.classes))
+    return (
+        f"{said}, and say which classes the pool's are (the target's are {numbers}): as labels by "
+        "name, or by an array classes in the pool's file with their names in the order of its "
+        "predictions"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class PoolGame:
     """One target model, and models of the adversary's own on the same records.
@@ -68,9 +81,7 @@ class PoolGame:
                 f"{target.n_queries}: ask all of them the same queries"
             )
         if not np.array_equal(pool.labels, target.labels):
-            raise InputError(
-                "the pool's labels differ from the target's: keep one order of records"
-            )
+            raise InputError(_labels_differ(target))
         count = counts_of(pool.inside)
         if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")

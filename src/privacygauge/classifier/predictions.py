@@ -116,7 +116,8 @@ class Predictions:
         ends = np.unique(np.linspace(0, len(self), n_parts + 1).astype(int)).tolist()
         return [self[slice(*rows)] for rows in pairwise(ends)]
 
-    def __getitem__(self, rows: slice) -> Predictions:
+    def __getitem__(self, rows: slice | Ints) -> Predictions:
+        """Return some of the rows, as a view where they are a slice."""
         return replace(
             self,
             answers=self.answers[rows],
@@ -197,15 +198,26 @@ def predictions(
         raise InputError(
             f"{name}: no {missing} (member must be true for some rows, false for others)"
         )
+    notes = list(notes)
+    if logits is not None and are_probabilities(values):
+        kind, logits = "probs", None
+        notes.append(
+            f"{name}: the logits are probabilities (no row has a value outside of [0, 1], and all "
+            "sum to 1) and were read as such"
+        )
     for number, asked in enumerate(np.moveaxis(values, 1, 0) if values.ndim == 3 else [values]):
         _require_values(asked, logits is not None, f"{name}: query {number}" if number else name)
     if len(classes) not in (0, k):
         raise InputError(f"{name}: classes must name all {k} classes, got {len(classes)}")
-    names = np.arange(n) if ids is None else checks.vector(ids, f"{name}: ids", length=n)
-    further = {
-        key: checks.frozen(checks.vector(column, f"{name}: column {key!r}", length=n))
-        for key, column in (columns or {}).items()
-    }
+    names = np.arange(n)
+    if ids is not None:
+        names = checks.characters(checks.vector(ids, f"{name}: ids", length=n), f"{name}: ids")
+    further = {}
+    for key, column in (columns or {}).items():
+        checks.characters(np.array([key]), f"{name}: the name of a column")
+        what = f"{name}: column {key!r}"
+        found = checks.characters(checks.vector(column, what, length=n), what)
+        further[key] = checks.frozen(found)
     return Predictions(
         values,
         logits is not None,
@@ -241,6 +253,58 @@ def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         yield rows, block
 
 
+_SUM = 1e-3
+"""By how much a row of probabilities may miss 1, if they are not rounded."""
+
+_MOST_DIGITS = 4
+"""Probabilities of more digits are rounded by less than `_SUM` allows, but for many classes."""
+
+
+def are_probabilities(values: NDArray[Any]) -> bool:
+    """Return whether what is called logits, (..., k), are probabilities: rows that sum to 1."""
+    if values.shape[-1] < 2 or values.size < 10 * values.shape[-1]:
+        return False  # a handful of logits may do so by chance
+    # Most logits are told by their first rows.
+    for rows in (values[:10], values):
+        if not (rows.min() >= 0 and rows.max() <= 1):
+            return False
+        if not (np.abs(rows.sum(axis=-1, dtype=np.float64) - 1) <= _SUM).all():
+            return False
+    return True
+
+
+def rounding_of(values: NDArray[Any]) -> float:
+    """Return the step of probabilities (n, k) that were rounded to a few digits, else 0.
+
+    Such rows miss 1 by up to half a step for each class; independent probabilities, of several
+    labels, miss it by far more than errors of rounding do.
+    """
+    n, k = values.shape
+    for digits in range(1, _MOST_DIGITS + 1):
+        scale, close = 10.0**digits, 1e-3  # float32 numbers have seven digits
+        blocks = ((block * scale, block.sum(axis=1)) for _, block in blocks_of(values))
+        total = np.empty(n)
+        start = 0
+        for scaled, sums in blocks:
+            if not (np.abs(scaled - np.rint(scaled)) <= close).all():
+                break
+            total[start : start + len(sums)] = sums
+            start += len(sums)
+        else:
+            off = np.abs(total - 1)
+            near = off.max() <= 0.501 * k / scale
+            # An error of rounding has the deviation 0.29 steps, of two classes most often none at
+            # all; ties make it larger. Whole numbers are no probabilities.
+            most = (0.6 if k > 2 else 0.4) * np.sqrt(k) / scale
+            narrow = np.sqrt(np.mean(off**2)) <= most
+            return 1 / scale if near and narrow and not _are_whole(values) else 0.0
+    return 0.0
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    return all(bool((block == np.rint(block)).all()) for _, block in blocks_of(values))
+
+
 def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim not in (2, 3) or array.shape[-1] < 2:
@@ -270,7 +334,7 @@ def _require_range(labels: Ints, k: int, name: str) -> None:
 
 def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
     kind = "logits" if logits else "probs"
-    tolerance = 1e-2 if values.dtype == np.float16 else 1e-3
+    tolerance, rounded = 1e-2 if values.dtype == np.float16 else _SUM, False
     for rows, block in blocks_of(values):
         total = block.sum(axis=1)
         if not np.isfinite(total).all():
@@ -278,7 +342,11 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
         if logits:
             continue
         wrong = np.flatnonzero(np.abs(total - 1.0) > tolerance)
-        outside = np.flatnonzero((block.min(axis=1) < 0) | (block.max(axis=1) > 1 + tolerance))
+        if wrong.size and not rounded:
+            rounded = True
+            tolerance = max(tolerance, 0.501 * values.shape[1] * rounding_of(values))
+            wrong = np.flatnonzero(np.abs(total - 1.0) > tolerance)
+        outside = np.flatnonzero((block.min(axis=1) < 0) | (block.max(axis=1) > 1 + _SUM))
         if outside.size:
             row = int(outside[0])
             low, high = block[row].min(), block[row].max()

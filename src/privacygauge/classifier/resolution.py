@@ -84,7 +84,8 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     unit = max(one.unit for one in found)
     # Where nothing lies between 0 and 1, the spacing below 1 is all that is known.
     bound = unit if np.isinf(smallest).all() else max(unit, float(smallest.min()))
-    least = np.maximum(step, np.minimum(smallest, bound)) / 2
+    # Naive Bayes gives probabilities below the smallest normal number, half of which may be 0.
+    least = np.maximum(np.maximum(step, np.minimum(smallest, bound)) / 2, TINY)
     by_sum = (given[0].n_classes - 2) * step.max() < unit
     near = min(_COARSE * unit, 0.25) if by_sum else 0.0
     return Resolution(least, near, float(step.max()))

@@ -11,13 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.answers import by_class, checked, classes_of, code_of_users
+from privacygauge.classifier.answers import (
+    Answers,
+    averaged,
+    by_class,
+    checked,
+    classes_of,
+    code_of_users,
+)
 from privacygauge.classifier.forms import ROWS, of_form
 from privacygauge.classifier.held import Held, Numbered
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
+
+AVERAGED = "answers averaged"
+"""What a trainer's description calls the number of answers behind each prediction."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -73,6 +83,8 @@ class ByRows:
     """(k,) What models may call the classes 0..k-1."""
     queries: int = 1
     """Answers about each record."""
+    times: int = 1
+    """Answers behind each prediction, as a trial found; see `averaged`."""
     tried: bool = False
     """Whether it was tried on a few records; see `tried`."""
 
@@ -87,7 +99,8 @@ class ByRows:
             "trained by": origin(self.training.train),
             "asked by": origin(self.training.predict),
         }
-        return {**functions, **of_form(ROWS), "logits": self.logits}
+        averaged = {} if self.times == 1 else {AVERAGED: self.times}
+        return {**functions, **of_form(ROWS), "logits": self.logits, **averaged}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the predictions that each model gives the `asked` records; see `Trainer`."""
@@ -95,7 +108,7 @@ class ByRows:
         asked = numbers[cohort.asked]
         with limited_to(1):
             found = [
-                self._all_classes(*self.answers(self.model(numbers[inside], seed), asked, k), k)
+                self._all_classes(self.model(numbers[inside], seed), asked, k)
                 for inside, seed in zip(cohort.inside, cohort.seeds, strict=True)
             ]
         return np.stack(found).astype(np.float32 if self.logits else np.float64, copy=False)
@@ -105,29 +118,35 @@ class ByRows:
         with code_of_users(self.name, f"to train on {len(numbers)} records"):
             return self.training.train(numbers, seed)
 
-    def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Floats, bool, Ints]:
-        """Return what a model says, whether these are logits, and of which classes."""
+    def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Answers, Ints]:
+        """Return what a model says, and of which classes."""
         name, given = called(self.training.predict), self.training.logits
-        with code_of_users(name, f"to predict {len(numbers)} records"):
-            said = self.training.predict(model, numbers)
         classes = classes_of(model, n_classes, self.names)
-        seen, logits = checked(
-            said,
-            len(numbers),
-            classes,
-            n_classes,
-            name,
-            non_negative=given is True or self.logits,
-            proper=given is False,
-        )
-        return seen, logits if given is None else given, classes
 
-    def _all_classes(self, seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
+        def said(rows: Ints) -> tuple[Floats, bool]:
+            with code_of_users(name, f"to predict {len(rows)} records"):
+                found = self.training.predict(model, numbers[rows])
+            return checked(
+                found,
+                len(rows),
+                classes,
+                n_classes,
+                name,
+                non_negative=given is True or self.logits,
+                proper=given is False,
+            )
+
+        seen, logits = said(np.arange(len(numbers)))
+        mean, times = averaged(seen, lambda rows: said(rows)[0])
+        return Answers(mean, logits if given is None else given, times), classes
+
+    def _all_classes(self, model: object, asked: Ints, n_classes: int) -> Floats:
+        said, classes = self.answers(model, asked, n_classes)
         if not self.logits:
-            return by_class(seen, logits, classes, n_classes)
+            return by_class(said.values, said.logits, classes, n_classes)
         if len(classes) < n_classes:
             raise InputError(f"{self.name} gives no logits of {n_classes - len(classes)} classes")
-        return np.asarray(seen[..., np.argsort(classes)])
+        return np.asarray(said.values[..., np.argsort(classes)])
 
     def _numbers(self, x: Held) -> Ints:
         if not isinstance(x, Numbered):

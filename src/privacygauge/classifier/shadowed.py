@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from privacygauge.classifier.fitted import Fitted, Further, grown, merged, predicted, until_narrow
-from privacygauge.classifier.held import Held, numeric
+from privacygauge.classifier.held import numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
 from privacygauge.classifier.one_logit import TrainedLogits, train_logits
 from privacygauge.classifier.pool import LogitPool, Pool
@@ -59,7 +57,8 @@ def shadowed(
     """
     trainer, x, y, seed = about.trainer, about.x, about.y, options["seed"]
     if label_only is not None:
-        _require_numbers(x, half_width)
+        if half_width is not None:
+            raise InputError("half_width goes with audits of probabilities, not with label_only")
         trainer = LabelOnlyTrainer(trainer, label_only, seed)
     existing = None if fitted is None else predicted(fitted, about, label_only, seed)
     kinds = 1 if label_only is None else len(label_only.names)
@@ -102,13 +101,4 @@ def _require_width(half_width: float, fitted: Fitted | None) -> None:
         raise InputError(
             "half_width adds targets that are trained, and a fitted model is one target: its "
             "interval gets narrower with more records only"
-        )
-
-
-def _require_numbers(x: Held, half_width: float | None) -> None:
-    if half_width is not None:
-        raise InputError("half_width goes with audits of probabilities, not with label_only")
-    if not isinstance(x, np.ndarray) or numeric(x) is None:
-        raise InputError(
-            "label_only needs records of finite numbers, (n, d), which noise can be added to"
         )

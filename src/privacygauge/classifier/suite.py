@@ -6,6 +6,7 @@ from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.quantiles import QuantileRegression
 from privacygauge.classifier.targeted import Design, Distance, Frequency
+from privacygauge.classifier.whole_answer import WholeAnswer
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
@@ -18,7 +19,7 @@ METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
 
 
 def prediction_attacks(*, logits: bool = False, features: bool = False) -> tuple[Attack, ...]:
-    """Return the suite for predictions: metric attacks per class and global, and the learned one.
+    """Return the suite for predictions: metric attacks per class and global, and the learned ones.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ def prediction_attacks(*, logits: bool = False, features: bool = False) -> tuple
     metrics = (*METRICS, "scaled-logit") if logits else METRICS
     per_class = tuple(Threshold(name, per_class=True) for name in metrics)
     overall = tuple(Threshold(name, per_class=False) for name in metrics)
-    return (*per_class, *overall, Learned(), *((QuantileRegression(),) if features else ()))
+    learnt = (Learned(), WholeAnswer())
+    return (*per_class, *overall, *learnt, *((QuantileRegression(),) if features else ()))
 
 
 def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.exports import members_of
 from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
 from privacygauge.classifier.held import Held, Numbered, is_frame, taken
 from privacygauge.core import checks, seeds
@@ -49,6 +50,8 @@ class Records:
     """The table's own columns, to look for groups that leak more."""
     unit: NDArray[Any] | None = None
     """(n,) The person behind each record, where the table says so."""
+    notes: tuple[str, ...] = ()
+    """What was read into the column of members, in sentences."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -57,8 +60,14 @@ class Records:
         member = None if self.member is None else self.member[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
         unit = None if self.unit is None else self.unit[rows]
-        return Records(
-            taken(self.x, rows), self.y[rows], self.names, self.ids[rows], member, columns, unit
+        return replace(
+            self,
+            x=taken(self.x, rows),
+            y=self.y[rows],
+            ids=self.ids[rows],
+            member=member,
+            columns=columns,
+            unit=unit,
         )
 
     def sampled(self, number: int, seed: int, file: str) -> Records:
@@ -161,7 +170,7 @@ def load_records(
     if path.is_dir():
         _require_no_columns(path, member, ids, drop, unit)
         return _from_folder(path, form)
-    content = read_content(path, "records", separator=separator)
+    content = read_content(path, "records", separator=separator, names=(ids, unit))
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids, drop, unit)
         found = _from_npz(content, path, needs_member=member is not None)
@@ -170,7 +179,9 @@ def load_records(
     columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
     as_numbers = form in (NUMBERS, IMAGES)
     x = _numbers(parts.features, path) if as_numbers else _of_form(parts.features, form, path)
-    return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit)
+    return Records(
+        x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit, parts.notes
+    )
 
 
 def load_categories(
@@ -210,7 +221,7 @@ def load_categories(
     import pandas as pd
 
     path = Path(path)
-    content = read_content(path, "records", separator=separator)
+    content = read_content(path, "records", separator=separator, names=(ids, unit))
     if isinstance(content, Mapping):
         _require_no_columns(path, None, ids, drop, unit)
         records = _from_npz(content, path, needs_member=False)
@@ -273,6 +284,7 @@ class _Parts:
     ids: NDArray[Any]
     inside: Bools | None
     unit: NDArray[Any] | None
+    notes: tuple[str, ...]
 
 
 def _of_form(x: Held, form: str, path: Path) -> Held:
@@ -327,6 +339,9 @@ def _parted(
             f"{path}: {int(frame[missing[0]].isna().sum()):,} values are missing in column "
             f"{missing[0]!r}: fill them, leave the rows out, or --drop the column"
         )
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            checks.present(frame[name].dropna().to_numpy(), f"{path}: column {name!r}")
     features = frame[[name for name in frame.columns if name not in apart]]
     if (features.shape[1] == 0 and form != ROWS) or len(frame) == 0:
         raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
@@ -337,10 +352,14 @@ def _parted(
             f"{path}: column {label!r} has {len(names):,} different values in {len(frame):,} "
             "records, which are no classes: name another column"
         )
-    inside = None if member is None else checks.bools(frame[member].to_numpy(), member)
+    inside: Bools | None = None
+    notes: list[str] = []
+    if member is not None:
+        said, notes = members_of(frame[member].to_numpy(), member, str(path))
+        inside = checks.bools(said, member)
     named = np.arange(len(frame)) if ids is None else np.asarray(frame[ids])
     owner = None if unit is None else np.asarray(frame[unit])
-    return _Parts(features, _texts(names), y.astype(np.int64), named, inside, owner)
+    return _Parts(features, _texts(names), y.astype(np.int64), named, inside, owner, tuple(notes))
 
 
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:

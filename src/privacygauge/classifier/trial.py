@@ -161,11 +161,13 @@ def _asked(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
         return replace(trainer, tried=True), seen
     [inside], numbers = cohort.inside, cohort.x.numbers
     model = trainer.model(numbers[inside], 0)
-    seen, logits, _ = trainer.answers(model, numbers[cohort.asked], cohort.n_classes)
+    said, _ = trainer.answers(model, numbers[cohort.asked], cohort.n_classes)
+    seen = said.values
     name = called(trainer.training.predict)
     _require_finite(seen, name)
     queries = 1 if seen.ndim == 2 else seen.shape[1]
-    return replace(trainer, logits=logits, queries=queries, tried=True), seen
+    ready = replace(trainer, logits=said.logits, queries=queries, times=said.times, tried=True)
+    return ready, seen
 
 
 def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: Ints) -> None:

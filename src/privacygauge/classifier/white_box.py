@@ -142,8 +142,8 @@ class WhiteBoxGame:
     """Members and non-members are known, and so is the model, weights and all.
 
     With a shadow model the adversary learns on that model's records. Without, it knows the
-    membership of half of the targets and is judged on the other half, both ways: the supervised
-    adversary of Nasr et al. (2019), section III-B.
+    membership of some parts of the targets and is judged on another part, in turn: the supervised
+    adversary of Nasr et al. (2019), section III-B; for the parts see `crossfit_parts`.
     """
 
     target: WhiteBoxSide
@@ -163,7 +163,7 @@ class WhiteBoxGame:
             )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return one round with a shadow, or one for each half without.
+        """Return one round with a shadow, or one for each part without.
 
         The bits came with the data, so nothing is drawn again and `rounds` must be 1.
         """

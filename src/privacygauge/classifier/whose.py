@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from privacygauge.classifier.held import Held, keys
+from privacygauge.classifier.clustered import clustered_points
+from privacygauge.classifier.held import Held, keys, numeric
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.resolution import resolution
+from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks, units
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import (
     MATTERS,
     WAY_OUT,
@@ -22,6 +23,7 @@ from privacygauge.core.equal_rows import (
     repeated_rows,
     said_of_units,
 )
+from privacygauge.core.repeats import clustered, interpolated, near_repeats
 
 _COARSE = 1e-3
 """Predictions in larger steps than this, such as votes of trees, are often equal by chance."""
@@ -30,52 +32,133 @@ _SURE = 1e-6
 """A prediction this near to certain equals many others by rounding alone."""
 
 
-def settled(
-    target: Predictions, *, drawn: bool = False, features: Held | None = None
-) -> tuple[Predictions, list[str]]:
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Predictions whose units are known."""
+
+    target: Predictions
+    """With the unit of each row, where rows repeat."""
+    warnings: tuple[str, ...]
+    """What the reader has to know of repeats."""
+    across: Bools
+    """(n,) Rows with equal or nearly equal ones on the other side, which no attack can tell from
+    them: they are left out of the comparison."""
+    invented: Bools
+    """(n,) Rows that lie exactly between two others of their class and side: oversampling made
+    them, they are nobody's, and they are left out too."""
+    clustered: bool = False
+    """Whether rows seem to be of the same people, though nothing says of whom."""
+
+
+def settled(target: Predictions, *, drawn: bool = False, features: Held | None = None) -> Owned:
     """Return predictions whose units are known, and what the reader has to know of them.
 
-    Where no units are given, rows with equal features and equal class count as one unit if they
-    also share their side, all but one in a hundred. Rows with equal predictions are only named:
-    equal answers may be what a model gives away. Where members were `drawn` by fair, independent
-    coins, equal rows need no unit, since their bits are independent.
+    Where no units are given, rows that equal each other in features and class count as one unit,
+    and so do rows that are far closer to each other than chance explains (`near_repeats`). Without
+    features the same holds for predictions, but for large groups of equal answers: a model that
+    gives all its members one answer gives them away, and would hide it if they counted as one.
+    Where members were `drawn` by fair, independent coins, rows that repeat need no unit, since
+    their bits are independent.
     """
+    nobody = np.zeros(len(target), np.bool_)
+    invented = nobody if drawn else _between_others(target, features)
     if target.unit is not None:
-        return target, said_of_units(target.units, target.member)
+        return Owned(target, tuple(said_of_units(target.units, target.member)), nobody, invented)
     if drawn and features is not None:  # `twice` says it before coins are drawn
-        return target, []
-    if features is None:
-        return target, _alike(target, drawn=drawn)
-    unit, warnings = equal_rows(
-        keys(features), target.labels, target.member, "features", drawn=drawn
+        return Owned(target, (), nobody, nobody)
+    what = "predictions" if features is None else "features"
+    found = Equal(
+        units.numbered(_prediction_keys(target) if features is None else keys(features)),
+        target.labels,
     )
-    return target if unit is None else replace(target, unit=checks.frozen(unit)), warnings
+    across = found.across(target.member)
+    warnings = found.on_both_sides(what, target.member)
+    if features is None and not found.copied(target.member):
+        # Leaves of a tree and votes of a few are often equal by chance, on one side as on both.
+        warnings = []
+    if not warnings:
+        across = nobody
+    if drawn:
+        return Owned(target, tuple(warnings), nobody, nobody)
+    unit = None
+    resolved = resolution(target) if features is None else None
+    coarse = resolved is not None and resolved.step > _COARSE
+    of_people = found.are_units(target.member, coarse=coarse)
+    if of_people and (features is not None or found.small(target.member)):
+        unit = found.unit(target.member)
+    near = near_repeats(_points(target, features, resolved), target.labels, target.member)
+    if near is not None:
+        number, copies = near
+        unit = number if unit is None else units.joined(number, unit)
+        if copies.any() and not across.any():
+            warnings.append(
+                f"{int(np.count_nonzero(copies & target.member)):,} members nearly equal a "
+                f"non-member in {what} and class: no attack can tell them apart, and attacks look "
+                f"weaker than they are; take them out of one side, or {WAY_OUT}"
+            )
+        across = across | copies
+    if unit is not None:
+        repeated = int(np.count_nonzero(repeated_rows(unit)))
+        nearly = "equal" if near is None else "nearly equal"
+        warnings.append(
+            f"{repeated:,} of {len(unit):,} rows are {nearly} to others of their class and side in "
+            f"{what}: such rows count as one, so that {checks.n_distinct(unit):,} units are left; "
+            f"{WAY_OUT}"
+        )
+        target = replace(target, unit=checks.frozen(unit))
+    # Of views that lie apart some are joined: the others are still of the same people.
+    one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
+    together = _of_unnamed_people(one_each, resolved)
+    return Owned(target, tuple(warnings), across, invented, together)
 
 
-def _alike(target: Predictions, *, drawn: bool) -> list[str]:
-    """Return what to say of rows with equal predictions, which may be one person's.
+def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:
+    """Return whether rows of like answers are on one side more often than chance explains."""
+    margin = _own_margin(target)
+    if clustered(margin, target.labels, target.member):
+        return True
+    points = _points(target, None, resolved)
+    top = np.sort(points, axis=1)[:, -2:]
+    if top.shape[1] < 2:
+        return False
+    seen = np.column_stack([margin, top[:, 1] - top[:, 0], top[:, 1], points.std(axis=1)])
+    return clustered_points(points, target.labels, target.member, seen)
 
-    They stay apart: a model that gives all of its members one answer gives them away, and would
-    hide it if equal answers counted as one.
+
+def _own_margin(target: Predictions) -> Floats:
+    """Return by how much the answer for its own class exceeds the largest other one, (n,)."""
+    values = np.array(target.values, np.float64)
+    rows = np.arange(len(values))
+    own = values[rows, target.labels]
+    values[rows, target.labels] = -np.inf
+    return np.asarray(own - values.max(axis=1), np.float64)
+
+
+def _between_others(target: Predictions, features: Held | None) -> Bools:
+    """Return which rows lie between others by their features, or by the columns of the file."""
+    known = None if features is None else numeric(features)
+    if features is None:
+        numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
+        known = np.column_stack(numbers) if numbers else None
+    if known is None:
+        return np.zeros(len(target), np.bool_)
+    return interpolated(np.asarray(known, np.float64), 2 * target.labels + target.member)
+
+
+def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:
+    """Return rows as points among which repeats are near: features where they are numbers.
+
+    `resolved` is what predictions tell from 0, where there are no features.
     """
-    found = Equal(units.numbered(_prediction_keys(target)), target.labels)
-    warnings = found.on_both_sides("predictions", target.member)
-    if warnings and resolution(target).step > _COARSE and not found.copied(target.member):
-        warnings = []  # votes of a few trees are often equal by chance
-    if drawn or not found.are_units(target.member):
-        return warnings
-    repeated = int(np.count_nonzero(repeated_rows(found.unit(target.member))))
-    return [
-        *warnings,
-        f"{repeated:,} of {len(target):,} rows have predictions and a class that occur more than "
-        "once on their side: if these are rows of one person, intervals are too narrow, and a leak "
-        f"may be seen where there is none; {WAY_OUT}",
-    ]
-
-
-def with_unit(target: Predictions, unit: ArrayLike | str | None) -> Predictions:
-    """Return predictions with the person behind each row, or the column that names them."""
-    return target if unit is None else target.by_unit(unit)
+    known = None if features is None else numeric(features)
+    if known is not None and known.shape[1] > 1:
+        return np.asarray(known, np.float64)
+    if resolved is None or resolved.step > _COARSE:
+        return np.empty((len(target), 0))  # votes and few decimals lie on a lattice
+    values = np.asarray(target.values, np.float64)
+    if not target.logits:
+        values = np.log(np.maximum(values, resolved.least.max()))
+    return np.asarray(values - values.mean(axis=1, keepdims=True), np.float64)
 
 
 def twice(x: Held, y: Ints) -> list[str]:

@@ -291,3 +291,18 @@ def test_a_run_that_kept_probabilities_is_refused(tmp_path: object) -> None:
         retrained(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
     with pytest.raises(InputError, match="answers is not set there and log prob"):
         retrained(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
+
+
+class UnseededNB(GaussianNB):
+    """Naive Bayes on nine tenths of the records, drawn without a random state."""
+
+    def fit(self, x: Floats, y: Ints, sample_weight: None = None) -> UnseededNB:
+        some = np.random.default_rng().permutation(len(y))[: 9 * len(y) // 10]
+        super().fit(x[some], y[some], sample_weight)
+        return self
+
+
+def test_draws_outside_the_random_state_are_refused() -> None:
+    x, y = records()
+    with pytest.raises(InputError, match="the same records and the same random state"):
+        retrained(as_trainer(UnseededNB()), x, y, np.arange(3), n_classes=2)

@@ -16,7 +16,7 @@ from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.networks.layers import Layer, layers_of
 from privacygauge.classifier.networks.optimiser import Optimiser
 from privacygauge.classifier.networks.task import Task
-from privacygauge.classifier.trainer import Cohort
+from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 
@@ -35,7 +35,7 @@ from privacygauge.core.units import numbered
 
 
 def losses_of_canaries(
-    defence: PrivateTraining,
+    trainer: Trainer,
     x: ArrayLike,
     y: ArrayLike,
     canary: ArrayLike | None,
@@ -44,8 +44,8 @@ def losses_of_canaries(
 ) -> dict[str, NDArray[np.generic]]:
     """Return ``score``, ``member`` and ``id`` of the canaries, and their ``unit`` where given.
 
-    Scores are the signal of the loss on a canary's label after a training; parameters are those
-    of `audit_dp_sgd`.
+    Scores are the signal of the loss on a canary's label after a training; other parameters are
+    those of `audit_dp_sgd`.
 
     Raises
     ------
@@ -64,10 +64,11 @@ def losses_of_canaries(
     state = int(seeds.stream(seed, "model", 0).integers(2**31))
     asked = np.flatnonzero(chosen)
     cohort = Cohort(features, labels, inside, (state,), int(labels.max()) + 1, asked)
-    logits = defence.train(cohort)[0]
-    if np.isnan(logits).any():
+    answers = trainer.train(cohort)[0]
+    if np.isnan(answers).any():
         raise InputError("training failed numerically: lower the learning rate")
-    known = predictions(logits=logits, labels=labels[asked], member=inside[0, asked])
+    form = {"logits" if trainer.logits else "probs": answers}
+    known = predictions(**form, labels=labels[asked], member=inside[0, asked])
     found = {"score": signals(known)["loss"], "member": known.member, "id": asked}
     return found if owner is None else {**found, "unit": owner[asked]}
 

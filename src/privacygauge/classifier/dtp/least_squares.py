@@ -15,6 +15,9 @@ from privacygauge.classifier.dtp.learner import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
+BLOCK = 1 << 22
+"""Number of values that are worked on at a time."""
+
 _LOST = 1e-6
 """A record with 1 - leverage below this is left out by training again: the formula is inexact."""
 
@@ -125,6 +128,64 @@ class FittedLeastSquares:
         found = _log_p(self.scores(asked) - change)
         for number in np.flatnonzero(lost):
             found[number] = self._anew(rows[number], asked)
+        return found
+
+    def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
+        """Return what each record would be told had it been left out, (r, k).
+
+        Every attribute is divided by the root of `squares` (r, d) as well.
+        """
+        found = [
+            self._without_on(rows[part], squares[part], self.x[rows[part], None])[:, 0]
+            for part in self._parts(rows)
+        ]
+        return np.concatenate([*found, np.empty((0, self.n_classes))])
+
+    def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k).
+
+        Every attribute is divided by the root of `squares` (r, d) as well.
+        """
+        found = [self._without_on(rows[part], squares[part], queries) for part in self._parts(rows)]
+        return np.concatenate([*found, np.empty((0, len(queries), self.n_classes))])
+
+    def _parts(self, rows: Ints) -> list[slice]:
+        step = max(1, BLOCK // self.x.shape[1] ** 2)
+        return [slice(start, start + step) for start in range(0, len(rows), step)]
+
+    def _without_on(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
+        """Return what queries (q, d), or (r, q, d), are told without each record, (r, q, k).
+
+        The scatter of the others is that of all less ``n / (n - 1) z z'`` with z the record's
+        difference from the mean; a coefficient of an attribute over s has s^2 times the penalty.
+        """
+        n, d = self.x.shape
+        if n == 1:
+            return np.full((len(rows), queries.shape[-2], self.n_classes), np.nan)
+        away = self.x - self._centre
+        z = away[rows]
+        share = self._classes.mean(axis=0)
+        own = self._classes[rows] - share
+        scatter = (away.T @ away) - n / (n - 1) * z[:, :, None] * z[:, None, :]
+        scatter[:, np.arange(d), np.arange(d)] += self.l2 * squares
+        moments = away.T @ (self._classes - share) - n / (n - 1) * z[:, :, None] * own[:, None, :]
+        squared = (away**2).sum(axis=0)
+        left = 1 - n / (n - 1) * z**2 / np.where(squared > 0, squared, 1.0)
+        # A record that holds nearly all of a variance leaves few digits of the others'.
+        is_refitted = (left < _LOST).any(axis=1) | (self.l2 == 0)
+        scatter[is_refitted] = np.eye(d)
+        weights = np.linalg.solve(scatter, moments)
+        mean = self._centre - z / (n - 1)
+        base = share - own / (n - 1)
+        found = _log_p(base[:, None] + (queries - mean[:, None]) @ weights)
+        for place in np.flatnonzero(is_refitted):
+            root = np.sqrt(squares[place])
+            asked = queries if queries.ndim == 2 else queries[place]
+            others = np.arange(n) != rows[place]
+            rest = FittedLeastSquares(
+                self.x[others] / root, self.y[others], self.n_classes, self.l2
+            )
+            found[place] = rest.log_p(asked / root)
         return found
 
     def _residuals_without(self, rows: Ints) -> tuple[Floats, NDArray[np.bool_]]:

@@ -109,6 +109,8 @@ class _Chords:
     """(r, d + 1, c - 1, c - 1) The matrix H^-1 B."""
     inner: Floats
     """(r, c - 1, c - 1) The matrix K."""
+    more_penalty: Floats
+    """(d + 1, r, 1) What each one's penalty is above that of all records."""
     metric: Floats
     """(d + 1, c - 1) The diagonal of H."""
 
@@ -129,7 +131,8 @@ class _Chords:
         # A record may carry nearly all of some direction: a chord need not be exact, but finite.
         left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
         inner = np.linalg.solve(left, own)
-        return cls(problem, start, solve, group, spread, inner, metric)
+        more = problem.penalty_without(group) - problem.penalty[:, None]
+        return cls(problem, start, solve, group, spread, inner, more, metric)
 
     def optima(self) -> Floats:
         """Return the minima (d + 1, r, c - 1)."""
@@ -170,12 +173,12 @@ class _Chords:
         return np.asarray(np.abs(moved).max(axis=1, initial=0.0))
 
     def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
-        """Return the gradients without what each record adds at its own parameters."""
+        """Return the gradients without what each record adds, with its own penalty."""
         group = self.group[some]
         x = self.problem.x[group]
         scores = np.einsum("rd,dra->ra", x, v)[:, None]
         own = self.problem.residuals(scores, self.problem.label[group])[:, 0]
-        return np.asarray(gradients - x.T[..., None] * own)
+        return np.asarray(gradients - x.T[..., None] * own + self.more_penalty[:, some] * v)
 
     def _chord(self, gradients: Floats, some: Ints) -> Floats:
         """Return what to take from the parameters, (d + 1, r, c - 1)."""
@@ -200,6 +203,9 @@ class Logistic:
     """Weight of the penalty, above 0: separable records have no optimum without it."""
     tol: float = 1e-10
     """Largest gradient at the optimum, relative to the most that one record can add to it."""
+    standardised: bool = False
+    """Whether each attribute is divided by its standard deviation among the records of training:
+    among the others, when a record is left out."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.l2) and self.l2 > 0):
@@ -211,7 +217,8 @@ class Logistic:
 
     def describe(self) -> Mapping[str, Any]:
         """Return the penalty and the tolerance, as JSON values."""
-        return {"l2": self.l2, "tol": self.tol}
+        scaled = {"standardised": True} if self.standardised else {}
+        return {"l2": self.l2, "tol": self.tol, **scaled}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLogistic:
         """Return the classifier trained on records (n, d) of the classes (n,) in 0..k-1.
@@ -226,7 +233,7 @@ class Logistic:
             raise InputError(f"x and y must have as many rows, at least 1, got {len(x)}, {len(y)}")
         if y.min() < 0 or y.max() >= n_classes:
             raise InputError(f"classes must be in 0..{n_classes - 1}, got {y.min()}..{y.max()}")
-        problem = Problem.of(x, y, self.l2, self.tol)
+        problem = Problem.of(x, y, self.l2, self.tol, standardised=self.standardised)
         return FittedLogistic(self, x, y, n_classes, problem, problem.optimum())
 
 
@@ -327,8 +334,9 @@ class FittedLogistic:
         scores = np.moveaxis(found @ problem.basis.T, 1, 0)
         weights = np.zeros((len(scores), self.x.shape[1], self.n_classes))
         intercepts = np.full((len(scores), self.n_classes), -np.inf)
-        weights[..., problem.classes] = scores[:, :-1]
-        intercepts[..., problem.classes] = scores[:, -1] - problem.centre @ scores[:, :-1]
+        per_unit = scores[:, :-1] / problem.scale.spread[:, None]
+        weights[..., problem.classes] = per_unit
+        intercepts[..., problem.classes] = scores[:, -1] - problem.scale.centre @ per_unit
         return weights, intercepts
 
     def _without_class(self, row: int) -> tuple[Floats, Floats]:
@@ -336,6 +344,13 @@ class FittedLogistic:
         others = np.arange(len(self.y)) != row
         if not others.any():
             raise InputError("a single record cannot be left out: none is left to learn from")
-        problem = Problem.of(self.x[others], self.y[others], self.learner.l2, self.learner.tol)
+        learner = self.learner
+        problem = Problem.of(
+            self.x[others],
+            self.y[others],
+            learner.l2,
+            learner.tol,
+            standardised=learner.standardised,
+        )
         weights, intercepts = self._expanded(problem, problem.optimum()[:, None])
         return weights[0], intercepts[0]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 from scipy.special import logsumexp, softmax
 
+from privacygauge.classifier.dtp.standardised import Scale, squares_without
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -33,7 +34,7 @@ class Problem:
     """
 
     x: Floats
-    """(m, d + 1) Records that differ in an attribute or in their class, centred, and a 1."""
+    """(m, d + 1) Records that differ in an attribute or in their class, scaled, and a 1."""
     n: Floats
     """(m,) How many records each one stands for."""
     label: Ints
@@ -44,15 +45,17 @@ class Problem:
     """(c,) Classes that have records."""
     basis: Floats
     """(c, c - 1) Its squared length penalises as scikit-learn does."""
-    centre: Floats
-    """(d,) What was taken from the attributes."""
+    scale: Scale
+    """How the attributes were centred and scaled."""
+    is_rescaled: bool
+    """Whether the deviation of the others scales the attributes when a record is left out."""
     penalty: Floats
     """(d + 1, 1) l2, and 0 for the intercepts."""
     enough: Floats
     """(d + 1, 1) A gradient within these is 0."""
 
     @classmethod
-    def of(cls, x: Floats, y: Ints, l2: float, tol: float) -> Problem:
+    def of(cls, x: Floats, y: Ints, l2: float, tol: float, *, standardised: bool) -> Problem:
         """Return the problem of records (n, d) of the classes (n,)."""
         classes, labels = np.unique(y, return_inverse=True)
         basis, d = _basis(len(classes)), x.shape[1]
@@ -65,8 +68,8 @@ class Problem:
             np.column_stack([x, labels]), axis=0, return_index=True, return_inverse=True
         )
         group, n = group.reshape(-1), np.bincount(group.reshape(-1))
-        centre = x.mean(axis=0)
-        rows = np.hstack([x[first] - centre, np.ones((len(first), 1))])
+        scale = Scale.of(x) if standardised else Scale(x.mean(axis=0), np.ones(d))
+        rows = np.hstack([scale.applied(x[first]), np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]
         size = np.abs(rows)
         # Sums of n terms are no more exact than this, whatever is asked for.
@@ -74,7 +77,19 @@ class Problem:
         enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
         own, times = labels[first], n.astype(np.float64)
-        return cls(rows, times, own, group, classes, basis, centre, penalty, enough)
+        return cls(rows, times, own, group, classes, basis, scale, standardised, penalty, enough)
+
+    def penalty_without(self, group: Ints) -> Floats:
+        """Return the penalties (d + 1, r, 1) of a problem without one record.
+
+        Attributes that are scaled by another deviation are these with another penalty: a weight
+        of an attribute over s is s times that of the attribute.
+        """
+        penalty = np.repeat(self.penalty[:, None], len(group), axis=1)
+        if self.is_rescaled:
+            squares = squares_without(self.x[:, :-1], self.n, group, self.scale)
+            penalty[:-1] *= squares.T[..., None]
+        return penalty
 
     def residuals(self, scores: Floats, label: Ints) -> Floats:
         """Return ``(p - e_y) @ basis`` for scores (m, r, c - 1) of records of the classes (m,).
@@ -189,7 +204,7 @@ class Problem:
         """Return the problem without one record."""
         n = self.n.copy()
         n[group] -= 1
-        return replace(self, n=n)
+        return replace(self, n=n, penalty=self.penalty_without(np.array([group]))[:, 0])
 
 
 def _basis(n_classes: int) -> Floats:

@@ -13,6 +13,7 @@ from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifier.dtp.standardised import Standardised
 from privacygauge.classifier.tables import CategoricalTable
 from privacygauge.core import checks
 from privacygauge.errors import InputError
@@ -59,12 +60,12 @@ def learner_on_categories(name: str, table: CategoricalTable, alpha: float, seed
 
 
 def learner_on_numbers(name: str, l2: float, neighbours: int) -> Learner:
-    """Return the learner of numbers that a name means."""
+    """Return the learner of numbers that a name means; it scales them by the training set."""
     known: dict[str, Callable[[], Learner]] = {
-        "logistic": lambda: Logistic(l2),
-        "lda": LinearDiscriminant,
-        "qda": lambda: QuadraticDiscriminant(QDA_SHRINKAGE),
-        "least-squares": lambda: LeastSquares(l2),
-        "nearest": lambda: NearestNeighbours(neighbours),
+        "logistic": lambda: Logistic(l2, standardised=True),
+        "lda": lambda: Standardised(LinearDiscriminant(), is_invariant=True),
+        "qda": lambda: Standardised(QuadraticDiscriminant(QDA_SHRINKAGE)),
+        "least-squares": lambda: Standardised(LeastSquares(l2)),
+        "nearest": lambda: Standardised(NearestNeighbours(neighbours)),
     }
     return known[name]()

@@ -16,6 +16,9 @@ from privacygauge.errors import InputError
 BLOCK = 1 << 22
 """Number of values that are worked on at a time."""
 
+_ALIKE = 1.1
+"""Largest ratio of the weights of attributes by which few records are candidates."""
+
 
 @dataclass(frozen=True)
 class NearestNeighbours:
@@ -92,6 +95,74 @@ class FittedNeighbours:
         counts = self._counts(first) - np.where(inside[:, :, None], change, 0.0)
         with np.errstate(invalid="ignore"):
             return logs(counts / counts.sum(axis=-1, keepdims=True))
+
+    def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
+        """Return what each record would be told had it been left out, (r, n_classes).
+
+        Every attribute is divided by the root of `squares` (r, d) as well.
+        """
+        found = [
+            self._log_shares(self._nearest_others(row, square, self.x[[row]]))
+            for row, square in zip(rows.tolist(), squares, strict=True)
+        ]
+        return np.concatenate([*found, np.empty((0, self.n_classes))])
+
+    def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
+        """Return what every query would be told, had each record been left out.
+
+        Shape (r, q, n_classes). Every attribute is divided by the root of `squares` (r, d) as well.
+
+        Notes
+        -----
+        Scales that differ little move no record past one that is much nearer: of most records'
+        absence, only the neighbours at nearly the distance of the last one have to be compared.
+        """
+        found = np.empty((len(rows), len(queries), self.n_classes))
+        weights = 1 / squares
+        is_near = weights.max(axis=1, initial=0) <= _ALIKE * weights.min(axis=1, initial=np.inf)
+        for place in np.flatnonzero(~is_near):
+            near = self._nearest_others(int(rows[place]), squares[place], queries)
+            found[place] = self._log_shares(near)
+        some = np.flatnonzero(is_near)
+        for column, query in enumerate(queries):
+            found[some, column] = self._shares_near(query, rows[some], weights[some])
+        return found
+
+    def _nearest_others(self, row: int, square: Floats, queries: Floats) -> Ints:
+        """Return the rows nearest to every query but for one, (q, min(k, n - 1))."""
+        others = np.flatnonzero(np.arange(len(self.x)) != row)
+        if not len(others):
+            return np.empty((len(queries), 0), np.int64)
+        root = np.sqrt(square)
+        near = nearest(self.x[others] / root, self._queries(queries) / root, self.k)
+        return np.asarray(others[near], np.int64)
+
+    def _shares_near(self, query: Floats, rows: Ints, weights: Floats) -> Floats:
+        """Return the log shares (r, n_classes) at a query without each row, on its own scale.
+
+        `weights` (r, d) of the squared differences are alike in each row.
+        """
+        k = min(self.k, len(self.x) - 1)
+        if not k:
+            return np.full((len(rows), self.n_classes), np.nan)
+        away = (self.x - query) ** 2
+        far = away.sum(axis=1)
+        # Without one record, the k nearest are among the k + 1, or at most so much further.
+        candidate = np.flatnonzero(far <= _ALIKE * np.partition(far, k)[k])
+        counts = np.empty((len(rows), self.n_classes))
+        step = max(1, BLOCK // (len(candidate) * self.x.shape[1]))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            # Summed in one order, so that equal records stay equally far.
+            scaled = (weights[part, None] * away[candidate]).sum(axis=2)
+            scaled[candidate == rows[part, None]] = np.inf
+            last = np.partition(scaled, k - 1, axis=1)[:, [k - 1]]
+            inside = scaled < last
+            edge = scaled == last
+            room = k - inside.sum(axis=1, keepdims=True)
+            inside |= edge & (np.cumsum(edge, axis=1) <= room)
+            counts[part] = inside @ np.eye(self.n_classes)[self.y[candidate]]
+        return logs(counts / k)
 
     def _queries(self, queries: NDArray[Any]) -> Floats:
         return matrix(queries, "queries", columns=self.x.shape[1])

@@ -1,0 +1,473 @@
+"""What is known of a classifier's records without asking it: what a blind attacker learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata, spearmanr
+
+from privacygauge.classifier.held import Held, is_frame
+from privacygauge.classifier.pool import LogitPool, Pool
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.whose import Owned
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.coins import counts_of
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.game import Round
+from privacygauge.core.release import Worlds
+from privacygauge.core.transcript import Transcript, tied
+from privacygauge.datasets.reading import plain
+from privacygauge.evaluate.fairness import Comparison, Difference, coded, compare, folds_of
+from privacygauge.evaluate.roc import auc, placements, roc
+
+CLASS = "class"
+"""What the true class is called where columns are named."""
+
+HELD_BY = "number of shadow models that hold the record"
+"""Fair coins of the pool do not know the target's members; other choices may."""
+
+DIFFICULTY = "signal of shadow models that do not hold the record"
+"""How hard a record is for models that cannot know who the target's members are."""
+
+PLACEBO = "signal of other shadow models that do not hold the record"
+"""The same from the other half of the shadow models, on which nothing is matched."""
+
+MOST_FEATURES = 300
+"""Of more columns of a matrix, so many are known to the blind attacker, evenly spread."""
+
+_OWN_WORDS = 0.98
+"""A column with this rank correlation with a signal was computed from the answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of each record, and what stands in the file but is not."""
+
+    columns: Mapping[str, NDArray[Any]]
+    """Names to (n,) values."""
+    notes: tuple[str, ...]
+    """Which columns were left out, and why."""
+
+
+def known_of(
+    target: Predictions,
+    signals: Mapping[str, Floats],
+    features: Held | None = None,
+    pool: Pool | LogitPool | None = None,
+) -> Known:
+    """Return what is known of the targets without asking the model.
+
+    Parameters
+    ----------
+    target : Predictions
+        Classes and further columns.
+    signals : mapping of str to ndarray, shape (n,)
+        Of the model's answers: columns that follow from them are answers too.
+    features : ndarray, data frame or other records, optional
+        The records themselves.
+    pool : Pool or LogitPool, optional
+        Shadow models on the same records: how many of them hold a record is known.
+
+    Returns
+    -------
+    Known
+        The order of the rows and the ids are not among them: a file that lists its members first
+        says nothing of the records. Nor are columns that are constant on each side (they are the
+        membership by another name), that number the rows, or that follow from the answers.
+    """
+    names = np.array(target.classes) if target.classes else np.arange(target.n_classes)
+    columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels]}
+    notes = []
+    for name, values in target.columns.items():
+        reason = _unusable(values, target, signals)
+        if reason is None:
+            columns[name] = values
+        else:
+            notes.append(_unused(name, reason))
+    columns |= _of_records(features)
+    if pool is not None:
+        columns[HELD_BY] = counts_of(pool.inside)
+    return Known(columns, tuple(notes))
+
+
+def comparison_of(
+    rounds: Sequence[Round],
+    owned: Owned,
+    seed: int,
+    level: float,
+    *,
+    features: Held | None = None,
+    pool: Pool | LogitPool | None = None,
+    drawn: bool = False,
+) -> tuple[Comparison, tuple[str, ...]]:
+    """Return on which targets members and non-members can be compared, and notes on columns.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+        As they were dealt; together they hold each target once.
+    owned : Owned
+        The targets, and which of them have copies on the other side: these are left out.
+    seed : int
+    level : float
+    features : ndarray, data frame or other records, optional
+    pool : Pool or LogitPool, optional
+    drawn : bool
+        Whether fair, independent coins made the members: then no blind attacker can know them.
+    """
+    target = owned.target
+    everyone = np.ones(len(target), np.bool_)
+    if drawn:
+        return Comparison("fair", everyone, None), ()
+    digits = _digits_differ(target)
+    if digits is not None:
+        return Comparison("different", everyone, None, None, (digits,)), ()
+    order = np.concatenate([dealt.target for dealt in rounds])
+    signals = {}
+    for name in ("correctness", "confidence", "entropy"):
+        signals[name] = np.empty(len(target))
+        signals[name][order] = np.concatenate([r.observation.signals[name] for r in rounds])
+    worlds = rounds[0].observation.worlds if pool is not None else None
+    known = known_of(target, signals, features, pool)
+    columns = dict(known.columns)
+    placebo = {}
+    if worlds is not None:
+        columns[DIFFICULTY] = _difficulty(worlds.some(np.arange(0, len(worlds), 2)))
+        if len(worlds) > 1:
+            placebo[PLACEBO] = _difficulty(worlds.some(np.arange(1, len(worlds), 2)))
+    notes = list(known.notes)
+    answers = _answers(target, signals)
+    while True:
+        found = compare(
+            columns,
+            target.member,
+            target.units,
+            seeds.stream(seed, "blind attacker"),
+            level,
+            copied=owned.across,
+            invented=owned.invented,
+            placebo=placebo,
+        )
+        apart = [one.column for one in found.differences if one.column in target.columns]
+        related = {
+            name: _dependence(target.columns[name], answers, target.member) for name in apart
+        }
+        made = [name for name, share in related.items() if share > _MADE]
+        unrelated = [name for name, share in related.items() if share < _UNRELATED]
+        for name in (*made, *unrelated):
+            reason = "it follows from the model's answers"
+            if name in unrelated:
+                reason = "it tells the sides apart, but has nothing to do with the answers"
+            notes.append(_unused(name, reason))
+            del columns[name]
+        if not made and not unrelated:
+            break
+    if found.state == "matched":
+        # What goes away where records are alike in a column may be that column's doing, or may be
+        # the leak itself where the column was made from the answers.
+        doubtful = [
+            name
+            for name in apart
+            if not _differs_by_itself(target.columns[name], answers, target, level)
+        ]
+        found = replace(found, doubtful=tuple(doubtful))
+    if worlds is not None:
+        found = replace(found, placebo=_placebo(worlds, target, found.compared, level))
+    if owned.clustered:
+        found = replace(found, clustered=True)
+    return found, tuple(notes)
+
+
+def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
+    """Return what a column made from the answers would be made from, (n, d)."""
+    values = np.asarray(target.values, np.float64)
+    if values.shape[1] > _FEW_CLASSES:
+        values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
+    return np.column_stack([values, target.labels, *signals.values()])
+
+
+def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
+    """Return how well a column is told from the answers on each side, in [0, 1], the mean of both.
+
+    The rank correlation of numbers with what a tree says of them from other rows' answers. Texts
+    are also told by that of the log-odds of their groups, since a few regions may be told from the
+    answers no more often than the largest of them occurs, and still answer otherwise; the larger
+    of it and the share of the rarer values that a tree gets right beyond the most frequent one.
+    """
+    code = coded(values)
+    if code is None:
+        return 0.0
+    ordered = np.asarray(values).dtype.kind in "iufM" or len(np.unique(code)) > 10
+    if ordered:
+        return _mean_of_sides(_told_number, code, answers, member)
+    groups = int(code.max()) + 1
+    inside = np.bincount(code[member], minlength=groups) + 1.0
+    outside = np.bincount(code[~member], minlength=groups) + 1.0
+    score = np.log(inside / outside)[code]
+    return max(
+        _mean_of_sides(_told_number, score, answers, member),
+        _mean_of_sides(_told_group, code, answers, member),
+    )
+
+
+def _mean_of_sides(
+    told: Callable[[NDArray[Any], Floats], float],
+    values: NDArray[Any],
+    answers: Floats,
+    member: Bools,
+) -> float:
+    """Return how well values are told from answers, the mean of both sides, in [0, 1]."""
+    found = []
+    for side in (member, ~member):
+        rows = np.flatnonzero(side)
+        enough = len(np.unique(values[rows])) > 1 and len(rows) >= _FEWEST_TOLD
+        found.append(told(values[rows], answers[rows]) if enough else 0.0)
+    return float(np.clip(np.mean(found), 0.0, 1.0))
+
+
+def _told_number(truth: NDArray[Any], answers: Floats) -> float:
+    from sklearn.tree import DecisionTreeRegressor
+
+    said = _said_by_halves(DecisionTreeRegressor, truth, answers)
+    return float(spearmanr(said, truth).statistic) if np.ptp(said) > 0 else 0.0
+
+
+def _told_group(truth: NDArray[Any], answers: Floats) -> float:
+    from sklearn.tree import DecisionTreeClassifier
+
+    said = _said_by_halves(DecisionTreeClassifier, truth, answers)
+    most = float(np.bincount(truth).max()) / len(truth)
+    return (float(np.mean(said == truth)) - most) / (1 - most)
+
+
+def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floats) -> Floats:
+    """Return what a tree that learnt on one half says of the other, (n,)."""
+    half = _half_of(len(truth))
+    said = np.empty(len(truth))
+    for known, asked in ((half, ~half), (~half, half)):
+        tree = kind(max_depth=8, min_samples_leaf=8, random_state=0)
+        said[asked] = tree.fit(answers[known], truth[known]).predict(answers[asked])
+    return said
+
+
+_FEWEST_TOLD = 40
+"""Rows of a side from which is told how a column depends on the answers."""
+
+
+def _differs_by_itself(
+    values: NDArray[Any], answers: Floats, target: Predictions, level: float
+) -> bool:
+    """Return whether a column surely says more than half of what it says of the sides by itself.
+
+    What was made from the answers says nothing more of membership once they are known; a reason for
+    the answers, such as the year of a record, still differs. A column is told by the log-odds of
+    its groups, from which goes what a tree tells of them from the answers; both learn on one half
+    of the units and are used on the other.
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    code = coded(values)
+    if code is None:
+        return False
+    member = target.member
+    fold = folds_of(target.units, member, 2, seeds.stream(0, "halves of the units"))
+    said = np.empty(len(member))
+    left = np.empty(len(member))
+    for number in (0, 1):
+        asked = fold == number
+        groups = int(code.max()) + 1
+        inside = np.bincount(code[member & ~asked], minlength=groups) + 1.0
+        outside = np.bincount(code[~member & ~asked], minlength=groups) + 1.0
+        score = np.log(inside / outside)[code]
+        tree = DecisionTreeRegressor(max_depth=8, min_samples_leaf=20, random_state=0)
+        rest = score - tree.fit(answers[~asked], score[~asked]).predict(answers)
+        # Ranks within a half: the halves' own log-odds are on scales of their own.
+        said[asked] = rankdata(score[asked]) / np.count_nonzero(asked)
+        left[asked] = rankdata(rest[asked]) / np.count_nonzero(asked)
+    if tied(left) or tied(said):
+        return False
+    whole, by_itself = (
+        auc(Transcript(part, member, unit=target.units), level) for part in (said, left)
+    )
+    return by_itself.low - 0.5 > max(whole.value - 0.5, 0.0) / 2
+
+
+def _half_of(n: int) -> Bools:
+    """Return a random half of n rows, the same for the same number."""
+    return np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
+
+
+_FEW_CLASSES = 20
+
+_MADE = 0.6
+"""From so much dependence on, a column was made from the answers: nobody knows it without them."""
+
+_UNRELATED = 0.08
+"""Below, a column can be no reason for a difference of the answers: a fold, a path, a weight."""
+
+
+def _unused(name: str, reason: str) -> str:
+    return f"the column {name!r} is not used to check that the comparison is fair: {reason}"
+
+
+def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float) -> Estimate | None:
+    """Return how well shadow models tell the target's members apart, of which they know nothing.
+
+    The mean area under the ROC curve of their signals over the models, each asked about the
+    compared records that it does not hold; with the interval of scores that tell nothing, about
+    the mean.
+    """
+    rows = np.flatnonzero(compared)
+    areas = []
+    for number in range(min(len(worlds), _PLACEBOS)):
+        inside = np.asarray(worlds.inside[number : number + 1])[0]
+        signal = np.asarray(worlds.worlds[number : number + 1])[0]
+        signal = signal if signal.ndim == 1 else signal[:, 0]
+        asked = rows[~inside[rows]]
+        secret = target.member[asked]
+        if secret.any() and not secret.all():
+            curve = roc(Transcript(signal[asked], secret))
+            areas.append(float(placements(curve)[0].mean()))
+    if not areas:
+        return None
+    n_in = int(np.count_nonzero(target.member[rows]))
+    spread = np.sqrt((1 / n_in + 1 / (len(rows) - n_in)) / 12)
+    value = float(np.mean(areas))
+    half = float(ndtri(0.5 + level / 2)) * float(spread)
+    low = max(0.0, value - half)
+    method = f"mean over {len(areas)} shadow models"
+    return Estimate(value, low, min(1.0, value + half), level, len(rows), method)
+
+
+_PLACEBOS = 16
+"""So many shadow models are asked."""
+
+
+def _digits_differ(target: Predictions) -> Difference | None:
+    """Return that one side's answers were written with fewer digits, or as shorter numbers."""
+    forms = []
+    for side in (target.member, ~target.member):
+        rows = np.flatnonzero(side)
+        values = np.asarray(target.values[rows[:: max(1, len(rows) // 1_000)]], np.float64).ravel()
+        between = values[(values != np.rint(values)) & np.isfinite(values)]
+        if len(between) < _FEWEST_DIGITS:
+            return None  # nearly all of them are sure: a model's doing
+        forms.append(_forms(between))
+    low, high = np.sort(np.array(forms), axis=0)
+    if not ((high > _NEARLY_ALL) & (low < _FEW)).any():
+        return None
+    return Difference("digits of the predictions", None)
+
+
+_FEWEST_DIGITS = 100
+"""Numbers that are not whole, of a side, whose digits are looked at."""
+
+_NEARLY_ALL = 0.97
+_FEW = 0.5
+"""On one side nearly all numbers have a form, on the other at most these: no model writes so."""
+
+
+def _forms(values: Floats) -> list[float]:
+    """Return the shares of some numbers that fit in shorter types, or in few digits.
+
+    In 16 and 32 bits, in 1 to 8 decimals, in 2 to 8 significant digits.
+    """
+    with np.errstate(under="ignore", over="ignore"):
+        shares = [np.mean(values == values.astype(kind)) for kind in (np.float16, np.float32)]
+    shares += [np.mean(np.abs(values - np.round(values, d)) < 1e-10) for d in range(1, 9)]
+    mantissa = values / 10.0 ** np.floor(np.log10(np.abs(values)))
+    shares += [np.mean(np.abs(mantissa - np.round(mantissa, d)) < 1e-10) for d in range(1, 8)]
+    return [float(share) for share in shares]
+
+
+def _unusable(
+    values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]
+) -> str | None:
+    code = coded(values)
+    if code is None:
+        return None  # all values are the same: nothing is learnt from it
+    sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
+    if all(len(side) == 1 for side in sides):
+        return "it says the membership itself"
+    numbers = np.asarray(values)
+    if (
+        numbers.dtype.kind in "iu"
+        and len(np.unique(numbers)) == len(numbers)
+        and int(numbers.max()) - int(numbers.min()) < 2 * len(numbers)
+    ):
+        return "it numbers the rows"
+    if _follows(values, target, signals):
+        return "it follows from the model's answers"
+    return None
+
+
+def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]) -> bool:
+    """Return whether a column can be computed from the answers: a prediction, a loss and so on."""
+    array = np.asarray(values)
+    predicted = np.asarray(target.values).argmax(axis=1)
+    _, code = np.unique(plain(array), return_inverse=True)
+    if len(np.unique(predicted)) > 1:
+        pairs = len(np.unique(predicted * (code.max() + 1) + code))
+        same_as_label = len(np.unique(target.labels * (code.max() + 1) + code))
+        if pairs == len(np.unique(predicted)) and same_as_label > pairs:
+            return True
+    right = np.asarray(signals["correctness"] == 1.0)
+    if len(np.unique(code)) == 2 and 0 < right.mean() < 1 and len(np.unique(2 * code + right)) == 2:
+        return True
+    if array.dtype.kind != "f":
+        return False
+    largest = np.asarray(target.values).max(axis=1)
+    known = np.isfinite(array)
+    if np.count_nonzero(known) < 3 or np.ptp(array[known]) == 0:
+        return False
+    for signal in (signals["confidence"], signals["entropy"], largest):
+        if np.ptp(signal[known]) > 0 and (
+            abs(spearmanr(array[known], signal[known]).statistic) > _OWN_WORDS
+        ):
+            return True
+    return False
+
+
+def _of_records(features: Held | None) -> dict[str, NDArray[Any]]:
+    if features is None:
+        return {}
+    if is_frame(features):
+        frame = features if hasattr(features, "iloc") else features.to_pandas()
+        return {f"feature {name}": frame[name].to_numpy() for name in list(frame)[:MOST_FEATURES]}
+    if not isinstance(features, np.ndarray):
+        return {}
+    if features.dtype.kind in "OSU" and features.ndim == 1:
+        texts = [str(text) for text in features.tolist()]
+        return {
+            "length of the text": np.array([len(text) for text in texts]),
+            "words of the text": np.array([len(text.split()) for text in texts]),
+        }
+    if features.dtype.kind not in "biuf":
+        if features.ndim == 2:
+            return {f"feature {j}": features[:, j] for j in range(min(features.shape[1], 60))}
+        return {}
+    if features.ndim > 2:  # images and the like
+        flat = features.reshape(len(features), -1)
+        return {"mean of the record": flat.mean(axis=1), "spread of the record": flat.std(axis=1)}
+    places = np.unique(np.linspace(0, features.shape[1] - 1, MOST_FEATURES).astype(int))
+    chosen = places if features.shape[1] > MOST_FEATURES else range(features.shape[1])
+    return {f"feature {j}": features[:, j] for j in chosen}
+
+
+def _difficulty(worlds: Worlds) -> Floats:
+    """Return the mean signal of the worlds without each record, (n,); missing where all hold it."""
+    parts = []
+    for start in range(0, len(worlds.signal), 1 << 14):
+        values, side = worlds.block(slice(start, min(start + (1 << 14), len(worlds.signal))))
+        seen = values if values.ndim == 2 else values[..., 0]
+        outside: Bools = ~side
+        count = outside.sum(axis=0)
+        total = np.sum(seen, axis=0, where=outside)
+        parts.append(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+    return np.concatenate(parts)

@@ -1,0 +1,232 @@
+"""Models of any kind that say a class and nothing else, asked as those with probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.answers import (
+    Answers,
+    answers_of,
+    averaged,
+    checked,
+    code_of_users,
+    finite_answers,
+    is_module,
+)
+from privacygauge.classifier.estimators import class_names, n_required
+from privacygauge.classifier.held import Held, taken
+from privacygauge.classifier.rows import Training
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True)
+class HardLabels:
+    """An estimator that gives classes only, as one that is certain of each."""
+
+    estimator: Any
+    """With ``fit`` and ``predict``."""
+    known: tuple[Any, ...] = field(default=(), compare=False)
+    """The classes that it was trained on, where it does not say them itself."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the estimator, and its own parameters, as scikit-learn does."""
+        inner = (
+            self.estimator.get_params() if deep and hasattr(self.estimator, "get_params") else {}
+        )
+        return {"estimator": self.estimator, **{f"estimator__{k}": v for k, v in inner.items()}}
+
+    def set_params(self, **given: Any) -> HardLabels:
+        """Set parameters of the estimator."""
+        self.estimator.set_params(**{k.removeprefix("estimator__"): v for k, v in given.items()})
+        return self
+
+    def fit(self, X: NDArray[Any], y: Ints) -> HardLabels:
+        """Train the estimator."""
+        fitted = self.estimator.fit(X, y)
+        found = self.estimator if fitted is None else fitted
+        return replace(self, estimator=found, known=tuple(np.unique(y).tolist()))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, ascending."""
+        return np.asarray(getattr(self.estimator, "classes_", self.known))
+
+    def predict_proba(self, X: NDArray[Any]) -> Floats:
+        """Return 1 for the class that is predicted, 0 for the others."""
+        said = np.asarray(self.estimator.predict(X)).reshape(len(X))
+        found: Floats = (said[:, None] == self.classes_[None, :]).astype(np.float64)
+        return found
+
+
+@dataclass(frozen=True)
+class Says:
+    """A trained model of any kind, as one that is certain of the class that it says."""
+
+    model: Any
+    """With ``predict_proba`` or ``predict``, a PyTorch or Keras module, or a function of records:
+    of classes, by number or name, or of probabilities."""
+    n_classes: int
+    """How many classes there are, k."""
+    names: tuple[str, ...] = ()
+    """(k,) What the model calls them; default: their numbers."""
+
+    @property
+    def classes_(self) -> Ints:
+        """The classes, 0..k-1."""
+        return np.arange(self.n_classes)
+
+    def predict_proba(self, X: Held) -> Floats:
+        """Return 1 for the class that is said, 0 for the others, (n, k)."""
+        model = self.model
+        if hasattr(model, "predict_proba") or is_module(model):
+            answers = answers_of(model, X, self.n_classes, self.names)
+            return self._certain(answers.values.argmax(axis=1))
+        ask = getattr(model, "predict", model)
+        if not callable(ask):
+            raise InputError(
+                f"{type(model).__name__} says no class: give a model with predict, or a function"
+            )
+        said = self._certain(self._class_of(ask, X))
+        # Of a class that is sampled the most frequent one.
+        shares, _ = averaged(said, lambda rows: self._certain(self._class_of(ask, taken(X, rows))))
+        return self._certain(shares.argmax(axis=1))
+
+    def _certain(self, codes: Ints) -> Floats:
+        found: Floats = np.eye(self.n_classes)[codes]
+        return found
+
+    def _class_of(self, ask: Callable[[Held], Any], X: Held) -> Ints:
+        """Return the class that is said of each record, (n,)."""
+        name = type(self.model).__name__
+        with code_of_users(name, f"to predict {len(X)} records"):
+            said = ask(X)
+        seen = said if hasattr(said, "ndim") else np.asarray(said)
+        if seen.ndim == 2 and seen.shape[1] > 1:
+            # All were asked: what was said is looked at, and nobody is asked again in parts.
+            every = np.arange(self.n_classes)
+            values, logits = checked(seen, len(X), every, self.n_classes, name)
+            answers = finite_answers(Answers(values, logits), every, self.n_classes)
+            return np.asarray(answers.values.argmax(axis=1))
+        return codes_of(seen, len(X), self.n_classes, self.names)
+
+
+def codes_of(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) -> Ints:
+    """Return the numbers of the classes that a model said of n records, (n,).
+
+    Raises
+    ------
+    InputError
+        If there is not one for each record, or one is not among the classes.
+    """
+    given = np.asarray(said)
+    if given.shape not in ((n,), (n, 1)):
+        raise InputError(
+            f"a model that says classes must say one per record, ({n},), got {given.shape}"
+        )
+    given = given.reshape(n)
+    if given.dtype.kind == "f" and (given == np.rint(given)).all():
+        given = given.astype(np.int64)
+    if given.dtype.kind == "b":
+        given = given.astype(np.int64)
+    called = given.astype(np.str_)
+    known = np.array(names or [str(i) for i in range(n_classes)])
+    numbers = np.array([str(i) for i in range(n_classes)])
+    # Trained on numbers, a model says numbers of classes that have names.
+    known = known if np.isin(called, known).all() else numbers
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known, called, sorter=order), n_classes - 1)
+    found = order[place]
+    wrong = np.flatnonzero(known[found] != called)
+    if len(wrong):
+        raise InputError(
+            f"the model says {str(called[wrong[0]])!r}, and the classes are "
+            f"{checks.listed(names or numbers.tolist())}: it must say one of them for each record"
+        )
+    return found.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TrainsLabels:
+    """A function that trains, whose models are certain of the class that they say."""
+
+    func: Callable[[Any, Ints, int], Any]
+    """Takes records, classes and a random state; returns a trained model of any kind."""
+    n_classes: int
+    """How many classes there are."""
+    names: tuple[str, ...] = ()
+    """What its models may call them."""
+
+    def __call__(self, x: Any, y: Ints, random_state: int) -> Says:
+        """Return a trained model."""
+        return Says(self.func(x, y, random_state), self.n_classes, self.names)
+
+
+@dataclass(frozen=True)
+class MakesLabels:
+    """A function that makes estimators, which are certain of the class that they say."""
+
+    func: Callable[[int], Any]
+    """Takes a random state; returns an untrained estimator."""
+
+    def __call__(self, random_state: int) -> Any:
+        """Return an untrained estimator."""
+        made = self.func(random_state)
+        return made if hasattr(made, "predict_proba") else HardLabels(made)
+
+
+@dataclass(frozen=True)
+class PredictsLabels:
+    """A function that asks models by the numbers of records, certain of the class that they say."""
+
+    func: Callable[[Any, Ints], Any]
+    """Takes a model and the numbers of n records; returns classes (n,), or numbers (n, k)."""
+    n_classes: int
+    """How many classes there are."""
+    names: tuple[str, ...] = ()
+    """What its models may call them."""
+
+    def __call__(self, model: Any, rows: Ints) -> Any:
+        """Return 1 for the class that is said and 0 for the others, or what was predicted."""
+        said = self.func(model, rows)
+        seen = said if hasattr(said, "ndim") else np.asarray(said)
+        if seen.ndim > 1 and seen.shape[-1] > 1:
+            return said
+        return np.eye(self.n_classes)[codes_of(seen, len(rows), self.n_classes, self.names)]
+
+
+def with_labels(model: object, y: ArrayLike | None = None) -> object:
+    """Return what trains models, as one whose models are certain where they say a class only.
+
+    Parameters
+    ----------
+    model : object
+        What `as_trainer` takes, and estimators without ``predict_proba``.
+    y : array_like of int or str, shape (n,), optional
+        The classes; those of a `Training` by default.
+    """
+    if isinstance(model, Training):
+        labels = model.labels if y is None else y
+        if labels is None:
+            return model
+        return replace(model, predict=PredictsLabels(model.predict, *_classes(labels)))
+    if hasattr(model, "fit"):
+        return model if hasattr(model, "predict_proba") else HardLabels(model)
+    if isinstance(model, type) or not callable(model) or hasattr(model, "train") or y is None:
+        return model
+    required = n_required(model)
+    if required == 1:
+        return MakesLabels(model)
+    return TrainsLabels(model, *_classes(y)) if required == 3 else model
+
+
+def _classes(y: ArrayLike) -> tuple[int, tuple[str, ...]]:
+    """Return how many classes there are, and their names."""
+    names = class_names(y)
+    return (len(names) if names else int(np.max(np.asarray(y))) + 1), names
