@@ -224,3 +224,10 @@ def test_one_class_is_nothing_to_learn():
     table = read_table(pd.DataFrame({"a": ["x"] * 20, "b": range(20)}))
     with pytest.raises(InputError, match=r"label 'a' must have two classes .*, got one"):
         utility(table, table, rng=np.random.default_rng(0), label="a")
+
+
+def test_a_few_records_of_many_classes_are_learnt_without_a_warning():
+    rng = np.random.default_rng(0)
+    table = read_table(pd.DataFrame({"a": [*"abcdefgh", *"abcdefgh"], "b": rng.normal(size=16)}))
+    some = table[np.arange(12)]
+    assert learnt(table, some, table, "a", rng).classes == 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
+from privacygauge.datasets.amounts import amounts_of
 from privacygauge.datasets.dates import days_of
-from privacygauge.datasets.reading import read_content, read_text, separator_of
+from privacygauge.datasets.reading import (
+    MISSING,
+    csv_stream,
+    fields_of_any_length,
+    is_csv,
+    read_content,
+    read_text,
+    separator_of,
+)
 from privacygauge.errors import InputError
 from privacygauge.synthetic.schema import LARGEST_WHOLE, Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
@@ -37,9 +46,10 @@ def read_table(
     """Return the records of a frame or a file, with the schema given or inferred.
 
     Columns of numbers are numbers, whole where every value is. Dates are numbers too: days since
-    1970-01-01 (`days_of`). All others, true and false included, are categories. A category is the
-    text that a CSV file shows (1 and 1.0 are one). Empty fields and what pandas reads as missing
-    (NA, null, NaN, ...) are missing values.
+    1970-01-01 (`days_of`), and so are amounts such as $1,006.25 or 12% (`amounts_of`). All others,
+    true and false included, are categories. A category is the text that a CSV file shows (1 and
+    1.0 are one). Empty fields are missing values, and so are the words of `MISSING` (NA, null,
+    NaN, ...) in columns of numbers.
 
     Parameters
     ----------
@@ -110,7 +120,9 @@ def read_schema(path: str | Path) -> Schema:
     return Schema.from_json(read_text(Path(path), "schema"))
 
 
-def read_frame(data: object, separator: str | None = None) -> pd.DataFrame:
+def read_frame(
+    data: object, separator: str | None = None, *, names: Collection[str | None] = ()
+) -> pd.DataFrame:
     """Return the rows of a frame or a file, with names that are texts, and rows from 0.
 
     Parameters
@@ -118,6 +130,8 @@ def read_frame(data: object, separator: str | None = None) -> pd.DataFrame:
     data : pandas or polars frame, str or Path
     separator : str, optional
         As in `read_table`.
+    names : collection of str
+        Of a file, columns that name records or people, as in `read_content`.
 
     Raises
     ------
@@ -127,7 +141,7 @@ def read_frame(data: object, separator: str | None = None) -> pd.DataFrame:
     import pandas as pd
 
     if isinstance(data, str | Path):
-        frame = _file(Path(data), separator)
+        frame = _file(Path(data), separator, names)
     elif isinstance(data, pd.DataFrame):
         frame = data
     elif hasattr(data, "to_pandas"):
@@ -151,10 +165,10 @@ def column_named(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[An
     return np.asarray(frame[name])
 
 
-def _file(path: Path, separator: str | None) -> pd.DataFrame:
-    if path.is_file() and path.suffix.lower() == ".csv" and path.stat().st_size:
+def _file(path: Path, separator: str | None, names: Collection[str | None]) -> pd.DataFrame:
+    if path.is_file() and is_csv(path) and path.stat().st_size:
         _check_csv(path, separator)
-    content = read_content(path, "table", separator=separator)
+    content = read_content(path, "table", separator=separator, names=names)
     if isinstance(content, Mapping):
         raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
     return content
@@ -164,7 +178,7 @@ def _check_csv(path: Path, given: str | None) -> None:
     """Refuse what pandas would fill up, shift or rename without a word."""
     try:
         separator = separator_of(path, given)
-        with path.open(newline="", encoding="utf-8-sig") as stream:
+        with csv_stream(path) as stream, fields_of_any_length():
             lines = csv.reader(stream, delimiter=separator)
             header = next((line for line in lines if line), [])
             _check_header(header, path)
@@ -201,7 +215,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
         return False
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.dtype.kind != "c"
-    if days_of(column) is not None:
+    if days_of(column) is not None or amounts_of(column) is not None:
         return True
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found in _MIXED and any(isinstance(value, int | float) for value in column.dropna()):
@@ -228,13 +242,13 @@ def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
 
 def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     codes, texts = _categories(column)
-    ordered, gaps = tuple(sorted(texts, key=_order)), bool((codes < 0).any())
+    ordered, gaps = tuple(sorted(texts, key=text_order)), bool((codes < 0).any())
     found = Column(str(column.name), "categorical", categories=ordered, missing=gaps)
     return found, placed(codes, texts, ordered)
 
 
-def _order(text: str) -> tuple[int, float, str]:
-    # Categories that are numbers in the order of numbers: 2 before 10.
+def text_order(text: str) -> tuple[int, float, str]:
+    """Return the place of a category among others: numbers first, 2 before 10, then texts."""
     try:
         number = float(text)
     except ValueError:
@@ -273,9 +287,12 @@ def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
 
     if (days := days_of(column) if date else None) is not None:
         return days
-    there = column.notna().to_numpy()
     if column.dtype.kind not in "biuf":
         column = column.astype(object)
+        column = column.mask(column.isin(MISSING))
+    there = column.notna().to_numpy()
+    if (amounts := amounts_of(column)) is not None:
+        return amounts
     coerced = pd.to_numeric(column, errors="coerce")
     found = coerced.to_numpy(dtype=np.float64, na_value=np.nan).copy()
     whole = column.dtype.kind in "iu" or pd.api.types.infer_dtype(column) == "integer"

@@ -173,7 +173,8 @@ def joined(
     """
     found, schema, parts = dict(frames), None, {}
     for name, path in zip(frames, related, strict=False):
-        rows, alone = read_frame(path, separator), list(frames[name].columns)
+        rows = read_frame(path, separator, names=(key,))
+        alone = list(frames[name].columns)
         found[name], own = per_person(frames[name], rows, str(key), schema=schema)
         further = [x for x in found[name].columns if x not in alone]
         schema, parts = schema or own, {"the people's table": alone, "related rows": further}
@@ -274,6 +275,8 @@ def _owners(people: pd.Series[Any], rows: pd.Series[Any]) -> Ints:
             f"key {people.name!r} must name each person once, got {again.iloc[0]} in row "
             f"{again.index[0]}: correct it, or give the rows of the table of people once"
         )
+    if people.dtype.kind not in "iuf" or rows.dtype.kind not in "iuf":  # 1 is the person "1"
+        people, rows = (keys.astype(str).where(keys.notna()) for keys in (people, rows))
     found = pd.Index(people).get_indexer(rows)
     nobody = np.flatnonzero(found < 0)
     if len(nobody):

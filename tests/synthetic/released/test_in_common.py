@@ -11,14 +11,22 @@ from scipy.stats import binom
 
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.core.estimate import Skipped
-from privacygauge.report.grades import MODERATE
+from privacygauge.evaluate.tail import tail
+from privacygauge.report.grades import MODERATE, NONE, UNTOLD
 from privacygauge.synthetic.released import in_common
 from privacygauge.synthetic.released.hits import risk_of
-from privacygauge.synthetic.released.in_common import most_in_common, rarest_in_common, wanted_first
+from privacygauge.synthetic.released.in_common import (
+    most_in_common,
+    nearest_in_common,
+    ranked_in_common,
+    rarest_in_common,
+    wanted_first,
+)
 from privacygauge.synthetic.released.tables import columns_of, read_together
 from tests.synthetic.released.made_released import released, without_holdout
 from tests.synthetic.released.planted import SMALL, WIDE, planted, population
-from tests.thorough import THOROUGH
+from tests.synthetic.released.test_unlikely import patients
+from tests.thorough import THOROUGH, times
 
 TOGETHER = 1 - 0.05 / 18
 """The level of each look of an audit of seven columns."""
@@ -26,7 +34,11 @@ TOGETHER = 1 - 0.05 / 18
 
 def found(tables, level=TOGETHER):
     """Return the largest lower end of what goes beyond the holdout."""
-    return max(risk_of(hits, level).low for hits in most_in_common(tables, rng()))
+    return max(risk_of(hits, level).low for hits in hits_of(tables))
+
+
+def hits_of(tables):
+    return most_in_common(ranked_in_common(tables, rng()), tables.notes, rng())
 
 
 def rng(seed=0):
@@ -60,13 +72,14 @@ def test_one_copy_in_a_hundred_is_found_in_a_larger_table():
 def test_an_audit_grades_a_fifth_of_copies_with_three_of_seven_values_drawn_again(seed):
     tables = planted(rng(seed), WIDE, 0.2, 3)
     audit = audit_released(*tables, secrets=["sex"], label="sex", seed=seed)
-    assert audit.report().verdict.grade == MODERATE
-    assert "rare values in common" in audit.report().verdict.headline
+    verdict = audit.report().verdict
+    assert verdict.grade == MODERATE
+    assert any("(rare values in common) goes furthest" in text for text in verdict.sentences)
 
 
 def test_copies_of_the_holdout_are_found_there():
     real, made, holdout = planted(rng(), WIDE, 0.2, 2)
-    for hits in most_in_common(tabled((holdout, made, real)), rng()):
+    for hits in hits_of(tabled((holdout, made, real))):
         assert risk_of(hits, TOGETHER).high < 0
 
 
@@ -112,6 +125,64 @@ def test_the_score_is_that_of_a_comparison_of_pairs(monkeypatch):
     np.testing.assert_array_equal(scores, rarest_in_common(asked, made))
 
 
+def test_what_is_near_is_that_of_a_comparison_of_pairs(monkeypatch):
+    tables = released(rng(4), 60, of="others")
+    asked, made = tables.real, tables.synthetic
+    n = len(asked) + len(made)
+    total = np.zeros((len(asked), len(made)))
+    for column, x, y in zip(asked.schema.columns, asked.values.T, made.values.T, strict=True):
+        every = np.concatenate([x, y])
+        for i, j in np.ndindex(total.shape):
+            if np.isnan(x[i]) or np.isnan(y[j]):
+                between = np.isnan(every).sum() if np.isnan(x[i]) and np.isnan(y[j]) else n
+            elif column.is_number or x[i] == y[j]:
+                low, high = sorted((x[i], y[j]))
+                between = np.count_nonzero((every >= low) & (every <= high))
+            else:
+                between = n
+            total[i, j] += 1 - np.log(between) / np.log(n)
+    scores = nearest_in_common(asked, made)
+    np.testing.assert_allclose(scores, total.max(axis=1), rtol=1e-5)
+    monkeypatch.setattr(in_common, "_CELLS", 100)
+    np.testing.assert_array_equal(scores, nearest_in_common(asked, made))
+
+
+def near_copies(seed, share, n=600):
+    """Return real records, a release with copies whose numbers moved by up to 5%, and a holdout."""
+    draws = rng(seed)
+    real, made, holdout = (patients(draws, n) for _ in range(3))
+    kept = real[: round(share * n)].copy()
+    for name in ("age", "stay", "cost"):
+        moved = kept[name] * draws.uniform(0.95, 1.05, len(kept))
+        kept[name] = moved.round(2 if name == "cost" else 0).astype(real[name].dtype)
+    kept["day"] += pd.to_timedelta(draws.integers(-14, 15, len(kept)), "D")
+    return real, pd.concat([kept, made[len(kept) :]], ignore_index=True), holdout
+
+
+@pytest.mark.slow
+def test_two_near_copies_in_a_hundred_are_found():
+    games = 8 if THOROUGH else 2
+    options = {"attempts": 50, "secrets": ["sex"], "label": "sex"}
+    for seed in range(games):
+        found = audit_released(*near_copies(seed, 0.02), **options).report()
+        assert found.verdict.grade not in (NONE, UNTOLD)
+        assert "stand out" in found.verdict.headline
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [patients, population])
+def test_few_stand_out_no_more_often_than_the_level_allows(draw):
+    games = times(40)
+    shown = 0
+    for seed in range(games):
+        draws = rng(seed)
+        tables = tabled([draw(draws, 150) for _ in range(3)])
+        rankings = ranked_in_common(tables, draws).rankings
+        top = tail(rankings, draws, 0.9)
+        shown += top is not None and top.shown
+    assert shown <= binom.ppf(0.999, games, 0.1)
+
+
 def test_neither_the_order_of_rows_nor_of_columns_matters():
     tables = released(rng(2), 80)
     rows, columns = rng().permutation(80), rng().permutation(6).tolist()
@@ -122,14 +193,14 @@ def test_neither_the_order_of_rows_nor_of_columns_matters():
 
 def test_records_that_nobody_could_tell_apart_are_all_found():
     alike = pd.DataFrame({"a": ["x", "y"] * 10, "b": ["p"] * 20, "c": ["q"] * 20})
-    for hits in most_in_common(tabled((alike, alike, alike)), rng()):
+    for hits in hits_of(tabled((alike, alike, alike))):
         assert hits.attack.all()
         assert hits.control.all()
 
 
 def test_as_many_as_wanted_are_found_and_those_that_tie_with_the_last():
     tables = released(rng(3), 400, n_holdout=100, of="others")
-    for hits, first in zip(most_in_common(tables, rng()), wanted_first(500), strict=True):
+    for hits, first in zip(hits_of(tables), wanted_first(500), strict=True):
         many = hits.attack.sum() + hits.control.sum()
         assert first <= many <= first + 3
         assert 0 < hits.baseline.sum() <= many
@@ -146,11 +217,11 @@ def test_how_many_are_wanted(n, wanted):
 def test_of_too_many_records_equal_shares_are_drawn(monkeypatch):
     tables = released(rng(3), 400, n_holdout=100)
     monkeypatch.setattr(in_common, "_PAIRS", 400 * 250)
-    for hits in most_in_common(tables, rng()):
+    for hits in hits_of(tables):
         assert (len(hits.attack), len(hits.control)) == (200, 50)
 
 
 def test_without_a_holdout_there_is_nothing_to_rank_with():
-    (skipped,) = most_in_common(without_holdout(released(rng(), 40)), rng())
+    skipped = ranked_in_common(without_holdout(released(rng(), 40)), rng())
     assert isinstance(skipped, Skipped)
     assert "no holdout" in skipped.reason

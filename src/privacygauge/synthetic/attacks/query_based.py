@@ -27,7 +27,7 @@ from privacygauge.synthetic.table import require_at_least
 MOST_QUERIES = 1 << 16
 """All subsets of up to 16 attributes."""
 
-_CELLS = 1 << 27
+CELLS = 1 << 27
 """Counts of the adversary's tables that are held at once: 256 MB."""
 
 
@@ -65,11 +65,14 @@ class QueryBased:
     queries: int = MOST_QUERIES
     """How many queries are asked at most; fewer where there are very many tables."""
 
+    cells: int = CELLS
+    """Counts that are held at once, two bytes each: with s tables at most cells / s queries."""
+
     name = "query-based"
 
     def __post_init__(self) -> None:
         check_comparisons(self.compare)
-        require_at_least(self, most=1, queries=1)
+        require_at_least(self, most=1, queries=1, cells=1)
 
     @property
     def variant(self) -> str:
@@ -94,9 +97,13 @@ class QueryBased:
         return Answer(learnt.own, released, self._notes(view, subsets))
 
     def _subsets(self, view: View, rng: np.random.Generator) -> tuple[Ints, ...]:
-        room = min(self.queries, _CELLS // len(view.shadows)) // len(self.compare)
-        found = subsets_up_to(len(view.target), max(1, room), self.most, rng)
+        room = self.most_queries(len(view.shadows))
+        found = subsets_up_to(len(view.target), room, self.most, rng)
         return asked_once(view.schema, found, len(self.compare))
+
+    def most_queries(self, n_tables: int) -> int:
+        """Return how many queries of each comparison are asked at most, with so many tables."""
+        return max(1, min(self.queries, self.cells // n_tables) // len(self.compare))
 
     def _notes(self, view: View, subsets: tuple[Ints, ...]) -> tuple[str, ...]:
         width = len(view.target)

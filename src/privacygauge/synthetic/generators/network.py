@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
+from typing import overload
 
 import numpy as np
 from scipy.special import logsumexp, xlogy
@@ -14,7 +14,7 @@ from scipy.special import logsumexp, xlogy
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
-Choose = Callable[[Floats, "tuple[Node, ...]"], int]
+Choose = Callable[[Floats, "Sequence[Node]"], int]
 """Takes the mutual information of every candidate (c,), and the candidates; returns a number."""
 
 _WHOLE = 1 << 24
@@ -98,6 +98,30 @@ def pairwise_information(codes: Ints, sizes: tuple[int, ...]) -> Floats:
     return np.asarray(np.maximum(found, 0.0), np.float64)
 
 
+@dataclass(frozen=True)
+class _Candidates(Sequence[Node]):
+    """Every attribute with all parents in turn; a node is made when it is asked for.
+
+    A table of 500 columns has 20 million of them in all steps together.
+    """
+
+    attributes: list[int]
+    parents: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.attributes) * len(self.parents)
+
+    @overload
+    def __getitem__(self, place: int) -> Node: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Node, ...]: ...
+    def __getitem__(self, place: int | slice) -> Node | tuple[Node, ...]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        attribute, some = divmod(range(len(self))[place], len(self.parents))
+        return Node(self.attributes[attribute], self.parents[some])
+
+
 def learn_structure(
     codes: Ints, sizes: tuple[int, ...], degree: int, choose: Choose, rng: np.random.Generator
 ) -> tuple[Node, ...]:
@@ -130,7 +154,7 @@ def learn_structure(
         known = sorted(node.attribute for node in nodes)
         left = [attribute for attribute in range(n_attributes) if attribute not in known]
         parents = tuple(combinations(known, min(degree, len(known))))
-        candidates = tuple(_node(attribute, some) for attribute in left for some in parents)
+        candidates = _Candidates(left, parents)
         if pairs is not None:
             information = pairs[np.ix_(left, known)].ravel()
         else:
@@ -141,12 +165,7 @@ def learn_structure(
     return tuple(nodes)
 
 
-@lru_cache(maxsize=4_096)
-def _node(attribute: int, parents: tuple[int, ...]) -> Node:
-    return Node(attribute, parents)
-
-
-def largest(information: Floats, candidates: tuple[Node, ...]) -> int:
+def largest(information: Floats, candidates: Sequence[Node]) -> int:
     """Return the candidate of the largest mutual information, the first of equals."""
     return int(np.argmax(information))
 
@@ -218,7 +237,7 @@ def learn_privbayes(
     n, n_attributes = codes.shape
     steps = max(n_attributes - 1, 1)
 
-    def choose(information: Floats, candidates: tuple[Node, ...]) -> int:
+    def choose(information: Floats, candidates: Sequence[Node]) -> int:
         sensitivity = information_sensitivity(n, candidates, sizes)
         return exponential_mechanism(information, sensitivity, epsilon / 2 / steps, rng)
 
@@ -238,7 +257,7 @@ def learn_privbayes(
     return Network(nodes, tuple(tables), sizes)
 
 
-def information_sensitivity(n: int, candidates: tuple[Node, ...], sizes: tuple[int, ...]) -> float:
+def information_sensitivity(n: int, candidates: Sequence[Node], sizes: tuple[int, ...]) -> float:
     """Return by how much replacing one of n records changes any of these, in nats.
 
     Zhang et al. (2017), lemma 4.2: the mutual information of an attribute and its parents changes

@@ -114,6 +114,8 @@ def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Tabl
     return real[drawn_rows(len(real), n, rng)], holdout[drawn_rows(len(holdout), n, rng)]
 
 
+SYNTHETIC_ROWS = "Synthetic rows that equal a real record"
+"""What the share of the synthetic rows that are real records is called."""
 QUANTILES = (0.05, 0.5)
 """Of the distances to the closest record."""
 
@@ -129,7 +131,7 @@ def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) ->
     named = {
         "Real records that occur in the synthetic table": found.real,
         "Holdout records that occur in the synthetic table": found.holdout,
-        "Synthetic rows that equal a real record": found.of_real,
+        SYNTHETIC_ROWS: found.of_real,
         f"Synthetic rows that equal one of {n:,} real records": found.of_as_many_real,
         f"Synthetic rows that equal one of {n:,} holdout records": found.of_holdout,
     }
@@ -160,6 +162,16 @@ def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
     if len(found.copied) < FEWEST:
         return None
     return excess(found.copied, found.by_chance, level)
+
+
+def rows_copied_alone(found: LoneCopies, level: float) -> Estimate | None:
+    """Return how many synthetic rows are records that occur once, beyond what chance would make.
+
+    None where fewer than ten records do.
+    """
+    if len(found.copied) < FEWEST:
+        return None
+    return excess(found.rows, found.rows_by_chance, level, units=(found.row_kind, None))
 
 
 def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:

@@ -189,6 +189,25 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
     )
 
 
+def furthest(beyond: Estimate) -> tuple[float, float]:
+    """Return the place of an estimate among others: the one that goes furthest beyond 0 is largest.
+
+    By the lower end where it is above 0, and by how near the interval comes to that elsewhere: an
+    attack that fails everywhere has a narrow interval around 0, and comes near nothing.
+
+    Examples
+    --------
+    >>> nothing = Estimate(0.0, -0.001, 0.001, 0.95, 900, "made up")
+    >>> nearly = Estimate(0.05, -0.01, 0.11, 0.95, 900, "made up")
+    >>> furthest(nothing) < furthest(nearly)
+    True
+    """
+    if beyond.low > 0:
+        return beyond.low, beyond.value
+    below = beyond.value - beyond.low
+    return 0.0, beyond.value / below if below > 0 else 0.0
+
+
 HALF_WIDTH = 0.02
 """Half of the width wanted for the interval of attack minus control, where nothing is said."""
 

@@ -6,14 +6,16 @@ says little where they are frequent, and much where they are rare.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Transcript
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, drawn_rows, stacked
 from privacygauge.synthetic.table import Table
@@ -24,47 +26,108 @@ shows how many there are."""
 
 _PAIRS = 2 * 10**9
 """Pairs of a record and a synthetic one that are compared at most."""
+_NEAR_PAIRS = 10**7
+"""The same where numbers are compared by how near they are, which takes longer."""
+_CELLS = 2**20
+"""Pairs that are compared so at once: 4 MB for each column."""
 _BLOCK = 2**16
 """Synthetic records that are compared at once."""
 _FREQUENT = 1 / 32
 """Values of a larger share are added to all records, others to those that have them."""
 _LARGEST = np.iinfo(np.uint16).max
 
+Places = NDArray[np.int32]
+"""Among the values of a column in order."""
 Weights = NDArray[np.uint16]
 """Whole numbers, whose sums do not depend on the order of the columns."""
 
 
-def most_in_common(released: Released, rng: np.random.Generator) -> tuple[Hits | Skipped, ...]:
-    """Return which records have the rarest values in common with a synthetic record.
+@dataclass(frozen=True, eq=False)
+class InCommon:
+    """Real records and the holdout, ranked together by what they have in common with the table.
 
-    Real records and the holdout are ranked together by `rarest_in_common`, and the first of them
-    are found. The ranking does not know which is which: where the synthetic table was made from
-    neither, equal shares of both are among the first.
+    The rankings do not know which is which: where the synthetic table was made from neither, equal
+    shares of both are among the first.
+    """
+
+    units: list[Ints]
+    """(n,) and (m,) The people of the real and of the holdout records that were ranked."""
+    equal: Ints
+    """(n + m,) By `rarest_in_common`."""
+    near: Floats
+    """(n + m,) By `nearest_in_common`; 0 for records that were too many to be compared so."""
+
+    @property
+    def rankings(self) -> list[tuple[str, Transcript]]:
+        """Titles and scores, in which a few copies may stand out."""
+        n = len(self.units[0])
+        secret = np.arange(len(self.equal)) < n
+        unit = np.concatenate(self.units)
+        scores = {
+            "the ranking by rare values in common": self.equal,
+            "the ranking by near values in common": self.near,
+        }
+        return [
+            (name, Transcript(score.astype(np.float64), secret, unit=unit))
+            for name, score in scores.items()
+        ]
+
+
+def ranked_in_common(released: Released, rng: np.random.Generator) -> InCommon | Skipped:
+    """Return records ranked by what they have in common with a synthetic record.
 
     Parameters
     ----------
     released : Released
     rng : numpy.random.Generator
-        Draws equal shares of both tables where all are too many, and the baseline.
+        Draws equal shares of both tables where all are too many.
 
     Returns
     -------
-    tuple of Hits, or of Skipped
-        One for each of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
-        records in a random ranking. Skipped where there is no holdout to rank them with.
+    InCommon, or Skipped
+        Skipped where there is no holdout to rank the real records with.
     """
     if released.holdout is None:
-        return (Skipped(f"linkability ({FORMS[-1]})", f"no holdout: {NO_CONTROL}"),)
+        return Skipped(f"linkability ({FORMS[-1]})", f"no holdout: {NO_CONTROL}")
     sides, made = (released.real, released.holdout), released.synthetic
     share = _PAIRS / (len(made) * sum(map(len, sides)))
     rows = [drawn_rows(len(side), max(1, int(share * len(side))), rng) for side in sides]
-    score = rarest_in_common(
-        stacked(*(side[some] for side, some in zip(sides, rows, strict=True))), made
+    both = stacked(*(side[some] for side, some in zip(sides, rows, strict=True)))
+    near = np.zeros(len(both))
+    few = _NEAR_PAIRS / (len(made) * len(both))
+    ends = np.cumsum([0, *map(len, rows)])
+    compared = np.concatenate(
+        [
+            begin + drawn_rows(end - begin, max(1, int(few * (end - begin))), rng)
+            for begin, end in pairwise(ends.tolist())
+        ]
     )
-    units = released.people(rows)
+    near[compared] = nearest_in_common(both[compared], made)
+    return InCommon(released.people(rows), rarest_in_common(both, made), near)
+
+
+def most_in_common(
+    found: InCommon, notes: tuple[str, ...], rng: np.random.Generator
+) -> tuple[Hits, ...]:
+    """Return which records have the rarest values in common with a synthetic record.
+
+    Parameters
+    ----------
+    found : InCommon
+    notes : tuple of str
+        What the reader should know of the tables.
+    rng : numpy.random.Generator
+        Draws the baseline.
+
+    Returns
+    -------
+    tuple of Hits
+        One for each of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
+        records in a random ranking.
+    """
     return tuple(
-        _first(score, wanted, variant, units, released.notes, rng)
-        for variant, wanted in zip(FORMS, wanted_first(len(score)), strict=True)
+        _first(found.equal, wanted, variant, found.units, notes, rng)
+        for variant, wanted in zip(FORMS, wanted_first(len(found.equal)), strict=True)
     )
 
 
@@ -99,6 +162,84 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
         n = len(made.values[block])
         np.maximum(found, np.fromiter(_largest(columns, len(found), n), np.uint16), out=found)
     return found.astype(np.int64)
+
+
+def nearest_in_common(records: Table, made: Table) -> Floats:
+    """Return (n,) how much each record has in common with the synthetic one it has most with.
+
+    As `rarest_in_common`, but numbers need not be equal: two of them are worth as much as the
+    values between them, their own included, are rare among all. So a copy is found whose numbers
+    were moved a little.
+
+    Parameters
+    ----------
+    records, made : Table
+        Of one schema; a missing value agrees with a missing one alone.
+    """
+    return np.asarray(nearest_of_each(records, (made,))[0])
+
+
+def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
+    """Return (t, n) how much each record has in common with the one it has most with, by table.
+
+    As `nearest_in_common`; how rare values are is counted in the records and all tables together.
+
+    Parameters
+    ----------
+    records : Table
+    tables : sequence of Table, length t
+        Of the same schema, none of them empty.
+    """
+    others = stacked(*tables)
+    begins = np.cumsum([0, *map(len, tables)])[:-1]
+    n_all = len(records) + len(others)
+    worth = 1 - np.log(np.arange(1, n_all + 1)) / np.log(n_all)
+    worth = np.concatenate([[0.0], worth]).astype(np.float32)
+    columns = [
+        _Places.of(asked, own, is_number=column.is_number)
+        for column, asked, own in zip(
+            records.schema.columns, records.values.T, others.values.T, strict=True
+        )
+    ]
+    found = np.zeros((len(tables), len(records)))
+    step = max(1, _CELLS // len(others))
+    for begin in range(0, len(records), step):
+        rows = slice(begin, begin + step)
+        score = sum(worth[column.between(rows)] for column in columns)
+        found[:, rows] = np.maximum.reduceat(np.asarray(score), begins, axis=1).T
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where the equals of each value begin and end among all values of a column, in order."""
+
+    n: int
+    """The number of records; synthetic ones follow."""
+    first: Places
+    last: Places
+    """The place after the last equal one."""
+    group: Places
+    """Values of other groups have nothing in common: categories, or missing and other numbers."""
+
+    @classmethod
+    def of(cls, asked: Floats, own: Floats, *, is_number: bool) -> _Places:
+        """Return the places of a column's values."""
+        values = np.concatenate([asked, own])
+        ordered = np.sort(values)
+        first = np.searchsorted(ordered, values, side="left").astype(np.int32)
+        last = np.searchsorted(ordered, values, side="right").astype(np.int32)
+        return cls(
+            len(asked), first, last, np.isnan(values).astype(np.int32) if is_number else first
+        )
+
+    def between(self, rows: slice) -> Places:
+        """Return how many values lie between each record's and each synthetic one's; 0 for none."""
+        n = self.n
+        wide = np.maximum(self.last[:n][rows, None], self.last[n:])
+        wide -= np.minimum(self.first[:n][rows, None], self.first[n:])
+        wide[self.group[:n][rows, None] != self.group[n:]] = 0
+        return wide
 
 
 def _first(

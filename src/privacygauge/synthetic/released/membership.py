@@ -18,10 +18,14 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Play
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.detectable import SHARE, smallest_average
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.playing import headline, played_of, telling
+from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.tail import smallest_tail, tail
 from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.network import largest, learn_structure
@@ -241,6 +245,8 @@ class Membership:
     """(a + b,) The person behind each."""
     n_reference: int
     """How many holdout records the attacks learnt from."""
+    unseen: Transcript
+    """The scores of that attack."""
 
     @property
     def secret(self) -> Bools:
@@ -271,7 +277,9 @@ def membership_played(tables: Released, seed: int, level: float) -> Membership:
     unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
     results = telling([played_alone(found, unit, seed, level) for found in signals])
     played = played_of(results, "give records that differ")
-    _, unseen = played_alone(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
+    of_blind, unseen = played_alone(
+        blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level
+    )
     # Guesses and ranking are two chances to err. So half of the error for these attacks: on one
     # side risks and copies, at the whole level, err with the other half.
     best = headline(played, seed=seed, level=level, looks=2 * len(played))
@@ -283,4 +291,41 @@ def membership_played(tables: Released, seed: int, level: float) -> Membership:
         (signals[0].member_rows, signals[0].nonmember_rows),
         unit,
         len(seen.reference),
+        of_blind.transcript,
     )
+
+
+def questions_of(
+    played: Membership, rankings: Sequence[tuple[str, Transcript]], seed: int, level: float
+) -> Questions:
+    """Return whether few records stand out in a ranking, and the least that would have been shown.
+
+    Parameters
+    ----------
+    played : Membership
+        Of the judged records.
+    rankings : sequence of (str, Transcript)
+        Titles and scores of all records, which learn nothing from the holdout; none where there
+        are too few columns.
+    seed, level
+        As in `membership_played`.
+
+    Notes
+    -----
+    Both kinds of rankings have half of the error for few records each. What stands out without
+    the table as well is no copy in it.
+    """
+    each = 1 - SHARE / 2 * (1 - level)
+    attacks = [(one.title, play.transcript) for play, one in played.played]
+    of_attacks, of_values, without = (
+        tail(scored, seeds.stream(seed, "few records"), each) if scored else None
+        for scored in (attacks, rankings, [(played.blind.title, played.unseen)])
+    )
+    found = [one for one in (of_attacks, of_values) if one is not None]
+    best = max(found, key=lambda one: (one.exposed, -one.p_value), default=None)
+    least = [records for one in found if (records := smallest_tail(one)) is not None]
+    if best is not None and without is not None and 2 * without.exposed >= max(best.exposed, 1):
+        best = None
+    n_in, n_out = attacks[0][1].independent
+    average = smallest_average(n_in, n_out, 2 * len(attacks), level)
+    return Questions(best, (), Detectable(average, min(least, default=None), None, n_in, n_out))

@@ -19,6 +19,7 @@ from privacygauge.core.equal_rows import equal_rows as equal_records
 from privacygauge.core.equal_rows import said_of_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.excess import excess
+from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
 from privacygauge.synthetic.released.tables import (
     FEWEST,
     Released,
@@ -50,6 +51,14 @@ class LoneCopies:
     """What the copies are compared with, whichever is copied most: the real records that equal
     another one, (n,), the records (u,) that occur among the synthetic rows once every column is
     shuffled, or the holdout records that are copied, (m,)."""
+    rows: Bools
+    """(s,) Whether each synthetic row equals one of these records."""
+    row_kind: Ints
+    """(s,) The same number for equal synthetic rows, which are one piece of evidence."""
+    rows_by_chance: Bools
+    """What the rows are compared with, whichever is larger: the real records that equal another
+    one, (n,), the synthetic rows (s,) that would equal one of these records once every column is
+    shuffled, or those that equal a holdout record, scaled to as many as there are real ones."""
 
 
 def shared(released: Released) -> Shared:
@@ -70,6 +79,8 @@ def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
         holdout=kept,
         unit=of_real[real],
         holdout_unit=None if kept is None else of_holdout[holdout],
+        people_named=False,
+        texts=tuple(column.rows(real, holdout) for column in released.texts),
     )
 
 
@@ -104,7 +115,22 @@ def lone_copies(
         chances.append(occurs(alone, mixed))
     if others is not None:
         chances.append(occurs(others, made))
-    return LoneCopies(occurs(alone, made), max(chances, key=np.mean))
+    every = released.synthetic
+    rows, of_mixed = np.zeros(len(every), np.bool_), twins
+    if len(alone):
+        rows = occurs(every, alone)
+        of_mixed = occurs(Table(every.schema, rng.permuted(every.values, axis=0)), alone)
+    by_chance = [twins, of_mixed]
+    if others is not None:
+        met = int(occurs(every, others).sum()) * n / len(others)
+        by_chance.append(np.arange(len(every)) < round(met))
+    return LoneCopies(
+        occurs(alone, made),
+        max(chances, key=np.mean),
+        rows,
+        equal_rows((every,))[0],
+        max(by_chance, key=np.mean),
+    )
 
 
 def _twins(table: Table, unit: Ints) -> Bools:
@@ -176,6 +202,8 @@ def with_people(
     """
     n, m = len(tables.real), 0 if tables.holdout is None else len(tables.holdout)
     member = np.arange(n + m) < n
+    if unit is None and tables.people_named:
+        return tables, said_of_units(np.concatenate(tables.units), member) if m else []
     if unit is None:
         if holdout_unit is not None:
             raise InputError("holdout_unit names people: give unit for the real records too")
@@ -184,12 +212,24 @@ def with_people(
         both = stacked(tables.real, tables.holdout)
         values = np.where(np.isnan(both.values), np.inf, both.values)
         found, said = equal_records(units.fingerprints(values), np.zeros(n + m, np.int64), member)
+        constant = None if found is not None else constant_columns(values, member)
+        if constant is not None:
+            found = rows_of_people(values, constant, member)
+            names = checks.listed((repr(tables.schema.names[j]) for j in constant), 3)
+            said = [
+                *said,
+                f"rows that agree in {names} are on one side, far more often than chance explains: "
+                "they are taken for rows of one person, and none for independent; name the column "
+                "of the people, if there is one (--unit), or row numbers where all are different "
+                "people",
+            ]
     else:
         found, said = _named(unit, holdout_unit, n, m), []
         said += said_of_units(found, member) if m else []
     if found is None:
         return tables, said
-    return replace(tables, unit=found[:n], holdout_unit=found[n:] if m else None), said
+    of_holdout = found[n:] if m else None
+    return replace(tables, unit=found[:n], holdout_unit=of_holdout, people_named=False), said
 
 
 def _named(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks, seeds
@@ -14,6 +15,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.questions import Questions
 from privacygauge.synthetic.released.copies import (
     Copies,
     closest_facts,
@@ -21,11 +23,20 @@ from privacygauge.synthetic.released.copies import (
     copies,
     copy_facts,
 )
-from privacygauge.synthetic.released.hits import ReleaseRisk, WorstRisk, release_risk
-from privacygauge.synthetic.released.membership import Membership, membership_played
-from privacygauge.synthetic.released.overlap import Overlap, lone_copies, shared, without_overlap
+from privacygauge.synthetic.released.hits import ReleaseRisk, WorstRisk, furthest, release_risk
+from privacygauge.synthetic.released.membership import Membership, membership_played, questions_of
+from privacygauge.synthetic.released.order import same_place
+from privacygauge.synthetic.released.overlap import (
+    Overlap,
+    lone_copies,
+    rows_of,
+    shared,
+    without_overlap,
+)
+from privacygauge.synthetic.released.seen_holdout import seen_nearly
 from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import (
+    COPY_LOOKS,
     AskedOfTable,
     Corrected,
     Exposed,
@@ -34,6 +45,7 @@ from privacygauge.synthetic.released.suite import (
     tries,
 )
 from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.unlikely import unlikely_copies
 from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility
 
@@ -44,6 +56,33 @@ APART = 0.55
 def told_apart(blind: Evaluation) -> bool:
     """Return whether real records and holdout differ: for certain, and by more than a trifle."""
     return blind.auc.low > 0.5 and blind.auc.value >= APART
+
+
+@dataclass(frozen=True)
+class CopiedRecord:
+    """A real record that stands in the synthetic table although chance would not put it there."""
+
+    row: int
+    """Of the real table as it was given."""
+    name: str
+    """Its id; the row where none was given."""
+    expected: float
+    """How many copies of it chance would make."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Holdout records in the synthetic table, as they are or nearly, beyond chance.
+
+    The generator saw them: so the holdout is not a control.
+    """
+
+    n_holdout: int
+    """Records of the holdout as it was given."""
+    copied: int
+    """How many of them are such copies."""
+    nearly: bool = False
+    """Whether they have more in common with synthetic rows than with people, but are not equal."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,15 +116,22 @@ class Release:
     """How often each attack was tried."""
     overlap: Overlap | None = None
     """Holdout records that stand in the real table; None where chance explains them."""
+    proven: tuple[CopiedRecord, ...] = ()
+    """The real records whose copies chance does not explain, the least likely first."""
+    learnt: Learnt | None = None
+    """Holdout records that the generator saw; None where none is known to be."""
+    questions: Questions | None = None
+    """Whether few real records stand out at the top of a membership attack's ranking, where they do
+    not without the table, and the least that would have been shown; None without a holdout."""
     exposed: tuple[tuple[str, Exposed], ...] = ()
     """The ids of the most outlying real records, and what became of each."""
 
     @property
     def worst(self) -> WorstRisk | None:
-        """The risk with the highest corrected lower end; None where nothing was compared."""
+        """The risk that goes furthest beyond its control; None where nothing was compared."""
         pairs = zip(self.risks, self.corrected.risks, strict=True)
         found = [WorstRisk(risk, beyond) for risk, beyond in pairs if beyond is not None]
-        return max(found, key=lambda w: (w.beyond.low, w.beyond.value), default=None)
+        return max(found, key=lambda w: furthest(w.beyond), default=None)
 
     @property
     def furthest_from_baseline(self) -> ReleaseRisk | None:
@@ -174,7 +220,22 @@ def measured(
     """
     everyone, twice, level = tables.real, shared(tables), asked.level
     given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
+    unlikely = unlikely_copies(given, twice.real, level)
+    learnt = None
+    if len(unlikely.holdout) and given.holdout is not None:
+        learnt = Learnt(len(given.holdout), len(unlikely.holdout))
+    elif tables.holdout is not None:
+        near = seen_nearly(tables, seeds.stream(seed, "seen holdout"))
+        if len(near):
+            learnt = Learnt(len(tables.holdout), len(near), nearly=True)
+    if learnt is not None:
+        rows = np.arange(len(everyone))
+        tables = rows_of(given, rows, None)
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
+    proven = tuple(
+        CopiedRecord(row, str(row if names is None else names[row]), chance)
+        for row, chance in zip(unlikely.real.tolist(), unlikely.chance.tolist(), strict=True)
+    )
     known, names = tables.notes, None if names is None else names[rows]
     compared = (everyone, tables.synthetic, tables.holdout)
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
@@ -182,22 +243,28 @@ def measured(
     often = asked.tried(tables)
     attacked = tries(tables, asked.secrets, often.attempts, seed, parts)
     copied = copies(tables, seeds.stream(seed, "copies"))
+    order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
-    together = 1 - (1 - level) / (len(attacked.hits) + 2)
+    together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS)
     release = Release(
         n_real=len(everyone),
         n_synthetic=len(tables.synthetic),
         n_holdout=0 if tables.holdout is None else len(tables.holdout),
         evaluations=() if played is None else tuple(found for _, found in played.played),
+        questions=None if played is None else questions_of(played, attacked.rankings, seed, level),
         headline=None if played is None else played.headline,
         blind=None if played is None else played.blind,
         risks=tuple(release_risk(found, level, known) for found in attacked.hits),
         copies=copy_facts(copied, closest.n, level, tables.units),
         closest=closest_facts(closest, level),
         utility=use,
-        corrected=corrected(attacked.hits, copied, lone, together, tables.units),
+        corrected=corrected(
+            attacked.hits, copied, lone, together, tables.units, unlikely=unlikely, order=order
+        ),
         overlap=overlap,
+        proven=proven,
+        learnt=learnt,
         tried=often,
         exposed=_named(attacked.exposed, rows if names is None else names),
     )

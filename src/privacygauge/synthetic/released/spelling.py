@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,10 +16,32 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na", "nan", "null"))
 """What a missing value is often called, in small letters."""
+SMALL = 50
+"""In a table of fewer records codes may differ from those of another one by chance."""
 DECIMALS = 9
 """Numbers of more decimals than these are not rounded."""
+OUTSIDE = "in no range"
+"""What a number is called that is in none of the ranges of a column."""
+_NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+_UNIT = r"(?:\s*[a-z]+)?"
+_RANGE = re.compile(
+    rf"(?P<low>{_NUMBER})\s*(?:-|\u2013|\u2014|\.\.+|to|bis)\s*(?P<high>{_NUMBER}){_UNIT}"
+    rf"|(?P<open>[\[(])\s*(?P<from>{_NUMBER})\s*[,;]\s*(?P<to>{_NUMBER})\s*[\])]"
+    rf"|(?P<end><=?|\u2264|under|below|up to|unter)\s*(?P<below>{_NUMBER}){_UNIT}"
+    rf"|(?:>=?|\u2265|over|from|ab)\s*(?P<above>{_NUMBER}){_UNIT}"
+    rf"|(?P<least>{_NUMBER})\s*(?:\+|and over|and older|or more|plus)",
+    re.IGNORECASE,
+)
+_MASKED = re.compile(r"(?P<kept>[^*#]+)(?P<marks>[*#]+)")
+_SHORT = 3
+"""Values of so few characters are not taken for longer ones than others."""
+_PREFIXES = 0.9
+"""Values are taken for cut ones where at least this share of them begin a real value."""
 
 
 def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
@@ -46,6 +71,146 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
     return Table(Schema(tuple(columns)), np.column_stack(values)), tuple(said)
 
 
+def coarsened_alike(
+    frames: Mapping[str, pd.DataFrame], kept: Collection[str] = ()
+) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+    """Return frames with values as coarse as the synthetic table has them, and what was changed.
+
+    Where the synthetic table holds ranges (30-39) of numbers, the other tables' numbers are put in
+    them; where it holds the beginnings of values (123** or 123 for 12345), the others' are cut.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        By name: real, synthetic and perhaps holdout.
+    kept : collection of str
+        Columns that are left as they are.
+    """
+    from pandas.api.types import is_numeric_dtype
+
+    found = dict(frames)
+    said = []
+    made = found.pop("synthetic")
+    real = frames["real"]
+    for name in real.columns:
+        if name in kept or name not in made:
+            continue
+        texts = made[name].dropna().unique().tolist()
+        is_number = is_numeric_dtype(real[name].dtype)
+        ranges = _ranges_of(texts) if is_number else None
+        read: Callable[[Any], str]
+        if ranges is not None:
+            read = ranges.name_of
+            what = f"holds ranges such as {texts[0]!r}: the others' numbers are put in them"
+        else:
+            cut = _cut_of(texts, real[name].dropna().unique().tolist())
+            if cut is None:
+                continue
+            read, made = cut.text_of, made.assign(**{name: _as_texts(made[name])})
+            what = f"holds cut values such as {str(texts[0])!r}: the others' are cut alike"
+        for other, frame in found.items():
+            if name in frame:
+                found[other] = frame.assign(**{name: frame[name].map(read, na_action="ignore")})
+        said.append(f"synthetic: column {name!r} {what}")
+    return {"real": found.pop("real"), "synthetic": made, **found}, tuple(said)
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """Ranges of numbers that do not overlap, ascending."""
+
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    names: tuple[str, ...]
+    after_low: bool
+    """Whether a range begins after its low end, as (30, 40] does."""
+
+    def name_of(self, number: float) -> str:
+        """Return the name of the range that a number is in; a gap of up to 1 is the lower one's."""
+        side: Literal["left", "right"] = "left" if self.after_low else "right"
+        place = int(np.searchsorted(self.lows, number, side=side)) - 1
+        if place < 0:
+            return OUTSIDE
+        following = self.lows[place + 1] if place + 1 < len(self.lows) else np.inf
+        reach = following if following - self.highs[place] <= 1 else self.highs[place]
+        return self.names[place] if number <= reach else OUTSIDE
+
+
+def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
+    """Return the ranges that texts name; None where one of them is not a range, or two overlap."""
+    matches = {str(text): _RANGE.fullmatch(str(text).strip()) for text in texts}
+    found = []
+    openings = set()
+    for name, match in matches.items():
+        if match is None:
+            return None
+        part = {
+            key: float(value.replace(",", ""))
+            for key, value in match.groupdict().items()
+            if value is not None and key not in ("open", "end")
+        }
+        low = part.get("low", part.get("from", part.get("above", part.get("least", -np.inf))))
+        high = part.get("high", part.get("to", part.get("below", np.inf)))
+        openings.add(match["open"] == "(")
+        found.append((low, high, name))
+    found.sort()
+    if len(found) < 2 or any(one[1] > other[0] for one, other in pairwise(found)):
+        return None
+    lows, highs, names = zip(*found, strict=True)
+    return _Ranges(lows, highs, names, after_low=openings == {True})
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How values were cut: what is kept of each, and what stands in place of the rest."""
+
+    length: int
+    """Characters that are kept, or where it is negative, that are lost at the end."""
+    mark: str
+    """What stands for each character that is lost; empty for nothing."""
+
+    def text_of(self, value: object) -> str:
+        """Return a value as it reads once it is cut."""
+        text = _text(value)
+        return text[: self.length] + self.mark * len(text[self.length :])
+
+
+def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
+    """Return how the real values were cut to give some texts; None where they were not."""
+    made = [_text(value) for value in texts]
+    known = [_text(value) for value in real]
+    if not made or not known:
+        return None
+    masked = [_MASKED.fullmatch(text) for text in made]
+    kept = [one["kept"] for one in masked if one is not None]
+    if len(kept) == len(made):
+        if any("*" in text or "#" in text for text in known):
+            return None
+        marks = {len(one["marks"]) for one in masked if one is not None}
+        mark = made[0][-1]
+        if len({len(text) for text in kept}) == 1:
+            return _Cut(len(kept[0]), mark)
+        return _Cut(-marks.pop(), mark) if len(marks) == 1 else None
+    length = len(made[0])
+    begun = {text[:length] for text in known}
+    lengths = {len(text) for text in known}
+    # Numbers of any length are amounts in another unit sooner than codes.
+    codes = len(lengths) == 1 or not all(text.isdigit() for text in known)
+    if {len(text) for text in made} != {length} or min(lengths) <= max(length, _SHORT) or not codes:
+        return None
+    often = sum(text in begun for text in made) >= _PREFIXES * len(made)
+    return _Cut(length, "") if often and not set(made) & set(known) else None
+
+
+def _as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column.map(_text, na_action="ignore")
+
+
+def _text(value: object) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
+
+
 def require_common(real: Table, made: Table) -> None:
     """Refuse a synthetic table with a column in which no value could be a real one.
 
@@ -62,7 +227,9 @@ def require_common(real: Table, made: Table) -> None:
             common = bool(((values >= low) & (values <= high)).any())
             what = f"which are from {low:g} to {high:g}"
         else:
-            common = bool(np.isin(values, own).any())
+            # Of a few records with a code of many levels each, none need have one in common.
+            rare = len(real) < SMALL and 4 * len(np.unique(own)) > len(real)
+            common = rare or bool(np.isin(values, own).any())
             there = np.unique(own[own < len(column.categories)]).astype(np.int64)
             what = checks.listed((repr(column.categories[code]) for code in there), 3)
         if not common and low <= high and not np.isnan(values).all():
@@ -87,8 +254,9 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
     for j, column in enumerate(made.schema.columns):
         if column.kind != "continuous":
             continue
-        few, most = _decimals(made.values[:, j]), _decimals(others[0].values[:, j])
-        if few is None or (most is not None and few >= most):
+        few = _decimals(made.values[:, j])
+        finest = _decimals(np.concatenate([table.values[:, j] for table in others]))
+        if few is None or (finest is not None and few >= finest):
             continue
         for each in values:
             each[:, j] = np.clip(np.round(each[:, j], few), column.low, column.high)

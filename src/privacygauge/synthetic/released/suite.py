@@ -10,17 +10,24 @@ import numpy as np
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.synthetic.released.copies import Copies, copied_alone, copied_beyond
+from privacygauge.core.transcript import Transcript
+from privacygauge.synthetic.released.copies import (
+    Copies,
+    copied_alone,
+    copied_beyond,
+    rows_copied_alone,
+)
 from privacygauge.synthetic.released.hits import (
     Attempts,
     Hits,
     enough_attempts,
+    furthest,
     points_of,
     risk_of,
     widest,
 )
 from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
-from privacygauge.synthetic.released.in_common import most_in_common
+from privacygauge.synthetic.released.in_common import most_in_common, ranked_in_common
 from privacygauge.synthetic.released.inference import MOST_SECRETS, inference
 from privacygauge.synthetic.released.linkability import (
     FEWEST_COLUMNS,
@@ -28,10 +35,13 @@ from privacygauge.synthetic.released.linkability import (
     nearly_copied,
     part_copied,
 )
+from privacygauge.synthetic.released.order import SamePlace
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import LoneCopies, rows_of
 from privacygauge.synthetic.released.singling_out import Form, singling_out
 from privacygauge.synthetic.released.tables import Released, drawn_rows
+from privacygauge.synthetic.released.texts import texts_copied
+from privacygauge.synthetic.released.unlikely import UnlikelyCopies
 
 FORMS: tuple[Form, ...] = ("values", "tails")
 """Of predicates that single out."""
@@ -39,6 +49,13 @@ N_OUTLYING = 3
 """Forms for the most outlying records: one of each risk."""
 N_NEARLY = 1 + len(IN_COMMON)
 """Forms that look for copies of which not all values are left."""
+COPY_LOOKS = 4
+"""Looks beside the three risks: at copies beside the holdout, of records, and of synthetic rows,
+and at the order of the rows."""
+
+
+ORDERED = "Rows that their place joins to a person, beyond chance"
+"""What the share of the rows in the order of the real ones is called."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,8 @@ class Tries:
     """What could not be tried."""
     exposed: tuple[Exposed, ...]
     """The most outlying real records, the most outlying first; none where there are too few."""
+    rankings: tuple[tuple[str, Transcript], ...]
+    """Titles and scores of all real and holdout records, where few may stand out."""
 
 
 def tries(
@@ -116,16 +135,25 @@ def tries(
             found.append(linkability(tables, rng, rows=rows))
         rng = seeds.stream(seed, "inference")
         found += inference(tables, rng, secrets=secrets, attempts=attempts, rows=rows)
+    rankings: list[tuple[str, Transcript]] = []
     if len(tables.schema.columns) >= FEWEST_COLUMNS:
         found.append(nearly_copied(tables, seeds.stream(seed, "nearly-copied")))
-        found += most_in_common(tables, seeds.stream(seed, "in-common"))
+        rng = seeds.stream(seed, "in-common")
+        common = ranked_in_common(tables, rng)
+        if isinstance(common, Skipped):
+            found.append(common)
+        else:
+            found += most_in_common(common, tables.notes, rng)
+            rankings = common.rankings
+    found += texts_copied(tables, seeds.stream(seed, "texts"))
     found += [
         part_copied(tables, columns, name, seeds.stream(seed, "part", name))
         for name, columns in (parts or {}).items()
     ]
     hits = sorted((x for x in found if isinstance(x, Hits)), key=lambda x: x.outlying)
     skipped = tuple(x for x in found if isinstance(x, Skipped))
-    return Tries(tuple(hits), skipped, () if rows is None else _exposed(rows, kept[0], hits))
+    exposed = () if rows is None else _exposed(rows, kept[0], hits)
+    return Tries(tuple(hits), skipped, exposed, tuple(rankings))
 
 
 def _exposed(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[Exposed, ...]:
@@ -171,19 +199,41 @@ class Corrected:
     """Of the real records that equal no other real one: share copied beyond what the real table
     itself says that chance copies, which needs no holdout; None where there are too few."""
 
+    rows: Estimate | None = None
+    """Of the synthetic rows: share that equal a real record which occurs once, beyond chance as
+    for `alone`; few copies of many people may be all rows of a small table."""
+    unlikely: Estimate | None = None
+    """Copies that chance does not explain one by one: as a share of the real records or of the
+    synthetic rows, whichever is larger; None where there are none."""
+    order: Estimate | None = None
+    """Of the synthetic rows: share that their place joins to a real record, beyond chance, which
+    needs no holdout; None where the rows are not in the order of the real ones."""
     points: tuple[Estimate | None, ...] = ()
     """One a risk: attack minus control, as a difference of shares; None without a holdout."""
 
     @property
+    def needs_no_control(self) -> dict[str, Estimate]:
+        """What is known without a holdout, by what it is a share of."""
+        found = {
+            "Records of one kind copied, beyond chance": self.alone,
+            "Synthetic rows that are real people, beyond chance": self.rows,
+            "Copies that are no chance, one by one": self.unlikely,
+            ORDERED: self.order,
+        }
+        return {name: one for name, one in found.items() if one is not None}
+
+    @property
     def copied(self) -> Estimate | None:
         """What shows copying most clearly, beside the holdout or by chance; None for neither."""
-        found = (x for x in (self.copies, self.alone) if x is not None)
-        return max(found, key=lambda x: (x.low, x.value), default=None)
+        copied = (self.copies, self.alone, self.rows, self.unlikely)
+        found = (x for x in copied if x is not None)
+        return max(found, key=furthest, default=None)
 
     @property
     def looks(self) -> int:
         """How many intervals hold together."""
-        return sum(found is not None for found in (*self.risks, self.copies, self.alone))
+        looked = (*self.risks, self.copies, self.alone, self.rows)
+        return 1 + sum(found is not None for found in looked)  # and the order of the rows
 
 
 @dataclass(frozen=True)
@@ -232,10 +282,11 @@ class AskedOfTable:
         """Return how often each attack is tried, from the sizes of the tables alone."""
         width = len(tables.schema.columns)
         secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
-        # Both ways to look at copies come on top.
-        parts = self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
+        # The ways to look at copies come on top.
+        texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
+        parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
-        looks = forms + 2
+        looks = forms + COPY_LOOKS
         level = 1 - (1 - checks.level(self.level)) / looks
         n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
         if self.attempts is None:
@@ -247,7 +298,14 @@ class AskedOfTable:
 
 
 def corrected(
-    tried: Sequence[Hits], copied: Copies, lone: LoneCopies, level: float, units: tuple[Ints, Ints]
+    tried: Sequence[Hits],
+    copied: Copies,
+    lone: LoneCopies,
+    level: float,
+    units: tuple[Ints, Ints],
+    *,
+    unlikely: UnlikelyCopies | None = None,
+    order: SamePlace | None = None,
 ) -> Corrected:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.
@@ -263,5 +321,13 @@ def corrected(
         if beyond is not None and beyond.high < 0
     )
     points = tuple(points_of(hits, level) for hits in tried)
-    alone = copied_alone(lone, level)
-    return Corrected(found[:-1], found[-1], tuple(inverted), alone, points)
+    return Corrected(
+        found[:-1],
+        found[-1],
+        tuple(inverted),
+        copied_alone(lone, level),
+        rows_copied_alone(lone, level),
+        unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
+        None if order is None else order.beyond(level),
+        points,
+    )

@@ -13,8 +13,15 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.frames import placed, read_beside, read_frame, read_table
-from privacygauge.synthetic.released.spelling import as_written, rounded_alike
+from privacygauge.synthetic.frames import (
+    placed,
+    read_beside,
+    read_frame,
+    read_table,
+    text_order,
+)
+from privacygauge.synthetic.released.named import Apart, TextColumn, apart
+from privacygauge.synthetic.released.spelling import as_written, coarsened_alike, rounded_alike
 from privacygauge.synthetic.schema import Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -51,7 +58,13 @@ class Released:
     holdout_unit: Ints | None = None
     """(m,) The same for the holdout, with the same number for the same person."""
     read: tuple[str, ...] = ()
-    """What is read otherwise than it was written, a sentence each."""
+    """What is read otherwise than it was written, or left out, a sentence each."""
+    texts: tuple[TextColumn, ...] = ()
+    """Columns of free text and of names, which are not in the tables."""
+    apart: tuple[str, ...] = ()
+    """All columns that were left out without being asked for."""
+    people_named: bool = False
+    """Whether `unit` and `holdout_unit` come from a column that was recognised by itself."""
 
     @property
     def units(self) -> tuple[Ints, Ints]:
@@ -59,7 +72,10 @@ class Released:
         n, m = len(self.real), 0 if self.holdout is None else len(self.holdout)
         real = np.arange(n) if self.unit is None else self.unit
         first = int(real.max(initial=-1)) + 1
-        return real, first + np.arange(m) if self.holdout_unit is None else self.holdout_unit
+        if self.holdout_unit is None:
+            return real, first + np.arange(m)
+        # Nobody whom a column names that was recognised by itself is on both sides.
+        return real, self.holdout_unit + (first if self.people_named else 0)
 
     def __post_init__(self) -> None:
         for name, table in self.tables().items():
@@ -109,14 +125,15 @@ def read_together(
     continuous: Sequence[str] = (),
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
+    compared: Sequence[str] = (),
 ) -> Released:
     """Return tables with one schema, which covers the values of all of them.
 
     What a column is, the real table says: one of numbers there is one in the others. Ranges
-    reach as far as those of all tables together, and categories that only the synthetic table
-    or the holdout has are added behind the real ones. Values that are spelt otherwise are read as
-    the real table's (`as_written`), and numbers are compared with the decimals of the synthetic
-    table.
+    reach as far as those of all tables together, and categories are those of all of them, in the
+    order of their texts: no code says from which table a record is. Values that are spelt
+    otherwise are read as the real table's (`as_written`), and numbers are compared with the
+    decimals of the synthetic table.
 
     Parameters
     ----------
@@ -130,6 +147,9 @@ def read_together(
         Columns to take as numbers or as categories, whatever they look like.
     drop : sequence of str
         Columns to leave out, such as numbers of files; not every table need have them.
+    compared : sequence of str
+        Columns to compare although they look like names or free text, as those of `continuous`
+        and `categorical` are.
 
     Raises
     ------
@@ -148,6 +168,14 @@ def read_together(
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
     contents = {name: _content(name, data) for name, data in given.items() if data is not None}
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
+    named = _apart({name: _without(one, drop) for name, one in contents.items()}, compared)
+    drop = (*drop, *named.columns)
+    people = {name: _people(named.person, one) for name, one in contents.items()}
+    frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
+    coarse: tuple[str, ...] = ()
+    if len(frames) == len(contents):
+        frames, coarse = coarsened_alike(frames, (*continuous, *drop))
+        contents = dict(frames)
     with _about("real"):
         kept = _without(contents.pop("real"), drop)
         first = read_table(kept, schema=schema, continuous=continuous, categorical=categorical)
@@ -162,14 +190,47 @@ def read_together(
     joined = joined_schema(*(table.schema for table in found))
     first, made, *others = (recoded(table, joined) for table in found)
     (first, *others), rounded = rounded_alike(made, [first, *others])
-    return Released(first, made, others[0] if others else None, read=(*said, *rounded))
+    return Released(
+        first,
+        made,
+        others[0] if others else None,
+        unit=people["real"],
+        holdout_unit=people.get("holdout"),
+        read=(*coarse, *said, *rounded, *named.said),
+        texts=named.texts,
+        apart=named.columns,
+        people_named=named.person is not None,
+    )
+
+
+def _apart(contents: dict[str, Table | pd.DataFrame], compared: Sequence[str]) -> Apart:
+    """Return the columns that are no attributes; a Table has none, since somebody encoded it."""
+    frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
+    if len(frames) < len(contents):
+        return Apart((), (), None, ())
+    return apart(frames, compared)
+
+
+def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
+    """Return a number for the person behind each row, by the column that names people."""
+    if name is None or isinstance(content, Table):
+        return None
+    import pandas as pd
+
+    column = content[name]
+    # Those whose name is missing are people of their own.
+    codes, names = pd.factorize(column)
+    alone = codes < 0
+    codes[alone] = len(names) + np.arange(int(alone.sum()))
+    return np.asarray(codes, np.int64)
 
 
 def joined_schema(*schemas: Schema) -> Schema:
     """Return the least schema that covers all values of all schemas given.
 
-    The columns stand as in the first schema; a column's categories stand as there, followed by
-    the further ones in the order in which they turn up.
+    The columns stand as in the first schema. Categories that differ are put in the order of their
+    texts, whichever schema they come from: were those of the first one in front, the code of a
+    category would say which table its record is in.
 
     Raises
     ------
@@ -298,8 +359,10 @@ def _joined(columns: Sequence[Column]) -> Column:
         )
     missing = any(column.missing for column in columns)
     if not first.is_number:
-        texts = dict.fromkeys(text for column in columns for text in column.categories)
-        return Column(first.name, "categorical", categories=tuple(texts), missing=missing)
+        texts = {text for column in columns for text in column.categories}
+        same = len(texts) == len(first.categories)
+        categories = first.categories if same else tuple(sorted(texts, key=text_order))
+        return Column(first.name, "categorical", categories=categories, missing=missing)
     whole = all(column.kind == "integer" for column in columns)
     kind: Kind = "integer" if whole else "continuous"
     low = min(column.low for column in columns if column.low is not None)
@@ -319,12 +382,22 @@ def tables_of(
     holdout: object | None,
     schema: Schema | None,
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    compared: Sequence[str] = (),
 ) -> Released:
-    """Return the tables of an audit, read by one schema: that given, or one for all of them."""
+    """Return the tables of an audit, read by one schema: that given, or one for all of them.
+
+    `columns` are those to take as numbers, as categories, and to leave out.
+    """
     continuous, categorical, drop = columns
     if schema is None:
         return read_together(
-            real, synthetic, holdout, continuous=continuous, categorical=categorical, drop=drop
+            real,
+            synthetic,
+            holdout,
+            continuous=continuous,
+            categorical=categorical,
+            drop=drop,
+            compared=(*compared, *continuous, *categorical),
         )
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
     found: dict[str, Table] = {}

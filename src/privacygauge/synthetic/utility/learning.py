@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -133,7 +134,10 @@ def _probabilities(
         random_state=int(rng.integers(2**31)),
     )
     values = filled(table)
-    forest.fit(np.delete(values, j, axis=1), values[:, j].astype(np.int64))
+    with warnings.catch_warnings():
+        # Of a few records nearly each may have a class of its own: a label all the same.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        forest.fit(np.delete(values, j, axis=1), values[:, j].astype(np.int64))
     found = np.zeros((len(shown), size))
     found[:, forest.classes_] = forest.predict_proba(shown)
     return found

@@ -1,0 +1,193 @@
+"""Columns that are no attributes: names of records or people, and free text.
+
+How alike two records are says nothing of a column in which each has another value: it makes all
+records equally far apart. So such columns are left out of the comparison, and looked at alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.datasets.amounts import amounts_of
+from privacygauge.datasets.dates import days_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 100
+"""Among fewer rows texts may all differ without being names."""
+_FEWEST_NUMBERS = 20
+"""Among fewer rows whole numbers may all differ without being names."""
+_DISTINCT = 0.5
+"""Free text differs in at least this share of the rows."""
+_WORDS = 3
+"""Free text has at least so many words on average."""
+_DENSE = 2
+"""Numbers of rows fill at least one in so many places of their range."""
+_LONG = 10**6
+"""Whole numbers beyond this that all differ are names, such as those of insured people."""
+_SEVERAL = 0.9
+"""A column that names people has at most this many values per row."""
+_LEVELS = 20
+"""And at least so many."""
+
+Texts = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column of free text, or of names that are not row numbers; None where one is missing."""
+
+    name: str
+    """As in the header."""
+    real: Texts
+    """(n,) Of the real table."""
+    synthetic: Texts
+    """(s,) Of the synthetic one."""
+    holdout: Texts | None
+    """(m,) Of the holdout; None where there is none."""
+    is_free: bool
+    """Whether it is free text, of which parts may be copied."""
+
+    def rows(self, real: NDArray[Any], holdout: NDArray[Any] | None) -> TextColumn:
+        """Return the texts of some of the real and of the holdout records."""
+        kept = None if holdout is None or self.holdout is None else self.holdout[holdout]
+        return TextColumn(self.name, self.real[real], self.synthetic, kept, self.is_free)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """What is left out of the comparison of records."""
+
+    columns: tuple[str, ...]
+    """All of them."""
+    texts: tuple[TextColumn, ...]
+    """Those that are looked at alone: row numbers are not."""
+    person: str | None
+    """The column that names people of several rows each; None for none."""
+    said: tuple[str, ...]
+    """A sentence for each."""
+
+
+def apart(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
+    """Return the columns that name records or people, and those of free text.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        By name: real, synthetic and perhaps holdout.
+    kept : sequence of str
+        Columns that somebody asked for: these are attributes.
+
+    Notes
+    -----
+    The real table and the holdout are looked at together, so that what a column is taken for does
+    not depend on which rows are on which side. Nothing is left out where fewer than two columns
+    would remain.
+    """
+    import pandas as pd
+
+    real, synthetic, holdout = (frames.get(x) for x in ("real", "synthetic", "holdout"))
+    assert real is not None
+    assert synthetic is not None
+    sides = [real] if holdout is None else [real, holdout]
+    shared = [
+        str(c) for c in real if all(c in frame for frame in (*sides, synthetic)) and c not in kept
+    ]
+    found: dict[str, str] = {}
+    for name in shared:
+        column = pd.concat([frame[name] for frame in sides], ignore_index=True)
+        what = _kind(column, [frame[name] for frame in sides])
+        if what:
+            found[name] = what
+    if len(real.columns) - len(found) < 2:
+        return Apart((), (), None, ())
+    texts = tuple(
+        TextColumn(
+            name,
+            _texts(real[name]),
+            _texts(synthetic[name]),
+            None if holdout is None else _texts(holdout[name]),
+            what == "text",
+        )
+        for name, what in found.items()
+        if what in ("text", "name")
+    )
+    person = next((name for name, what in found.items() if what == "person"), None)
+    said = tuple(_SAID[what].format(name=name) for name, what in found.items())
+    return Apart(tuple(found), texts, person, said)
+
+
+_SAID = {
+    "text": "column {name!r} is free text: it is left out of the comparison of records and looked "
+    "at alone, by whole texts and by words in a row (name it categorical to compare it as one)",
+    "name": "column {name!r} has another value in every record, like a name: it is left out of the "
+    "comparison of records, and looked for alone (name it categorical to compare it)",
+    "number": "column {name!r} numbers the records: it is left out (name it continuous or "
+    "categorical to compare it)",
+    "person": "column {name!r} names people of several rows each, none of whom is on both sides: "
+    "it is left out, and rows of one are not taken for independent (as with --unit {name})",
+}
+
+
+def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
+    """Return what a column is that is no attribute: text, name, number or person; else nothing."""
+    import pandas as pd
+
+    there = column.dropna()
+    n, levels = len(there), int(there.nunique())
+    if n < _FEWEST_NUMBERS or not all(side.notna().any() for side in sides):
+        return ""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        if column.dtype.kind not in "iuf" or not np.array_equal(there, np.rint(there)):
+            return ""
+        if n == len(column) and _all_differ(sides, levels):
+            low, high = float(there.min()), float(there.max())
+            if any(_is_dense(side) for side in sides):
+                return "number"
+            return "name" if min(abs(low), abs(high)) >= _LONG else ""
+    elif pd.api.types.infer_dtype(there) != "string" or _is_number(column):
+        return ""
+    else:
+        words = float(np.mean([len(text.split()) for text in there]))
+        if levels >= _DISTINCT * n and words >= _WORDS:
+            return "text"
+        if FEWEST <= n == len(column) and _all_differ(sides, levels):
+            return "name"
+    return "person" if _names_people(sides, levels, n) else ""
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    """Return whether texts are dates or amounts, which are attributes though all may differ."""
+    return days_of(column) is not None or amounts_of(column) is not None
+
+
+def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
+    """Return whether no value is twice on a side, nor on both, unless half of them are."""
+    shared = sum(map(len, sides)) - levels
+    copies = sum(map(len, sides)) >= FEWEST and 2 * shared >= min(map(len, sides))
+    return (shared == 0 or copies) and all(side.nunique() == len(side) for side in sides)
+
+
+def _is_dense(side: pd.Series[Any]) -> bool:
+    there = side.dropna()
+    return len(there) >= 2 and float(there.max() - there.min()) < _DENSE * len(there)
+
+
+def _names_people(sides: Sequence[pd.Series[Any]], levels: int, n: int) -> bool:
+    """Return whether no value is on both sides, although many are shared within a side."""
+    if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
+        return False
+    return not set(sides[0].dropna()) & set(sides[1].dropna())
+
+
+def _texts(column: pd.Series[Any]) -> Texts:
+    """Return texts as they are compared: without case and outer spaces; None for missing ones."""
+    plain = [" ".join(str(x).split()).casefold() if y else None for x, y in
+             zip(column, column.notna(), strict=True)]  # fmt: skip
+    return np.array(plain, dtype=object)

@@ -1,0 +1,126 @@
+"""Whether the released rows stand in the order of the real ones, so that a place names a person.
+
+Who keeps the order of a list knows whose row each one is: however little of a record is left in
+its row, the place joins them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate import rates
+from privacygauge.synthetic.released.tables import Released, drawn_rows
+
+CANDIDATES = 10
+"""Real records in a line: the one at the same place, and nine of the ten that stand nearest."""
+_LAGS = 60
+"""Places before and behind that are compared with the same place, at most."""
+_FEWEST = 40
+"""Fewer places say nothing."""
+_ROWS = 2_000
+"""Places that are looked at, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class SamePlace:
+    """What rows have in common with the real records at their places."""
+
+    hit: Bools
+    """(k,) Whether a released row has most in common with the real record at its own place, among
+    `CANDIDATES` that stand near it; ties are drawn."""
+    unit: Ints
+    """(k,) The person at each place."""
+    errors: float
+    """By how many standard errors rows have more in common with the records at their places than
+    with those at any other distance, the least of all: tables that are sorted, or repeat in a
+    rhythm, agree at other distances as well."""
+
+    def beyond(self, level: float) -> Estimate | None:
+        """Return the share of the rows that their place joins to a person, beyond chance.
+
+        None where rows may have as much in common with the records at another distance.
+        """
+        if self.errors <= ndtri(0.5 + level / 2):
+            return None
+        found = rates.proportion(self.hit, self.unit, level)
+        value, low, high = (
+            (x - 1 / CANDIDATES) / (1 - 1 / CANDIDATES)
+            for x in (found.value, found.low, found.high)
+        )
+        return replace(found, value=value, low=low, high=high)
+
+
+def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None:
+    """Return what released rows have in common with the real records at the same places.
+
+    Parameters
+    ----------
+    released : Released
+        Its tables in the order of the files.
+    rng : numpy.random.Generator
+        Draws the places, the candidates, and among ties.
+
+    Returns
+    -------
+    SamePlace or None
+        None where a table has fewer than 40 rows.
+
+    Notes
+    -----
+    Two values have -log p in common, where p is the share of the real values that are as near to
+    the released one as this: of a category the share of the equal ones, and 1 where both differ.
+    """
+    n = min(len(released.real), len(released.synthetic))
+    if n < _FEWEST:
+        return None
+    lags = min(_LAGS, n // 4)
+    places = drawn_rows(n, _ROWS, rng)
+    distances = np.concatenate([[0], np.arange(1, lags + 1), -np.arange(1, lags + 1)])
+    score = np.zeros((len(distances), len(places)))
+    rows = (places + distances[:, None]) % n  # the line of a place near an end goes on at the other
+    for column, real, made in zip(
+        released.schema.columns, released.real.values.T, released.synthetic.values.T, strict=True
+    ):
+        common = _near if column.is_number else _equal
+        score += common(real, real[rows], made[places])
+    # The nearest ones alone: in sorted tables those farther away are less alike.
+    near = np.flatnonzero((np.abs(distances) > 0) & (np.abs(distances) <= CANDIDATES // 2))
+    drawn = rng.permuted(np.tile(near, (len(places), 1)), axis=1)
+    line = np.column_stack([np.zeros(len(places), np.int64), drawn[:, : CANDIDATES - 1]])
+    of_line = score[line, np.arange(len(places))[:, None]]
+    best = of_line >= of_line.max(axis=1, keepdims=True) - 1e-9
+    hit = np.where(best, rng.random(best.shape), -1.0).argmax(axis=1) == 0
+    unit = released.units[0][places]
+    errors = np.inf
+    for distance, other in zip(distances[1:], score[1:], strict=True):
+        inside = (places + distance >= 0) & (places + distance < n)
+        more = (score[0] - other)[inside]
+        error = max(rates.standard_error(more, unit[inside]), 1e-9)
+        errors = min(errors, float(more.mean()) / error)
+    return SamePlace(hit, unit, errors)
+
+
+def _equal(real: Floats, asked: Floats, made: Floats) -> Floats:
+    """Return -log of how frequent a category is where both have it, 0 elsewhere."""
+    count = np.bincount(real.astype(np.int64), minlength=1 + int(max(real.max(), made.max())))
+    share = np.maximum(count, 1)[asked.astype(np.int64)] / len(real)
+    return np.where(asked == made, -np.log(share), 0.0)
+
+
+def _near(real: Floats, asked: Floats, made: Floats) -> Floats:
+    """Return -log of the share of the real numbers that are as near; a missing one equals one."""
+    there = np.sort(real[~np.isnan(real)])
+    gaps = len(real) - len(there)
+    off = np.abs(asked - made)
+    # Rounding must not put a number's own distance outside.
+    wide = off + 1e-9 * (1 + np.abs(made))
+    last = np.searchsorted(there, made + wide, side="right")
+    first = np.searchsorted(there, made - wide, side="left")
+    near = np.where(np.isnan(off), len(real), np.maximum(last - first, 1))
+    both = np.isnan(asked) & np.isnan(made)
+    return -np.log(np.where(both, max(gaps, 1), near) / len(real))

@@ -1,0 +1,71 @@
+"""Whether a generator saw the holdout, by copies of its records that are not equal any more.
+
+Copies as they are prove it one by one, see `unlikely`; copies with noise do not. But people whom
+the generator never saw have rare values in common with synthetic rows no more often than with
+other people.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import beta
+
+from privacygauge.core.checks import Ints
+from privacygauge.synthetic.released.in_common import nearest_of_each
+from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
+from privacygauge.synthetic.released.tables import Released, drawn_rows
+
+MOST = 1_000
+"""Rows of each table that are compared at most."""
+FIRST = (0.05, 0.2)
+"""Shares of the holdout that are looked at: those with most in common with anybody."""
+SURE = 0.9995
+"""Level of either share: a holdout is dropped only where that is as good as certain."""
+UNSEEN = 2 / 3
+"""Synthetic rows may be nearest to so many of these, where people would be to half of them: a
+generator that smooths comes a little nearer to everybody."""
+
+
+def seen_nearly(released: Released, rng: np.random.Generator) -> Ints:
+    """Return the holdout rows with most in common with synthetic rows, if the generator saw them.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+        Draws equal numbers of synthetic rows and real records, and breaks ties.
+
+    Returns
+    -------
+    ndarray of int
+        Rows of the holdout, one for each person, which have more in common with a synthetic row
+        than with any real record; none where chance explains how many there are.
+
+    Notes
+    -----
+    Of the people in the holdout who have most in common with anybody, the lower end of the share
+    for whom that is a synthetic row must be above `UNSEEN` (Clopper-Pearson). Where the synthetic
+    rows were drawn from the population, it is one half.
+    """
+    none = np.zeros(0, np.int64)
+    if released.holdout is None or len(released.schema.columns) < FEWEST_COLUMNS:
+        return none
+    n = min(MOST, len(released.synthetic), len(released.real))
+    tables = [
+        table[drawn_rows(len(table), n, rng)] for table in (released.synthetic, released.real)
+    ]
+    asked = drawn_rows(len(released.holdout), MOST, rng)
+    score = nearest_of_each(released.holdout[asked], tables)
+    most = score.max(axis=0) + 1e-9 * rng.random(len(asked))
+    order = np.argsort(-most, kind="stable")
+    # A person counts once, by the row with most in common.
+    _, first = np.unique(released.units[1][asked][order], return_index=True)
+    order = order[np.sort(first)]
+    nearer = score[0] > score[1]
+    for share in FIRST:
+        some = order[: max(1, round(share * len(order)))]
+        found = some[nearer[some]]
+        low = beta.ppf(1 - SURE, len(found), len(some) - len(found) + 1) if len(found) else 0.0
+        if low > UNSEEN:
+            return np.sort(asked[found])
+    return none

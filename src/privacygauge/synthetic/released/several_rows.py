@@ -1,0 +1,93 @@
+"""Several rows per person that nobody named: columns that stay the same from row to row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from scipy.stats import binom
+
+from privacygauge.core import units
+from privacygauge.core.checks import Bools, Floats, Ints
+
+_COLUMNS = 12
+"""Columns, those with the most values, among which people's constant ones are looked for."""
+_TOGETHER = 3
+"""How many of them tell people apart, at most."""
+_ROWS = 10_000
+"""Rows, the first of each side, that are looked at."""
+_SURE = 1e-9
+"""So unlikely must it be that equal rows keep to one side by chance."""
+_ONE_SIDED = 0.9
+"""And at least this share of the groups of equal rows must do so."""
+_TOGETHER_MORE = 5.0
+"""And so many times as many pairs must agree in all as if the columns were independent."""
+_FEWEST = 20
+"""Groups of equal rows."""
+
+
+def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
+    """Return the columns by which rows of one person are recognised; None where there are none.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, F)
+        Of the real records and the holdout; a missing value equals a missing one.
+    member : ndarray of bool, shape (n,)
+        Which are real.
+
+    Notes
+    -----
+    Somebody's birthday, sex and town are the same in all of their rows, and all of these are on
+    one side, if people were dealt to the sides. Rows of different people that agree by chance are
+    as often on both. Of all sets of up to three columns whose groups of equal rows keep to one
+    side, far beyond chance, that with the most rows in such groups is returned.
+    """
+    few = np.concatenate([np.flatnonzero(member)[:_ROWS], np.flatnonzero(~member)[:_ROWS]])
+    side = member[few]
+    n, m = int(side.sum()), int((~side).sum())
+    if min(n, m) < _FEWEST:
+        return None
+    codes = [np.unique(column, return_inverse=True)[1] for column in values[few].T]
+    order = sorted(range(len(codes)), key=lambda j: -int(codes[j].max()))[:_COLUMNS]
+    pairs = (n + m) * (n + m - 1) / 2
+    by_chance = (n * (n - 1) + m * (m - 1)) / 2 / pairs
+    agree = {j: _n_pairs(codes[j]) / pairs for j in order}
+    best, most = None, 0
+    for size in range(2, _TOGETHER + 1):
+        for columns in combinations(sorted(order), size):
+            group = _numbered([codes[j] for j in columns])
+            count = np.bincount(group)
+            real = np.bincount(group[side], minlength=len(count))
+            several = count > 1
+            alone = several & ((real == 0) | (real == count))
+            n_groups, n_alone = int(several.sum()), int(alone.sum())
+            if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
+                continue
+            expected = pairs * float(np.prod([agree[j] for j in columns]))
+            if _n_pairs(group) < _TOGETHER_MORE * expected:
+                continue
+            rows = int(count[alone].sum())
+            if rows > most and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE:
+                best, most = columns, rows
+    return best
+
+
+def rows_of_people(values: Floats, columns: tuple[int, ...], member: Bools) -> Ints:
+    """Return (n,) one number for rows that agree in these columns and are on one side."""
+    codes = [np.unique(column, return_inverse=True)[1] for column in values.T[list(columns)]]
+    return _numbered([member.astype(np.int64), *codes])
+
+
+def _numbered(codes: Sequence[Ints]) -> Ints:
+    """Return one number for rows that agree in all codes."""
+    found = np.zeros(len(codes[0]), np.int64)
+    for code in codes:
+        found = units.numbered(found * (int(code.max()) + 1) + code)
+    return found
+
+
+def _n_pairs(group: Ints) -> float:
+    count = np.bincount(group).astype(np.float64)
+    return float((count * (count - 1)).sum() / 2)

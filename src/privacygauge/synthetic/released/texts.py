@@ -1,0 +1,131 @@
+"""Free text and names, looked at alone: which texts were copied, whole or in parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.in_common import wanted_first
+from privacygauge.synthetic.released.named import TextColumn, Texts
+from privacygauge.synthetic.released.tables import Released
+
+_WORD = re.compile(r"\w+")
+_LENGTH = 3
+"""Words in a row."""
+_RARE = 0.01
+"""A word counts by itself where at most this share of the synthetic texts, or three, has it."""
+_BLOCK = 512
+"""Texts that are compared with all synthetic ones at once."""
+
+
+def texts_copied(released: Released, rng: np.random.Generator) -> Iterator[Hits]:
+    """Yield which texts and names of the real records are in the synthetic table.
+
+    For each column the whole texts, and of free text also those that have the rarest words, and
+    runs of three words, in common with one synthetic text: real and holdout records are ranked
+    together, as in `most_in_common`.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+        Draws the baseline.
+    """
+    for column in released.texts:
+        yield _whole(released, column)
+        if column.is_free and column.holdout is not None:
+            yield from _parts(released, column, rng)
+
+
+def _whole(released: Released, column: TextColumn) -> Hits:
+    known = {text for text in column.synthetic if text}
+
+    def found(texts: Texts) -> Bools:
+        return np.array([text in known for text in texts], np.bool_)
+
+    units = released.units
+    real = found(column.real)
+    return Hits(
+        "linkability",
+        f"copied {'text' if column.is_free else 'name'}: {column.name}",
+        real,
+        None if column.holdout is None else found(column.holdout),
+        np.zeros(len(real), np.bool_),
+        f"the text of a record in {column.name} is looked for, and found where a synthetic record "
+        "has it as it is",
+        attack_unit=units[0],
+        control_unit=None if column.holdout is None else units[1],
+        baseline_unit=units[0],
+        notes=released.notes,
+    )
+
+
+def _parts(released: Released, column: TextColumn, rng: np.random.Generator) -> Iterator[Hits]:
+    assert column.holdout is not None
+    score = most_words_in_common(np.concatenate([column.real, column.holdout]), column.synthetic)
+    n, units = len(column.real), released.units
+    for wanted, variant in zip(
+        wanted_first(len(score)), ("rarest words", "rare words"), strict=True
+    ):
+        least = np.sort(score)[-wanted]
+        found = (score >= least) & (score > 0)
+        yield Hits(
+            "linkability",
+            f"{variant}: {column.name}",
+            found[:n],
+            found[n:],
+            rng.permutation(found)[:n],
+            f"the texts of real and holdout records in {column.name} are ranked together by the "
+            f"rare words, and the runs of {_LENGTH} words, that each has in common with one "
+            f"synthetic text; the first {wanted:,} of {len(score):,} are found",
+            attack_unit=units[0],
+            control_unit=units[1],
+            baseline_unit=units[0],
+            notes=released.notes,
+        )
+
+
+def most_words_in_common(asked: Texts, made: Texts) -> Floats:
+    """Return (n,) how much each text has in common with the synthetic one it has most with.
+
+    That is the sum of -log(share of the synthetic texts that have it) over the rare words, and the
+    runs of three words, that are in both.
+    """
+    from scipy.sparse import csr_matrix
+
+    parts = [_parts_of(text) for text in made]
+    number: dict[str, int] = {}
+    places = [[number.setdefault(part, len(number)) for part in some] for some in parts]
+    count = np.bincount([place for some in places for place in some], minlength=len(number))
+    weight = np.log(max(len(made), 2) / np.maximum(count, 1))
+    one_word = np.array([" " not in part for part in number], np.bool_)
+    weight[one_word & (count > max(3, _RARE * len(made)))] = 0.0
+
+    def matrix(rows: list[list[int]], weights: Floats | None) -> csr_matrix:
+        end = np.cumsum([0, *map(len, rows)])
+        index: Ints = np.array([place for some in rows for place in some], np.int64)
+        entries: NDArray[np.float64] = np.ones(len(index)) if weights is None else weights[index]
+        return csr_matrix((entries, index, end), shape=(len(rows), max(1, len(number))))
+
+    there = matrix(places, None).T.tocsr()
+    found = np.zeros(len(asked))
+    for begin in range(0, len(asked), _BLOCK):
+        block = asked[begin : begin + _BLOCK]
+        known = [[number[part] for part in _parts_of(text) if part in number] for text in block]
+        kept = [[place for place in some if weight[place] > 0] for some in known]
+        common = matrix(kept, weight) @ there
+        if common.shape[1]:
+            found[begin : begin + len(block)] = common.max(axis=1).toarray()[:, 0]
+    return found
+
+
+def _parts_of(text: str | None) -> set[str]:
+    """Return the words of a text, and its runs of three words."""
+    words = _WORD.findall(text or "")
+    runs = zip(*(words[i:] for i in range(_LENGTH)), strict=False)
+    return {*words, *map(" ".join, runs)}

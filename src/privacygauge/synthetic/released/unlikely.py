@@ -1,0 +1,253 @@
+"""Copies that chance does not explain, one by one: how likely it is to meet a record again.
+
+A share of copies needs many of them before it is beyond chance. One copy is proof by itself where
+the record is so rare that nobody else of the same kind would equal it, however many are drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.excess import excess
+from privacygauge.synthetic.released.tables import Released, equal_rows, stacked
+from privacygauge.synthetic.table import Table
+
+NEGLIGIBLE = 1e-3
+"""Copies are no chance where fewer than this many are expected, of all records together."""
+_COLUMNS = 10
+"""Columns by which a record is known: those whose values are rarest."""
+_CONTEXT = 3
+"""Columns, at most, whose values together may say what another column's value is."""
+_PAIRS = 200
+"""Pairs of records that must agree in a context before it says anything."""
+_AGREEING = 10
+"""Other records that must agree with one in a context before it says anything of it."""
+_LARGEST = 20_000
+"""Records that contexts are learnt from at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnlikelyCopies:
+    """Records that stand in the synthetic table although chance would not put them there."""
+
+    real: Ints
+    """Rows of the real table, the least likely first."""
+    chance: Floats
+    """For each of these, how many such copies are expected by chance; at most `NEGLIGIBLE`
+    divided by the number of real records."""
+    holdout: Ints
+    """Rows of the holdout, of records that equal no real one: the generator saw these too."""
+    people: Estimate
+    """Share of the real records that these copies are. Each is proven, so that the lower end is
+    their share; the upper end is the share of all copies."""
+    rows: Estimate
+    """Share of the synthetic rows that equal one of them."""
+
+    @property
+    def beyond(self) -> Estimate:
+        """The larger share of the two."""
+        return max(self.people, self.rows, key=lambda found: found.low)
+
+
+def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyCopies:
+    """Return which real and holdout records are copied against all odds.
+
+    Parameters
+    ----------
+    released : Released
+        As it was given: its holdout may overlap, or may have been seen by the generator.
+    twins : ndarray of bool, shape (n,)
+        The real records that equal another real one, of another person, from `shared`.
+    level : float
+        Of the comparison with unlikely twins, where there are any.
+
+    Notes
+    -----
+    With s synthetic rows and n real records, a copy of a record that one more person equals with
+    probability p is negligible where n s p is at most `NEGLIGIBLE`. Where real records that are
+    as unlikely have a twin, the odds are wrong for this table: then copies count only as far as
+    there are more of them than of such twins.
+    """
+    real, holdout, made = released.real, released.holdout, released.synthetic
+    n = len(real)
+    everyone = real if holdout is None else stacked(real, holdout)
+    there, wanted = equal_rows((everyone, made))
+    copied = np.isin(there, wanted)
+    lone = np.flatnonzero(copied[:n] & ~twins)
+    fresh = n + np.flatnonzero(copied[n:] & ~np.isin(there[n:], there[:n]))
+    if not len(lone) and not len(fresh):
+        return _found(lone, np.zeros(0), fresh, released, level)
+    others = made[np.flatnonzero(~np.isin(wanted, there))]
+    least = NEGLIGIBLE / n
+
+    def expected(rows: Ints) -> Floats:
+        above = float(np.log(least / len(made)))
+        return len(made) * np.exp(log_chance(everyone, rows, others, above=above))
+
+    of_lone, of_fresh = np.split(expected(np.concatenate([lone, fresh])), [len(lone)])
+    odd = of_lone <= least
+    doubles = np.flatnonzero(twins) if (of_lone <= least).any() else np.zeros(0, np.int64)
+    by_twins = np.isin(np.arange(n), doubles[expected(doubles) <= least])
+    if by_twins.any():
+        # Of as many rows as there are records, since twins were met among so many.
+        hit = np.isin(np.arange(n), lone[odd]) & np.isin(there[:n], wanted[:n])
+        fresh = fresh[:0]
+        of_fresh = of_fresh[:0]
+        if excess(hit, by_twins, level).low <= 0:
+            odd[:] = False
+    order = np.argsort(of_lone[odd], kind="stable")
+    rows = lone[odd][order]
+    return _found(rows, of_lone[odd][order], fresh[of_fresh <= least], released, level)
+
+
+def _found(
+    rows: Ints, chance: Floats, fresh: Ints, released: Released, level: float
+) -> UnlikelyCopies:
+    """Return copies with what share of both tables they are."""
+    own, made = equal_rows((released.real, released.synthetic))
+    few, every = np.isin(made, own[rows]), np.isin(made, own)
+    return UnlikelyCopies(
+        rows,
+        chance,
+        fresh - len(own),
+        _counted(len(rows), int(np.isin(own, made).sum()), len(own), level),
+        _counted(int(few.sum()), int(every.sum()), len(made), level),
+    )
+
+
+def _counted(least: int, most: int, n: int, level: float) -> Estimate:
+    return Estimate(least / n, least / n, most / n, level, n, "copies that are no chance, counted")
+
+
+def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0) -> Floats:
+    """Return the logarithm of how likely one more person is to equal each of some records.
+
+    Equal records are one where it is learnt: that whole records have twins says nothing of how
+    one column depends on others, and is looked at apart.
+
+    Parameters
+    ----------
+    records : Table
+        People of one source.
+    rows : ndarray of int, shape (k,)
+        Whom to return it for; they and their equals are left out where it is learnt.
+    others : Table
+        Further records of the same columns, such as what a generator makes of its own, which may
+        make some values more often than the source has them.
+    above : float
+        Where the values by themselves make a record more likely than this, contexts are not asked.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        At most 0; meant to err to the side of "likely". The larger of what both tables say.
+
+    Notes
+    -----
+    Values are taken one after the other, the most frequent kinds first: p(x) = prod p(x_j | C),
+    where C is the one among all sets of up to three earlier columns that makes the value most
+    likely. A share in a context is taken from the records that agree there with the one that is
+    asked about, and from all pairs of records that agree there, of values about as rare. A value
+    that nobody else has counts as Good (1953) says of values that occur once, "The population
+    frequencies of species and the estimation of population parameters".
+    """
+    found = np.full(len(rows), -np.inf)
+    for known in (records, others):
+        left = np.flatnonzero(found <= above)
+        if len(left) and (known is records or len(known) >= _PAIRS):
+            of_kind = known[np.unique(equal_rows((known,))[0], return_index=True)[1]]
+            found[left] = np.maximum(found[left], _log_chance(of_kind, records[rows[left]], above))
+    return found
+
+
+def _log_chance(known: Table, asked: Table, above: float) -> Floats:
+    own, mine = equal_rows((known, asked))
+    codes = _codes(known, asked)
+    alone = np.column_stack([_share(column, len(known), own, mine) for column in codes.T])
+    by_values: Floats = np.log(alone).sum(axis=1)
+    rare = by_values <= above
+    if not rare.any():
+        return by_values
+    if not rare.all():
+        found = by_values.copy()
+        found[rare] = _log_chance(known, asked[np.flatnonzero(rare)], above)
+        return found
+    columns = np.argsort(-np.log(alone).mean(axis=0), kind="stable")[-_COLUMNS:]
+    few = np.linspace(0, len(known) - 1, min(len(known), _LARGEST)).astype(np.int64)
+    learnt = _Contexts(
+        np.concatenate([codes[few], codes[len(known) :]])[:, columns],
+        len(few),
+        np.bincount(own[few], minlength=1 + max(own.max(), mine.max()))[mine],
+    )
+    total = np.zeros(len(asked))
+    for place, column in enumerate(columns):
+        total += np.log(np.maximum(alone[:, column], learnt.most_likely(place)))
+    return np.minimum(total, 0.0)
+
+
+def _codes(known: Table, asked: Table) -> Ints:
+    """Return (n + k, F) a number for each value, missing ones included."""
+    both = np.concatenate([known.values, asked.values])
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in both.T])
+
+
+def _share(column: Ints, n: int, own: Ints, mine: Ints) -> Floats:
+    """Return (k,) how frequent the values asked about are, among records that equal none."""
+    count = np.bincount(column[:n], minlength=int(column.max()) + 1)
+    once, twice = (int(np.count_nonzero(count == times)) for times in (1, 2))
+    equals = np.bincount(own, minlength=1 + max(int(own.max()), int(mine.max())))[mine]
+    seen = count[column[n:]] - equals
+    share = (seen + 1) / (n - equals + 1)
+    if not once:
+        return share
+    return np.where(seen == 0, np.minimum(share, 2 * (twice + 1) / (once * n)), share)
+
+
+class _Contexts:
+    """How often records that agree in some columns agree in one more."""
+
+    def __init__(self, codes: Ints, n: int, equals: Ints) -> None:
+        self.codes, self.n, self.equals = codes, n, equals
+        self.groups: dict[tuple[int, ...], Ints] = {(): np.zeros(len(codes), np.int64)}
+
+    def most_likely(self, column: int) -> Floats:
+        """Return (k,) the largest share of any context of earlier columns; 0 where none says."""
+        found = np.zeros(len(self.codes) - self.n)
+        count = np.bincount(self.codes[: self.n, column], minlength=self.codes[:, column].max() + 1)
+        frequent = count[self.codes[:, column]]
+        frequent[self.n :] -= self.equals
+        # Values seen up to twice as often are about as rare; one that nobody has, as two of a kind.
+        rarity = np.ceil(np.log2(np.maximum(frequent, 1))).astype(np.int64)
+        of_asked = np.floor(np.log2(2 * (frequent[self.n :] + 1))).astype(np.int64)
+        for size in range(1, _CONTEXT + 1):
+            for context in combinations(range(column), size):
+                agree, also = self._agreeing(context), self._agreeing((*context, column))
+                known = slice(None, self.n)
+                pairs = np.bincount(rarity[known], agree[known], minlength=64).cumsum()[of_asked]
+                equal = np.bincount(rarity[known], also[known], minlength=64).cumsum()[of_asked]
+                share = np.where(pairs >= _PAIRS, equal / np.maximum(pairs, 1), 0.0)
+                np.maximum(found, share, out=found)
+                around, here = agree[self.n :], also[self.n :]
+                enough = (around >= _AGREEING) & (here >= 1)
+                np.maximum(found, np.where(enough, (here + 1) / (around + 1), 0.0), out=found)
+        return found
+
+    def _agreeing(self, columns: tuple[int, ...]) -> Ints:
+        """Return how many other records agree with each in some columns."""
+        group = self._group(columns)
+        count = np.bincount(group[: self.n], minlength=int(group.max()) + 1)[group]
+        count[: self.n] -= 1
+        count[self.n :] -= self.equals
+        return count
+
+    def _group(self, columns: tuple[int, ...]) -> Ints:
+        if columns not in self.groups:
+            code = self.codes[:, columns[-1]]
+            both = self._group(columns[:-1]) * (int(code.max()) + 1) + code
+            self.groups[columns] = np.unique(both, return_inverse=True)[1]
+        return self.groups[columns]

@@ -1,0 +1,119 @@
+"""Names and free text are left out of what is compared, and looked at alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.audits.released_table.play import audit_released
+from privacygauge.report.attacks.verdict import TOO_FEW
+from privacygauge.report.grades import UNTOLD
+from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.tables import read_together
+from privacygauge.synthetic.released.texts import most_words_in_common, texts_copied
+from tests.synthetic.released.test_unlikely import patients
+
+N = 120
+WORDS = [a + b for a in ("ba", "do", "ki", "lu", "me", "no", "ra") for b in ("l", "n", "r", "s")]
+
+
+def notes(rng, n, length=12):
+    return [" ".join(rng.choice(WORDS, length)) for _ in range(n)]
+
+
+def frames(seed, of, n=N):
+    """Return real, synthetic and holdout rows with a further column of values of each."""
+    rng = np.random.default_rng(seed)
+    return [
+        patients(rng, n).assign(more=of(rng, n, name)) for name in ("real", "synthetic", "holdout")
+    ]
+
+
+COLUMNS = {
+    "text": lambda rng, n, name: notes(rng, n),
+    "name": lambda rng, n, name: [f"{name[0]}{i:x}" for i in rng.permutation(n)],
+    "number": lambda rng, n, name: list(range(n)) if name == "real" else list(range(n, 2 * n)),
+    "long number": lambda rng, n, name: rng.choice(10**9, n, replace=False) + 10**9,
+    "person": lambda rng, n, name: [f"{name[0]}{i // 3}" for i in range(n)],
+}
+
+
+@pytest.mark.parametrize("what", COLUMNS)
+def test_what_is_no_attribute_is_left_out_and_said(what):
+    tables = read_together(*frames(0, COLUMNS[what]))
+    assert "more" not in tables.schema.names
+    assert any("'more'" in text for text in tables.read)
+    assert len(tables.texts) == (what not in ("number", "person"))
+    assert (tables.unit is not None) == (what == "person")
+    real, made, holdout = frames(0, COLUMNS[what])
+    assert "more" in read_together(real, made, holdout, compared=["more"]).schema.names
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda rng, n, name: rng.choice(["left knee pain", "right knee pain", "no pain at all"], n),
+        lambda rng, n, name: [f"D{i}" for i in rng.integers(2000, size=n)],
+        lambda rng, n, name: rng.integers(10**4, size=n),
+        lambda rng, n, name: rng.normal(size=n),
+        lambda rng, n, name: pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n), "D"),
+    ],
+)
+def test_attributes_stay(of):
+    assert read_together(*frames(0, of)).apart == ()
+
+
+def test_names_are_names_where_the_holdout_holds_real_records():
+    real, made, _ = frames(0, COLUMNS["name"])
+    assert read_together(real, made, real).apart == ("more",)
+
+
+def test_people_of_several_rows_are_units_and_nobody_is_on_both_sides():
+    tables = read_together(*frames(0, COLUMNS["person"]))
+    real, holdout = tables.units
+    assert not set(real) & set(holdout)
+    np.testing.assert_array_equal(np.bincount(real), np.full(N // 3, 3))
+
+
+def test_texts_go_with_their_records():
+    tables = read_together(*frames(0, COLUMNS["text"]))
+    text = tables.texts[0].rows(np.array([3, 1]), np.array([2]))
+    assert text.real.tolist() == tables.texts[0].real[[3, 1]].tolist()
+    assert text.holdout.tolist() == tables.texts[0].holdout[[2]].tolist()
+
+
+def test_words_in_common_as_all_pairs_say():
+    rng = np.random.default_rng(0)
+    asked, made = (np.array(notes(rng, 30, 5), object) for _ in range(2))
+    made[:3] = asked[:3]
+    asked[5] = None
+    score = most_words_in_common(asked, made)
+    assert score[5] == 0
+    assert set(np.argsort(-score)[:3]) == {0, 1, 2}
+    order = rng.permutation(30)
+    np.testing.assert_allclose(most_words_in_common(asked[order], made), score[order])
+
+
+@pytest.mark.slow
+def test_copied_and_edited_texts_are_found():
+    real, made, holdout = frames(0, COLUMNS["text"], n=300)
+    made.loc[:19, "more"] = real.loc[:19, "more"].str.upper() + " "
+    found = list(texts_copied(read_together(real, made, holdout), np.random.default_rng(0)))
+    assert found[0].counts["attack"][0] == 20
+    assert risk_of(found[0], 0.95).low > 0
+    edited = real["more"].str.split().map(lambda words: " ".join([*words[:5], "xx", *words[6:]]))
+    made.loc[:59, "more"] = edited[:60]
+    found = list(texts_copied(read_together(real, made, holdout), np.random.default_rng(0)))
+    assert not found[0].attack.any()
+    assert max(risk_of(hits, 0.95).low for hits in found[1:]) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["text", "name", "number", "person"])
+def test_a_table_with_such_a_column_is_audited_as_it_is(what):
+    real, made, holdout = frames(0, COLUMNS[what], n=300)
+    options = {"attempts": 50, "secrets": ["sex"], "label": "sex"}
+    assert audit_released(real, made, holdout, **options).report().verdict.headline == TOO_FEW
+    alone = audit_released(real, made, **options) if what != "person" else None
+    assert alone is None or alone.report().verdict.grade == UNTOLD

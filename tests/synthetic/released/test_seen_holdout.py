@@ -1,0 +1,87 @@
+"""A generator that saw the holdout is found by copies with noise, and one that did not is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.audits.released_table.play import audit_released
+from privacygauge.report.grades import UNTOLD
+from privacygauge.synthetic.generators.generator import SynthPop
+from privacygauge.synthetic.released.in_common import nearest_in_common, nearest_of_each
+from privacygauge.synthetic.released.seen_holdout import seen_nearly
+from privacygauge.synthetic.released.tables import stacked, tables_of
+from tests.synthetic.released.planted import WIDE, population
+
+N = 200
+
+
+def noisy(rng, rows):
+    """Return rows whose numbers were moved by a tenth of their spread."""
+    found = rows.copy()
+    for name in found.select_dtypes("number"):
+        moved = found[name] + rng.normal(0, 0.1 * found[name].std(), len(found))
+        found[name] = moved.round().astype(rows[name].dtype)
+    return found
+
+
+def sides(seed, n=N):
+    rng = np.random.default_rng(seed)
+    everybody = population(rng, 3 * n)[WIDE]
+    return rng, *(everybody[i * n : (i + 1) * n].reset_index(drop=True) for i in range(3))
+
+
+def tables(real, made, holdout):
+    return tables_of(real, made, holdout, None, ((), (), ()), ())
+
+
+def seen(real, made, holdout):
+    return seen_nearly(tables(real, made, holdout), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_copies_of_the_holdout_are_found(seed):
+    rng, real, holdout, _ = sides(seed)
+    made = noisy(rng, pd.concat([real, holdout]).sample(N, random_state=seed))
+    assert len(seen(real, made.reset_index(drop=True), holdout))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_people_and_copies_of_the_real_records_say_nothing_of_the_holdout(seed):
+    rng, real, holdout, others = sides(seed)
+    assert not len(seen(real, others, holdout))
+    assert not len(seen(real, noisy(rng, real), holdout))
+
+
+def test_tables_without_a_holdout_or_with_few_columns_are_not_asked():
+    _, real, holdout, others = sides(0)
+    assert not len(seen(real, others, None))
+    assert not len(seen(real[WIDE[:2]], holdout[WIDE[:2]], holdout[WIDE[:2]]))
+
+
+def test_the_nearest_of_all_tables_is_the_nearest_of_one_table_of_them_all():
+    found = tables(*sides(0)[1:])
+    several = nearest_of_each(found.holdout, (found.synthetic, found.real))
+    whole = nearest_in_common(found.holdout, stacked(found.synthetic, found.real))
+    np.testing.assert_array_equal(several.max(axis=0), whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_a_generator_of_the_real_records_saw_no_holdout(seed):
+    rng, real, holdout, _ = sides(seed, 1000)
+    found = tables(real, real, holdout)
+    made = SynthPop().generate(found.real, 1000, rng)
+    assert not len(seen(real, made.to_frame().astype(real.dtypes), holdout))
+
+
+@pytest.mark.slow
+def test_a_holdout_that_the_generator_nearly_copied_is_no_control():
+    rng, real, holdout, _ = sides(0, 400)
+    made = noisy(rng, pd.concat([real, holdout]).sample(400, random_state=0))
+    audit = audit_released(real, made.reset_index(drop=True), holdout)
+    verdict = audit.report().verdict
+    assert verdict.grade == UNTOLD
+    assert "nearly holds holdout records" in verdict.headline
+    assert any("more in common with a synthetic row" in text for text in audit.origin.warnings)

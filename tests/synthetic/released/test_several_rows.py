@@ -1,0 +1,66 @@
+"""Rows of one person are recognised by what stays the same, and others are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.released.overlap import with_people
+from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
+from privacygauge.synthetic.released.tables import read_together
+from tests.synthetic.released.made_released import people
+from tests.synthetic.released.test_unlikely import patients
+from tests.thorough import times
+
+
+def visits(rng, n, each=3):
+    """Return n visits of people whose age, sex, code and town stay the same."""
+    person = np.repeat(np.arange(n), each)[:n]
+    frame = patients(rng, n)
+    same = frame[["age", "sex", "code", "post"]].iloc[person].reset_index(drop=True)
+    return frame.assign(**same).iloc[rng.permutation(n)].reset_index(drop=True), person
+
+
+def both(*frames):
+    values = read_table(pd.concat(frames, ignore_index=True)).values
+    return values, np.arange(len(values)) < len(frames[0])
+
+
+def test_people_are_recognised_by_what_stays_the_same():
+    rng = np.random.default_rng(0)
+    values, member = both(visits(rng, 240)[0], visits(rng, 180)[0])
+    columns = constant_columns(values, member)
+    assert columns is not None
+    assert set(columns) <= {0, 1, 2, 3}
+    unit = rows_of_people(values, columns, member)
+    assert 130 <= len(np.unique(unit)) <= 150
+    assert not set(unit[member]) & set(unit[~member])
+
+
+@pytest.mark.parametrize("of", [people, patients])
+def test_rows_of_different_people_are_nobodys(of):
+    for seed in range(times(6)):
+        rng = np.random.default_rng(seed)
+        values, member = both(of(rng, 300), of(rng, 150))
+        assert constant_columns(values, member) is None
+
+
+def test_drift_makes_no_people():
+    rng = np.random.default_rng(0)
+    real, holdout = patients(rng, 300), patients(rng, 300)
+    holdout["day"] += pd.Timedelta(2000, "D")
+    holdout["age"] += 90
+    assert constant_columns(*both(real, holdout)) is None
+
+
+def test_what_was_recognised_is_said_with_the_way_out():
+    rng = np.random.default_rng(0)
+    tables = read_together(visits(rng, 150)[0], patients(rng, 150), visits(rng, 150)[0])
+    found, said = with_people(tables, None, None)
+    assert len(np.unique(found.units[0])) <= 52
+    assert any("--unit" in text for text in said)
+    other, unsaid = with_people(tables, np.arange(150), np.arange(150, 300))
+    assert len(np.unique(other.units[0])) == 150
+    assert unsaid == []
