@@ -202,3 +202,34 @@ def test_a_guard_with_memory_allows_more_to_accounts_than_to_one():
         assert many.bias("kl").value > one.bias("kl").value
     exact = [holdout_bounds(10_000, 2, k, accounts=600 // k).bias("kl").value for k in (20, 600)]
     assert exact[0] == exact[1]
+
+
+def test_labels_at_hand_allow_as_much_as_their_frequencies():
+    """With equal classes it is the usual guarantee; who knows the largest class has its share."""
+    for m in (2, 5):
+        assert b.bias_for_labels(Exact(), 500, m, 20, 1 / m) == pytest.approx(
+            b.guarantee(Exact(), 500, m, 20), abs=1e-9
+        )
+    found = [b.bias_for_labels(Exact(), 500, 3, 5, share) for share in (1 / 3, 0.45, 0.6, 0.9)]
+    assert found == sorted(found)
+    assert found[2] >= 0.6 - 1 / 3
+    assert b.bias_for_labels(Exact(), 50, 3, 100, 0.9) == pytest.approx(2 / 3)
+
+
+@pytest.mark.slow
+def test_two_frequent_classes_keep_the_promise():
+    """Queries from the two frequent classes gain most; the promise is exceeded seldom."""
+    rng = np.random.default_rng(0)
+    n, k, m = 400, 6, 10
+    games = times(60)
+    broken = 0
+    share = np.array([0.45, 0.45, *[0.1 / 8] * 8])
+    for _ in range(games):
+        labels = rng.choice(m, n, p=share)
+        largest = np.bincount(labels).max() / n
+        queries = rng.integers(0, 2, (k, n))
+        answers = (queries == labels).mean(axis=1)
+        votes = (answers - answers.mean()) @ (2.0 * queries - 1)
+        gained = float(((votes > 0) == labels).mean()) - 1 / m
+        broken += gained > b.bias_for_labels(Exact(), n, m, k, largest)
+    assert broken <= 0.05 * games + 2

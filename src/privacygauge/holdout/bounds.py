@@ -4,7 +4,8 @@ Every guarantee counts transcripts. For one fixed answer to the analyst, the acc
 ends with is that of a fixed labelling; summed over all transcripts that the guard can produce,
 the probability of an accuracy of 1/m + epsilon is at most (number of transcripts) times a
 binomial tail. So one function, `transcript_nats`, and one inversion make them all. They are
-about labels that are uniform and unknown to the analyst, not about one with a good model.
+about labels that are uniform and unknown to the analyst, not about one with a good model; where
+the labels are known, `bias_for_labels` takes their frequencies in place of 1/m.
 """
 
 from __future__ import annotations
@@ -111,6 +112,34 @@ def guarantee(
 ) -> float:
     """Return the bias above 1/m that `guard` allows after k submissions, by `kl_bias`."""
     return kl_bias(transcript_nats(guard, k, n, m, accounts=accounts), n, m, delta=delta)
+
+
+def bias_for_labels(
+    guard: Guard, n: int, m: int, k: int, largest: float, *, delta: float = 0.05
+) -> float:
+    """Return the bias above 1/m that `guard` allows where classes are unequally frequent.
+
+    Parameters
+    ----------
+    largest : float
+        The share of the most frequent class, at least 1/m.
+
+    Returns
+    -------
+    float
+        At least ``largest - 1/m``, which whoever knows the frequencies has without a submission;
+        never above ``1 - 1/m``.
+
+    Notes
+    -----
+    As `kl_bias`: a fixed labelling is right about any example with probability at most `largest`,
+    if each label is drawn by the frequencies, so that the tail is that of Bin(n, largest).
+    """
+    b = _exponent(transcript_nats(guard, k, n, m), n, m, delta) / n
+    if b >= -math.log(largest):
+        return 1 - 1 / m
+    above = brentq(lambda e: _divergence(largest + e, largest) - b, 0.0, 1 - largest, xtol=1e-15)
+    return float(largest + above - 1 / m)
 
 
 def guaranteed_submissions(

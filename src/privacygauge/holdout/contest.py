@@ -18,7 +18,7 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst, Play, Trials, play
 from privacygauge.holdout.attacks import ATTACKS
-from privacygauge.holdout.bounds import guarantee, transcript_nats
+from privacygauge.holdout.bounds import bias_for_labels, transcript_nats
 from privacygauge.holdout.closed_form import FEWEST_CLASSES, nb_bias, poisson_bias, trusted
 from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.linear_bayes import LinearBayes
@@ -222,7 +222,8 @@ def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> fl
     """Return what no attack gains, but with the probability `delta`."""
     n, m, metric = len(holdout), holdout.n_classes, holdout.metric
     if metric == ACCURACY:
-        return guarantee(guard, n, m, k, delta=delta)
+        largest = float(np.unique(holdout.labels, return_counts=True)[1].max()) / n
+        return bias_for_labels(guard, n, m, k, max(largest, 1 / m), delta=delta)
     fit = guard_for(guard, metric, holdout.labels)
     return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
 

@@ -212,7 +212,8 @@ def test_what_is_not_at_hand_is_skipped_with_a_reason():
     rounded = replace(bare, scores=np.minimum(history.scores + 0.0011, 1))
     assert isinstance(score_scan(rounded), Skipped)
     skipped = inspect(rounded, RNG(0)).skipped
-    assert len(skipped) == len(ALL)
+    # Scores are enough to see who is far ahead.
+    assert len(skipped) == len(ALL) - 1
     assert (
         inspect(replace(history, labels=None), RNG(0)).skipped[-1].reason.startswith("the labels")
     )

@@ -78,6 +78,19 @@ def test_nor_where_errors_are_independent(whole):
     assert upper(alarms, n) <= 0.05
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("skill", "n"), [(0.51, 200), (0.51, 1000), (0.52, 1000)])
+def test_nor_where_the_task_is_hard_for_all(skill, n):
+    """Models that are hardly better than chance score as random labels do."""
+    alarms, games = 0, times(100)
+    for i in range(games):
+        rng = stream(i, "hard")
+        right = rng.binomial(n, rng.normal(skill, 0.003, 10).repeat(12))
+        history = in_time(None, np.arange(10).repeat(12), right / n, n=n, n_classes=2)
+        alarms += smallest_corrected(history, rng) <= 0.05
+    assert alarms <= 0.05 * games
+
+
 UNSEEN = {("top-2", False), ("designed", False), ("flips", False)}
 """What scores alone do not show: random changes of a model look like one with many seeds."""
 

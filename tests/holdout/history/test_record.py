@@ -150,5 +150,47 @@ def test_predictions_that_do_not_fit(tmp_path):
     path.write_text("\n".join(json.dumps(row) for row in ragged))
     with pytest.raises(InputError, match="same length in every submission"):
         read_history(path)
-    with pytest.raises(InputError, match=r"must end in \.jsonl, \.csv or \.parquet"):
+    with pytest.raises(InputError, match=r"must end in \.parquet, \.csv, \.tsv"):
         read_history(tmp_path / "h.txt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time,account,score\n1,a,60%\n2,b,70 %\n",
+        'time,account,score\n1,a,"0,6"\n2,b,"0,7"\n',
+        "time;account;score\n1;a;0,6\n2;b;0,7\n",
+        "Time,Account,SCORE\n1,a,0.6\n2,b,0.7\n",
+        "time,account,score\n3/1/2026 9:30 AM,a,0.6\n3/1/2026 1:05:10 PM,b,0.7\n",
+        "time,account,score\n1,a,0.6\n1,c,\n2,b,0.7\n3,c,None\n",
+    ],
+)
+def test_histories_as_they_are_exported_are_read(text, tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text(text)
+    history = read_history(path, n=10)
+    assert history.accounts == ("a", "b")
+    assert history.scores.tolist() == pytest.approx([0.6, 0.7])
+    assert history.left_out == (2 if "None" in text else 0)
+
+
+def test_scores_stay_beside_their_answers_where_a_submission_failed(tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text("time,account,score\n1,a,0.5\n2,b,\n3,c,0.25\n")
+    np.save(tmp_path / "answers.npy", ANSWERS)
+    with pytest.raises(InputError, match="score must be a number, got '' in submission 2"):
+        read_history(path, predictions=tmp_path / "answers.npy")
+
+
+@pytest.mark.parametrize("blank", [True, False])
+def test_without_times_rows_are_in_the_order_of_submissions(tmp_path, blank):
+    lines = ["account,score,number", "a,0.5,3", "b,0.75,1", "a,0.625,2"]
+    if blank:
+        lines = [f"time,{lines[0]}", *(f",{line}" for line in lines[1:])]
+    path = tmp_path / "history.csv"
+    path.write_text("\n".join(lines))
+    assert read_history(path, n=8).accounts == ("b", "a", "a")
+    path.write_text(path.read_text().replace("number", "remark"))
+    found = read_history(path, n=8)
+    assert found.accounts == ("a", "b", "a")
+    assert found.times is None

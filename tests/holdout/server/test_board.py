@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -528,3 +530,14 @@ def test_a_trial_touches_no_board(file):
     assert not file.exists()
     with pytest.raises(InputError, match="labels must have 60 rows"):
         score(TRUTH[1:], trial=True, **options)
+
+
+def test_a_database_of_something_else_is_left_as_it_is(tmp_path):
+    place = tmp_path / "with a space?.sqlite"
+    with closing(sqlite3.connect(place)) as mine:
+        mine.execute("create table mine (x int)")
+    before = place.read_bytes()
+    with pytest.raises(InputError, match="is a database of something else, with the table mine"):
+        open_board(place, [0, 1] * 10)
+    assert place.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [place.name]

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
+from sqlalchemy import select, update
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
-from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.accounts import account_of_token, add_account, hide_account
-from privacygauge.holdout.server.board import packed, unpacked
-from privacygauge.holdout.server.database import connect
+from privacygauge.holdout.server import contest, open_board
+from privacygauge.holdout.server.accounts import (
+    account_of_token,
+    add_account,
+    hide_account,
+    show_account,
+)
+from privacygauge.holdout.server.board import now, packed, unpacked
+from privacygauge.holdout.server.database import connect, reading, writing
+from privacygauge.holdout.server.ending import ending
+from privacygauge.holdout.server.merging import merge_accounts
 from privacygauge.holdout.server.rescoring import rescore
+from privacygauge.holdout.server.schema import ACCOUNT, METADATA
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import labels_of, replayed_apart
-from tests.thorough import crossed
+from tests.thorough import crossed, times
 
 N, M = 60, 3
 TRUTH = labels_of(0, N, M)
@@ -79,6 +92,115 @@ def test_corrected_labels_without_a_hidden_account(place, guard):
     assert done.changed > 0
     assert [r.number for r in log(again.engine)] == list(range(1, 9))
     again.close()
+
+
+def contest_of(place, guard="ladder", scope="account"):
+    """A contest with everything: phases, a merger, finals, invitations, throttles, actions."""
+    board = open_board(
+        place("old.sqlite"), TRUTH, n_classes=M, guard=guard, scope=scope,
+        budget=Budget(80), keep=True, public=0.5,
+    )  # fmt: skip
+    names = ("ann", "bea", "cat", "dan", "eve: a")
+    tokens = {name: add_account(board.engine, name) for name in names}
+    rng = np.random.default_rng(2)
+
+    def submit(*who, skill=0.6):
+        for name in who:
+            labels = np.where(rng.random(N) < skill, TRUTH, rng.integers(0, M, N))
+            board.submit(name, labels)
+
+    submit(*names, *names, "bea", skill=0.5)
+    submit("bea", skill=0.95)
+    merge_accounts(board, "ann", "bea", "one team")
+    submit("ann", "cat", "eve: a", "ann")
+    merge_accounts(board, "cat", "eve: a", "friends")
+    submit("cat", "dan")
+    hide_account(board.engine, "dan", "a mistake")
+    show_account(board.engine, "dan", "of ours")
+    contest.describe(board.engine, title="Autumn", rules="Be fair", per_day=30, finals=2)
+    codes = contest.invite(board.engine, 3)
+    contest.sign_up(board.engine, codes[0], "new")
+    contest.choose(board.engine, "ann", [1, 13], now())
+    contest.set_phase(board.engine, "main", "2026-01-01", "2026-01-02")
+    with writing(board.engine) as connection:
+        connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == "dan").values(per_day=1))
+    return board, tokens, codes
+
+
+def contents(engine):
+    """All rows of all tables, but what is drawn with the labels."""
+    found = {}
+    with reading(engine) as connection:
+        for table in METADATA.sorted_tables:
+            rows = connection.execute(select(table)).mappings().all()
+            kept = [{k: v for k, v in x.items() if not k.startswith("label_")} for x in rows]
+            found[table.name] = sorted(kept, key=repr)
+    return found
+
+
+@pytest.mark.parametrize(("scope", "guard"), crossed(["account", "board"], GUARDS))
+def test_a_correction_loses_nothing(place, guard, scope):
+    board, tokens, codes = contest_of(place, guard, scope)
+    done = rescore(board.engine, place("new.sqlite"), TRUTH)
+    assert (done.changed, done.left_out, done.moved) == (0, (), ())
+    again = open_board(place("new.sqlite"), TRUTH)
+    assert contents(again.engine) == contents(board.engine)
+    assert ending(again.engine) == ending(board.engine)
+    assert account_of_token(again.engine, tokens["cat"]) == "cat"
+    assert account_of_token(again.engine, tokens["bea"]) is None
+    with pytest.raises(BudgetError, match="closed at"):
+        again.submit("ann", TRUTH)
+    contest.sign_up(again.engine, codes[1], "newer")
+    again.close()
+    board.close()
+
+
+def test_a_correction_says_whose_score_it_changed(place):
+    board, _, _ = contest_of(place, "exact")
+    corrected = TRUTH.copy()
+    corrected[board.public] = (corrected[board.public] + 1) % M
+    done = rescore(board.engine, place("new.sqlite"), corrected)
+    assert {team.account for team in done.moved} == {"ann", "cat", "dan"}
+    assert sorted(team.place_after for team in done.moved) == [1, 2, 3]
+    assert all(team.after != team.before for team in done.moved)
+    board.close()
+
+
+@pytest.mark.slow
+def test_a_rescore_that_is_killed_leaves_no_board_without_limits(place, tmp_path):
+    board, _, _ = contest_of(place)
+    board.close()
+    np.save(tmp_path / "labels.npy", TRUTH)
+    code = (
+        "import sys, numpy as np\n"
+        "from privacygauge.holdout.server.database import connect\n"
+        "from privacygauge.holdout.server.rescoring import rescore\n"
+        "print('ready', flush=True)\n"
+        "rescore(connect(sys.argv[1]), sys.argv[2], np.load(sys.argv[3]))\n"
+    )
+    expected = None
+    rng = np.random.default_rng(0)
+    for i in range(times(20)):
+        new = tmp_path / f"new-{i}.sqlite"
+        asked = [place("old.sqlite"), str(new), str(tmp_path / "labels.npy")]
+        with subprocess.Popen(
+            [sys.executable, "-c", code, *asked], stdout=subprocess.PIPE, text=True
+        ) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0, 0.4))
+            process.kill()
+        if not new.exists():
+            continue
+        engine = connect(new)
+        found = contents(engine)
+        engine.dispose()
+        if found["board"]:
+            source = connect(place("old.sqlite"))
+            expected = expected or contents(source)
+            source.dispose()
+            assert found == expected
+        else:
+            assert not any(rows for name, rows in found.items() if name != "privacygauge_schema")
 
 
 def test_what_was_not_kept_cannot_be_scored_again(place):

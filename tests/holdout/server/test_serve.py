@@ -135,7 +135,22 @@ def test_submissions_that_were_kept_are_scored_again(run):
     run("hide", "bea", "--reason", "two accounts")
     np.save("corrected.npy", np.where(np.arange(60) < 6, (TRUTH + 1) % 3, TRUTH))
     said = run("rescore", "new.sqlite", "--labels", "corrected.npy").splitlines()
-    assert said == ["new.sqlite: 1 submissions, 1 with another answer", "Left out: bea"]
+    assert said == [
+        "new.sqlite: 1 submissions, 1 with another answer",
+        "ann: 1 (place 1) before, 0.9 (place 1) now",
+        "Left out: bea",
+    ]
+
+
+def test_a_phase_can_be_removed(run):
+    open_board("leaderboard.sqlite", TRUTH).close()
+    run("phase", "main", "--opens", "2026-01-01", "--closes", "2026-01-02")
+    run("phase", "main", "--remove")
+    board = open_board("leaderboard.sqlite", TRUTH)
+    assert standings(board).phases == ()
+    board.close()
+    with pytest.raises(InputError, match="there is no phase main"):
+        run("phase", "main", "--remove")
 
 
 @pytest.mark.parametrize(

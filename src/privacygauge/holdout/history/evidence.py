@@ -153,10 +153,12 @@ CHANCE_SCORES = Detector(
     "chance-scores",
     "Scores as of random labels",
     "the number of classes",
-    "At most half of an account's submissions score within 3.3 standard deviations of 1/m. Their "
-    "spread must be no wider than binomial; and unless most accounts are far above 1/m, their mean "
-    "must be at 1/m as well, so that a hard task is not taken for an attack.",
-    "A broken pipeline that submits again and again scores like this too.",
+    "At most half of an account's submissions score within 3.3 standard deviations of 1/m, or as "
+    "many as the other accounts' do in the median, where the task is hard for all. Their "
+    "mean must be at 1/m and their spread binomial, no wider and no narrower: the scores of one "
+    "weak model lie closer together, so that a hard task is not taken for an attack.",
+    "A broken pipeline that submits again and again scores like this too, and so does a team whose "
+    "models know nothing yet: scores alone cannot tell them from random labels.",
 )
 SCAN = Detector(
     "one-label-scan",
@@ -237,10 +239,20 @@ FINAL_GAP = Detector(
     "final-gap",
     "A public score that the private one does not bear out",
     "private scores and the sizes of both parts",
-    "The points were split at random, and a team's k submissions were not made from scores: the "
-    "one that is judged scores higher in public by luck, and because it was chosen among k.",
-    "Climbing on the public score is found, whatever it was meant for. So is a part of points "
-    "that was not drawn at random, such as a later month: then most teams have such a gap.",
+    "A team's k submissions were not made from scores: beside the other teams, for whom the "
+    "private part may be as much harder, the one that is judged scores higher in public by luck, "
+    "and because it was chosen among k.",
+    "Climbing on the public score is found, whatever it was meant for; not where most teams do it.",
+)
+NEAR_PERFECT = Detector(
+    "near-perfect",
+    "Far fewer errors than anybody else",
+    "",
+    "The errors of the accounts' best submissions fall off like a power: each step from one "
+    "account to the next better one, times its place, is then as large as any other on average "
+    "(Renyi); and the board improves at once by no more than others improve by their own best.",
+    "Labels that got out look like this; so does a true breakthrough, or data that others did not "
+    "have.",
 )
 ALL = (
     SCORE_SCAN,
@@ -254,5 +266,6 @@ ALL = (
     SETTLED,
     LINEAGE,
     FINAL_GAP,
+    NEAR_PERFECT,
 )
 """In the order of the report."""

@@ -25,6 +25,7 @@ from privacygauge.holdout.history.standing_out import (
     near_copies,
     shared_copies,
     submissions,
+    taken_for_errors,
 )
 
 
@@ -62,6 +63,9 @@ class Examined:
 
     missing: tuple[Skipped, ...]
     """Tests and replays that the history holds too little for, and why."""
+    errors: str
+    """Why the scores look like errors, of which less is better: then nothing can be told. Empty
+    where they do not."""
 
     @property
     def findings(self) -> tuple[CorrectedTest, ...]:
@@ -91,7 +95,9 @@ def examined(history: History, guards: Sequence[str], seed: int, level: float) -
         raise InputError(f"guards must be a list of names, got the text {guards!r}")
     chosen = [guard_named(name) for name in guards]
     found = inspect(history, seeds.stream(seed, "points"))
-    tests = corrected(found, 1 - level)
+    errors = taken_for_errors(history)
+    # Of errors taken for scores the worst submissions would stand out.
+    tests = corrected(found, -1.0 if errors else 1 - level)
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = ladder_of(history, seed)
     copied = None if found.near is None else ~found.near.fresh
@@ -110,4 +116,5 @@ def examined(history: History, guards: Sequence[str], seed: int, level: float) -
         replays=tuple(x for x in played if not isinstance(x, Skipped)),
         ended=overfitting(history, level),
         missing=(*found.skipped, *(x for x in played if isinstance(x, Skipped))),
+        errors=errors,
     )

@@ -15,7 +15,7 @@ from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.evidence import FINAL_GAP, Evidence
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.metrics import ACCURACY, Metric, metric_named
+from privacygauge.holdout.metrics import Metric, metric_named
 
 _PERFECT_TIES = 1e-12
 _TOP = 0.1
@@ -90,20 +90,27 @@ def gap(
     Newcombe (1998), method 10.
     """
     (a, b), (n, m) = scores, points
+    deviation = _deviation(scores, points, metric)
     if metric.like_share:
         first, second = (
             Estimate(x, *wilson(x * size, size, level), level, max(1, int(size)), "Wilson")
             for x, size in zip(scores, points, strict=True)
         )
         found = less(first, second)
-        pooled = (a * n + b * m) / (n + m)
-        deviation = math.sqrt(max(0.0, pooled * (1 - pooled)) * (1 / n + 1 / m))
     else:
-        deviation = math.sqrt(1 / n + 1 / m) / 2
         half = deviation * float(-ndtri((1 - level) / 2))
         found = Estimate(a - b, a - b - half, a - b + half, level, int(n + m), "largest variance")
     z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0
     return found, float(2 * ndtr(-z))
+
+
+def _deviation(scores: tuple[float, float], points: tuple[float, float], metric: Metric) -> float:
+    """Return the standard deviation of the difference of two scores that are equal in truth."""
+    (a, b), (n, m) = scores, points
+    if not metric.like_share:
+        return math.sqrt(1 / n + 1 / m) / 2
+    pooled = (a * n + b * m) / (n + m)
+    return math.sqrt(max(0.0, pooled * (1 - pooled)) * (1 / n + 1 / m))
 
 
 def rank_correlation(public: Floats, private: Floats) -> float:
@@ -163,33 +170,65 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     )
 
 
+FEWEST_TEAMS = 5
+"""Teams: of fewer nobody can say whether the private part is harder for all."""
+
+
 def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     """Return for every team whether its public score is above what luck and choosing allow.
 
-    Of k submissions that were not made from scores any may be the one that is judged: the p-value
-    of one of them times k. Of accuracies it is Fisher's, exact for points that were split at
-    random, whatever is hard about them.
+    Teams are compared with each other: a private part that is harder for all, such as a later
+    month, gives all of them the same gap. Of k submissions that were not made from scores any may
+    be the one that is judged: the p-value of one of them times k.
+
+    Notes
+    -----
+    With d the team's gap and D the median gap of the others, ``(d - D) / s`` is compared with the
+    normal distribution. s is what sampling gives, with the errors of both parts independent; where
+    the others spread further around their median (1.4826 times their median absolute deviation),
+    since a harder part is not equally hard for all, it is that, and the distribution Student's. D
+    adds its own error.
     """
     if history.private is None or history.n_private is None:
         return Skipped(FINAL_GAP.title, "there are no private scores, or their number is not known")
-    return tuple(_final_gap(history, code) for code in range(len(history.names)))
+    n_teams = len(history.names)
+    if n_teams < FEWEST_TEAMS:
+        return Skipped(
+            FINAL_GAP.title,
+            f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
+            f"{n_teams}",
+        )
+    rows = np.array([_judged(history, code) for code in range(n_teams)])
+    gaps = history.scores[rows] - history.private[rows]
+    return tuple(_final_gap(history, code, int(rows[code]), gaps) for code in range(n_teams))
 
 
-def _final_gap(history: History, code: int) -> Evidence:
+def _final_gap(history: History, code: int, row: int, gaps: Floats) -> Evidence:
     assert history.private is not None
     assert history.n_private is not None
-    row, k = _judged(history, code), len(history.rows_of(code))
+    k = len(history.rows_of(code))
     public, private = float(history.scores[row]), float(history.private[row])
-    n, m, metric = history.n, history.n_private, metric_named(history.metric)
-    if metric == ACCURACY:
-        right, others = round(public * n), round(private * m)
-        alone = float(scipy.stats.hypergeom.sf(right - 1, n + m, right + others, n))
-    else:
-        _, both = gap((public, private), (n, m), metric, 0.95)
-        alone = both / 2 if public > private else 1.0
-    says = f"{public:.4g} on public and {private:.4g} on private points, after {k:,} submissions"
+    others = np.delete(gaps, code)
+    usual = float(np.median(others))
+    spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
+    metric, sizes = metric_named(history.metric), (history.n, history.n_private)
+    sampled = _deviation((public, private), sizes, metric)
+    # The variance of a median of m normals is about pi/2 over m.
+    scale = max(spread, sampled) * math.sqrt(1 + math.pi / (2 * len(others)))
+    alone = 1.0
+    if scale > _PERFECT_TIES:
+        z = (gaps[code] - usual) / scale
+        alone = float(ndtr(-z) if spread <= sampled else scipy.stats.t.sf(z, len(others) - 1))
+    says = (
+        f"{public:.4g} on public and {private:.4g} on private points, after {k:,} submissions; the "
+        f"gap of the other teams is {usual:.4g} in the median"
+    )
     p_value = min(1.0, max(k * alone, 1e-300))
     return Evidence(FINAL_GAP, (history.names[code],), p_value, says, np.array([row]))
+
+
+_TO_SIGMA = 1.4826
+"""From the median absolute deviation to the standard deviation of normals."""
 
 
 def _judged(history: History, code: int) -> int:

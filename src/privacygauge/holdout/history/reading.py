@@ -14,12 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.datasets.bounds import require_once
 from privacygauge.datasets.reading import (
     LINES,
+    TABLE_ENDINGS,
+    fields_of_any_length,
+    is_csv,
     read_array,
     read_content,
     read_json_lines,
     read_text,
+    separator_in,
 )
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import guard_named
@@ -40,7 +45,8 @@ NAMES = {
 """Our columns, and what the table Submissions of Meta Kaggle calls them: the first that is there.
 Its day comes before its number, which orders the submissions of one day."""
 
-_DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S"
+_MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
+_DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
 _TRUE = ("true", "1", "yes")
 
 
@@ -85,9 +91,9 @@ def _there(value: object) -> bool:
     return str(value).strip().lower() not in ("", "none", "nan")
 
 
-def _iso(value: object) -> object:
+def _iso(value: object, forms: Sequence[str] = _DAYS) -> object:
     """Return a day as it is written in America in ISO 8601, anything else as it is."""
-    for form in _DAYS:
+    for form in forms:
         with suppress(ValueError):
             return datetime.strptime(str(value).strip(), form).isoformat()
     return value
@@ -99,7 +105,8 @@ def _whole(value: object) -> int:
     return 0
 
 
-COLUMNS = ("time", "account", "score")
+TIME = "time"
+COLUMNS = ("account", "score")
 """What every history has to have."""
 ANSWERS, SUBMISSION = "predictions", "submission"
 """Columns that it may have: a list of labels, and a name of the submission."""
@@ -109,6 +116,7 @@ NUMBER, GUARD, METRIC, EXACT = "number", "guard", "metric", "exact"
 scored where the owner added that."""
 PRIVATE, SELECTED = "private", "selected"
 """Columns of a contest that has ended: the score that decided, and whether its team chose it."""
+_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, NUMBER, GUARD, METRIC, EXACT, PRIVATE, SELECTED)
 
 
 def read_history(
@@ -126,8 +134,9 @@ def read_history(
     Parameters
     ----------
     path : Path
-        JSON lines, CSV or Parquet with the columns ``time`` (ISO 8601, or a number), ``account``
-        and ``score`` (accuracy in [0, 1], or right answers out of `n`). Optional: ``submission``,
+        JSON lines, CSV or Parquet with the columns ``account`` and ``score`` (accuracy in [0, 1],
+        or right answers out of `n`). Optional: ``time`` (ISO 8601, or a number), without which
+        rows are taken to be in the order of submissions; ``submission``,
         a name; ``number``, an integer that gives the order where clocks do not; ``guard``, the
         name of what answered, and ``metric``, what was scored, each the same in every row;
         ``exact``, the score behind the guard, which is then looked at in place of its answers;
@@ -158,6 +167,8 @@ def read_history(
     exported = bool(rows) and is_export(list(rows[0]))
     if exported:
         rows = from_export(rows)
+    else:
+        rows = _scored(_named(rows), in_order=predictions is not None)
     if not rows:
         raise InputError(f"{path} holds no submissions")
     missing = [name for name in COLUMNS if name not in rows[0]]
@@ -173,7 +184,9 @@ def read_history(
     guard, scored = _same(rows, path, GUARD), _metric(rows, path, metric)
     scores = _scores(rows, path, "score", scored, exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
-    times, numbers = _times([row.get("time") for row in rows], path), _numbers(rows, path)
+    numbers = _numbers(rows, path)
+    timed = any(_there(row.get(TIME)) for row in rows)
+    times = _times([row.get(TIME) for row in rows], path) if timed else None
     history = in_time(
         times,
         [_account(row, path, i) for i, row in enumerate(rows)],
@@ -190,7 +203,7 @@ def read_history(
     history = replace(history, left_out=len(given) - len(rows))
     if PRIVATE not in rows[0]:
         return history
-    order = order_in_time(times, numbers)
+    order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
     private = as_shares(_scores(rows, path, PRIVATE, scored, exported), n_private or 0, len(rows))
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
     return replace(
@@ -199,6 +212,30 @@ def read_history(
         n_private=n_private,
         selected=chosen[order] if chosen.any() else None,
     )
+
+
+def _named(rows: Sequence[Row]) -> list[Row]:
+    """Return rows whose known columns have our names, however their capitals were written."""
+    if not rows:
+        return []
+    ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
+    changed = {
+        name: known
+        for name, known in ours.items()
+        if known in _KNOWN and known not in rows[0] and list(ours.values()).count(known) == 1
+    }
+    return [{changed.get(name, name): value for name, value in row.items()} for row in rows]
+
+
+def _scored(rows: Sequence[Row], *, in_order: bool) -> list[Row]:
+    """Return the rows that have scores: a submission that failed counts for nothing.
+
+    All are kept where answers come apart, in the order of the rows.
+    """
+    if in_order or not rows:
+        return list(rows)
+    scores = [name for name in ("score", PRIVATE) if name in rows[0]]
+    return [row for row in rows if all(_there(row.get(name)) for name in scores)]
 
 
 def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
@@ -242,16 +279,21 @@ def _rows(path: Path) -> list[Row]:
     name = path.name.lower()
     if name.endswith(LINES):
         return [row for _, row in read_json_lines(path, "history")]
-    if name.endswith((".csv", ".csv.gz")):
+    if is_csv(path):
         # Read as text: an account may be called 007.
-        return list(csv.DictReader(io.StringIO(read_text(path, "history"), newline="")))
+        text = read_text(path, "history")
+        separator = separator_in(text, path)
+        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        require_once(path, [name for name in table.fieldnames or () if name.strip()])
+        with fields_of_any_length():
+            return list(table)
     if name.endswith(".parquet"):
         found: Any = read_content(path, "history")
         return [
             dict(zip(found.columns, row, strict=True))
             for row in found.itertuples(index=False, name=None)
         ]
-    raise InputError(f"{path} must end in .jsonl, .csv or .parquet")
+    raise InputError(f"{path} must end in {TABLE_ENDINGS}")
 
 
 def _account(row: Row, path: Path, place: int) -> str:
@@ -263,12 +305,21 @@ def _account(row: Row, path: Path, place: int) -> str:
 
 def _score(row: Row, path: Path, place: int, column: str = "score") -> float:
     try:
-        value = float(row.get(column))  # type: ignore[arg-type]
+        value = _number(row.get(column))
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{path}: {column} must be a number, got {row.get(column)!r} in submission {place + 1}"
         ) from error
     return value
+
+
+def _number(cell: Any) -> float:
+    """Return the number of a cell, which may have a decimal comma or a percent sign."""
+    if not isinstance(cell, str):
+        return float(cell)
+    text = cell.strip()
+    digits = text.removesuffix("%").replace(",", ".")
+    return float(digits) / 100 if text.endswith("%") else float(digits)
 
 
 def _times(values: Sequence[Any], path: Path) -> NDArray[np.float64]:
@@ -283,7 +334,7 @@ def _time(value: Any, path: Path, place: int) -> float:
     except (TypeError, ValueError):
         pass
     try:
-        return _seconds(datetime.fromisoformat(str(value).strip()))
+        return _seconds(datetime.fromisoformat(str(_iso(value, _MORNINGS)).strip()))
     except ValueError as error:
         raise InputError(
             f"{path}: time must be ISO 8601 (2026-01-31T12:00:00) or a number, got {value!r} in "
@@ -299,7 +350,7 @@ def _seconds(moment: datetime) -> float:
 def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
     lists = [row.get(ANSWERS) for row in rows]
     given = [found is not None for found in lists]
-    if not any(given) or path.name.lower().endswith((".csv", ".csv.gz")):
+    if not any(given) or is_csv(path):
         return None
     if not all(given):
         raise InputError(

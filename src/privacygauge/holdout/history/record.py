@@ -168,11 +168,9 @@ def in_time(
     """
     names = tuple(str(account) for account in accounts)
     k = len(names)
-    order, when = np.arange(k), None
-    if times is not None:
-        given = checks.floats(times, "times", length=k)
-        order = order_in_time(given, numbers)
-        when = np.maximum.accumulate(given[order])
+    given = None if times is None else checks.floats(times, "times", length=k)
+    order = order_in_time(np.arange(k) if given is None else given, numbers)
+    when = None if given is None else np.maximum.accumulate(given[order])
     rows = None if answers is None else np.asarray(answers)
     if rows is not None and (rows.ndim != 2 or len(rows) != k):
         raise InputError(
@@ -193,7 +191,7 @@ def in_time(
     )
 
 
-def order_in_time(times: Floats, numbers: Sequence[int] | None) -> Ints:
+def order_in_time(times: Floats | Ints, numbers: Sequence[int] | None) -> Ints:
     """Return the places, (k,), of submissions in their order: by number where there is one."""
     return np.asarray(np.argsort(times if numbers is None else np.array(numbers), kind="stable"))
 

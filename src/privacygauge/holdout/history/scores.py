@@ -33,9 +33,10 @@ _GROUP = 8
 BAND = 3.3
 """Standard deviations around 1/m: one random query in a thousand lies outside."""
 _CHANCE = 0.5
-_CLEAR = 6.0
-"""Standard deviations: from so far above 1/m on an account is far above it."""
+_TEAMS = 5
+"""Accounts: where so many all score at chance, it is the task."""
 _TAIL = 0.001
+_CLOSE = 0.01
 
 
 def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
@@ -121,18 +122,27 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
     if not history.counted:
         return Skipped(CHANCE_SCORES.title, f"the scores are {history.metric}, not right answers")
-    near, clear = at_chance(history), far_above_chance(history)
+    near = at_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:
         of = np.flatnonzero(np.isin(history.codes, group))
         fresh = of[np.concatenate([[True], np.diff(history.n_correct[of]) != 0])]
         flags = near[fresh]
         counts = history.n_correct[fresh[flags]]
-        plausible = narrow(history, counts) and (clear or centred(history, counts))
+        plausible = as_wide(history, counts) and centred(history, counts)
         return np.asarray(flags & plausible)
 
     what = "score as random labels do"
-    return per_account_and_group(history, CHANCE_SCORES, near, counted, _CHANCE, what)
+    # Where the task is hard for all, the others say how often honest work scores like that.
+    shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
+
+    def usual(group: Sequence[int]) -> float:
+        others = np.delete(shares, list(group))
+        if not len(others) and len(shares) >= _TEAMS:
+            return 1.0
+        return max(_CHANCE, float(np.median(others))) if len(others) else _CHANCE
+
+    return per_account_and_group(history, CHANCE_SCORES, near, counted, usual, what)
 
 
 def per_account_and_group(
@@ -140,7 +150,7 @@ def per_account_and_group(
     detector: Detector,
     flags: Bools,
     counted: Callable[[Sequence[int]], Bools],
-    rate: float,
+    rate: float | Callable[[Sequence[int]], float],
     what: str,
 ) -> tuple[Evidence, ...]:
     """Return the evidence of every account, and of the best group where there are several.
@@ -153,16 +163,17 @@ def per_account_and_group(
         What a finding is about.
     counted : callable
         From accounts to the flags that count for them.
-    rate : float
-        How probable a flag is at most under the null.
+    rate : float or callable
+        How probable a flag is at most under the null; or, from accounts, what the others say of it.
     what : str
         What a flagged submission does, in words.
     """
 
     def log_p(group: Sequence[int]) -> float:
+        most = rate(group) if callable(rate) else rate
         # Stretches of a group in time are no evidence: beginnings look alike.
         return (
-            log_excess(counted(group), rate) if len(group) == 1 else log_many(counted(group), rate)
+            log_excess(counted(group), most) if len(group) == 1 else log_many(counted(group), most)
         )
 
     every = range(len(history.names))
@@ -212,13 +223,6 @@ def _chance(history: History) -> tuple[float, float]:
     return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
 
 
-def far_above_chance(history: History) -> bool:
-    """Return whether most accounts are far above 1/m."""
-    middle, deviation = _chance(history)
-    typical = [np.median(history.n_correct[history.codes == c]) for c in range(len(history.names))]
-    return bool(np.median(typical) > middle + _CLEAR * deviation)
-
-
 def narrow(history: History, counts: Ints) -> bool:
     """Return whether right answers spread no wider than Bin(n, 1/m)."""
     if len(counts) < 2:
@@ -226,6 +230,19 @@ def narrow(history: History, counts: Ints) -> bool:
     _, deviation = _chance(history)
     spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
     return bool(spread <= chi2.isf(_TAIL, len(counts) - 1))
+
+
+def as_wide(history: History, counts: Ints) -> bool:
+    """Return whether right answers spread as wide as Bin(n, 1/m), and no wider.
+
+    Random labels are drawn afresh each time. Submissions of one weak model have much in common, and
+    their scores lie closer together.
+    """
+    if len(counts) < 2:
+        return True
+    _, deviation = _chance(history)
+    spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
+    return bool(narrow(history, counts) and spread >= chi2.ppf(_CLOSE, len(counts) - 1))
 
 
 def centred(history: History, counts: Ints) -> bool:

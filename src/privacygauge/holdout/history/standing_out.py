@@ -17,6 +17,7 @@ from privacygauge.holdout.history import replay as replays
 from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.answers import random_flips
 from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, Evidence
+from privacygauge.holdout.history.near_perfect import near_perfect
 from privacygauge.holdout.history.nearness import Nearness, nearness
 from privacygauge.holdout.history.overfitting import final_gaps
 from privacygauge.holdout.history.record import History, disagreeing
@@ -92,6 +93,10 @@ class Submissions:
 
 _BELOW = 3.3
 """Standard deviations below 1/m: one random submission in a thousand scores less."""
+
+
+_FALLING = 2.6
+"""Standard deviations: as good as nobody's scores fall by so much where teams get better."""
 
 
 _NEAR = 100
@@ -218,19 +223,45 @@ def warnings_about(history: History) -> tuple[str, ...]:
             )
     if history.n_classes is None:
         found.append("The number of classes is not known: random labels cannot be told.")
-    else:
-        found += _below_chance(history, history.n_classes)
+    if errors := taken_for_errors(history):
+        found.append(f"{errors}: of errors nothing can be told. Give 1 less the error.")
     return tuple(found)
 
 
-def _below_chance(history: History, n_classes: int) -> list[str]:
-    middle, chance = float(np.median(history.scores)), 1 / n_classes
-    if middle >= chance - _BELOW * np.sqrt(chance * (1 - chance) / history.n):
-        return []
-    return [
-        f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of random "
-        "labels: if these are error rates, nothing here can be told. Give accuracies."
-    ]
+def taken_for_errors(history: History) -> str:
+    """Return why the scores look like errors, of which less is better; empty where they do not.
+
+    Notes
+    -----
+    Half of the submissions are right less often than random labels; or teams' scores fall as they
+    go on. Of teams that do not get better a trend (Kendall's statistic) is as often up as down,
+    however their submissions depend on each other: the sum of the trends over the root of the sum
+    of their squares exceeds t with probability ``exp(-t^2 / 2)`` at most (Hoeffding 1963). Errors
+    of teams that do not improve, or of fewer than seven, are not seen by it.
+    """
+    if history.answers is not None and history.labels is not None:
+        return ""
+    if history.n_classes is not None and history.metric == "accuracy":
+        middle, chance = float(np.median(history.scores)), 1 / history.n_classes
+        if middle < chance - _BELOW * np.sqrt(chance * (1 - chance) / history.n):
+            return (
+                f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of "
+                "random labels, as error rates do"
+            )
+    trends = np.array(
+        [_trend(history.scores[history.rows_of(c)]) for c in range(len(history.names))]
+    )
+    if trends.sum() >= -_FALLING * np.sqrt((trends**2).sum()) or not trends.any():
+        return ""
+    return "The teams' scores fall as they go on, as error rates do"
+
+
+def _trend(scores: Floats) -> float:
+    """Return the share of pairs of submissions that rise less the share that fall."""
+    k = len(scores)
+    if k < 2:
+        return 0.0
+    return float(np.sign(scores[None] - scores[:, None])[np.triu_indices(k, 1)].mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +286,12 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         Draws the points on which all submissions are compared, where there are many.
     """
     if history.answers is None:
-        parts = [score_scan(history), chance_scores(history), final_gaps(history)]
+        parts = [
+            score_scan(history),
+            chance_scores(history),
+            final_gaps(history),
+            near_perfect(history),
+        ]
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
         return _gathered([*parts, *absent], None)
     near = nearness(history, rng)
@@ -268,6 +304,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
             chance_scores(history),
             final_gaps(history),
+            near_perfect(history),
             by_answers.one_label_scan(history, near),
             by_answers.random_answers(history, near),
             by_answers.random_changes(history, near, flips),

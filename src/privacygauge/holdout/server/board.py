@@ -83,6 +83,20 @@ class Left:
 
 
 @dataclass(frozen=True, eq=False)
+class _Asked:
+    """A submission that was checked."""
+
+    sent: Values
+    """(n,) or (n, columns) What was submitted, about all points."""
+    marked: Marked
+    """The same beside the truth, about the points that the guard sees."""
+    digest: str
+    """Of the content."""
+    key: str | None
+    """The submitter's name for it."""
+
+
+@dataclass(frozen=True, eq=False)
 class Board:
     """A test set, its guard, and the database that remembers. See `server.open_board`."""
 
@@ -110,7 +124,6 @@ class Board:
         *,
         key: str | None = None,
         claimed: float | None = None,
-        time: str | None = None,
     ) -> Receipt:
         """Return the receipt of one submission, which is in the database by then.
 
@@ -125,8 +138,6 @@ class Board:
             Sent again with the same labels it brings the same receipt and costs nothing.
         claimed : float, optional
             The accuracy on the submitter's own data, in [0, 1], for `Thresholdout`.
-        time : str, optional
-            When it was made, in UTC, if not now: for one that is made again.
 
         Raises
         ------
@@ -142,34 +153,70 @@ class Board:
         _check_key(key)
         sent = self._checked(labels)
         marked = self.holdout.marked(self.part(sent, private=False), claimed)
-        digest = hashlib.sha256(content(sent)).hexdigest()
+        asked = _Asked(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
         with self.turn, writing(self.engine) as connection:
             board = _row(connection)
             holder = accounts.known_account(connection, account)
-            earlier = _of_key(connection, holder, key, digest, claimed)
+            earlier = _of_key(connection, holder, key, asked.digest, claimed)
             if earlier is not None:
                 return earlier
             contest.check_open(connection, now())
             _charge(self._left(board, holder), board, holder)
             contest.check_day(connection, board, holder, now())
-            held = 0 if self.scope == "board" else int(holder["id"])
-            before, shown = self._remembered(connection, board, held, account)
-            score, after = self.guard.answer(marked, before)
-            number = board["used"] + 1
-            own = about_this(before, after)
-            stays = max(shown, 0) if after.shown is not None else 0
-            about = number if own else stays
-            receipt = Receipt(number, time or now(), account, float(score), about or None, digest)
-            # The same rows whatever the answer: who times it learns nothing further.
-            _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
-            _write(connection, holder, receipt, key, claimed)
-            connection.execute(insert(EXACT).values(number=number, **self._exact(sent, marked)))
-            if board["keep"]:
-                kept = packed(sent, marked.n_classes)
-                connection.execute(insert(KEPT).values(number=number, content=kept))
-            asking = board["asking"] + (holder["used"] == 0)
-            connection.execute(update(BOARD).values(used=number, asking=asking))
-            return receipt
+            return self._answered(connection, board, holder, asked, time=now())
+
+    def again(
+        self, connection: Connection, account: str, labels: Values, row: RowMapping
+    ) -> Receipt:
+        """Return the receipt of a submission that is made again, within a transaction.
+
+        No limit is asked, as none was exceeded when it was made.
+
+        Parameters
+        ----------
+        connection : sqlalchemy.Connection
+        account : str
+            Who made it.
+        labels : ndarray
+            As they were kept.
+        row : mapping
+            Of `SUBMISSION`, from whose time, key and claim are taken.
+        """
+        marked = self.holdout.marked(self.part(labels, private=False), row["claimed"])
+        asked = _Asked(labels, marked, row["digest"], row["key"])
+        holder = accounts.known_account(connection, account)
+        return self._answered(connection, _row(connection), holder, asked, time=row["time"])
+
+    def _answered(
+        self,
+        connection: Connection,
+        board: RowMapping,
+        holder: RowMapping,
+        asked: _Asked,
+        *,
+        time: str,
+    ) -> Receipt:
+        """Return a receipt, once everything is written."""
+        marked = asked.marked
+        held = 0 if self.scope == "board" else int(holder["id"])
+        before, shown = self._remembered(connection, board, held, holder["name"])
+        score, after = self.guard.answer(marked, before)
+        number = board["used"] + 1
+        own = about_this(before, after)
+        stays = max(shown, 0) if after.shown is not None else 0
+        about = number if own else stays
+        receipt = Receipt(number, time, holder["name"], float(score), about or None, asked.digest)
+        # The same rows whatever the answer: who times it learns nothing further.
+        _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
+        _write(connection, holder, receipt, asked.key, marked.claimed)
+        exact = self._exact(asked.sent, marked)
+        connection.execute(insert(EXACT).values(number=number, **exact))
+        if board["keep"]:
+            kept = packed(asked.sent, marked.n_classes)
+            connection.execute(insert(KEPT).values(number=number, content=kept))
+        asking = board["asking"] + (holder["used"] == 0)
+        connection.execute(update(BOARD).values(used=number, asking=asking))
+        return receipt
 
     def left(self, account: str) -> Left:
         """Return what the budgets have left for an account."""

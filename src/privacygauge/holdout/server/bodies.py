@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.datasets.arrays import HeadError, ObjectError, read_head
-from privacygauge.datasets.reading import csv_texts, read_array, read_content
+from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.holdout.metrics import ACCURACY, Metric
 from privacygauge.runs.folder import require_local
@@ -187,7 +187,8 @@ def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None
     Parameters
     ----------
     path : pathlib.Path
-        .npy; .npz with one array; or .csv with a column of labels and perhaps one ``id``.
+        .npy; .npz with one array; or .csv (or .tsv, also with .gz), .parquet or .jsonl with a
+        column of labels and perhaps one ``id``.
 
     Raises
     ------
@@ -197,7 +198,7 @@ def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None
     require_local(path, "labels are read from a file")
     if path.suffix.lower() == ".npy":
         return read_array(path, "labels"), None
-    content = read_content(path, "labels")
+    content = read_content(path, "labels", names=(_ID,))
     if isinstance(content, Mapping):
         if len(content) != 1:
             raise InputError(f"{path} must hold one array of labels, got {len(content)}")
@@ -208,8 +209,7 @@ def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None
     values = np.asarray(content[others[0]])
     if _ID not in content.columns:
         return values, None
-    # As text: a point may be called 007.
-    names = tuple(str(name).strip() for name in csv_texts(path, [_ID])[_ID])
+    names = tuple(str(name).strip() for name in content[_ID])
     if len(set(names)) < len(names):
         raise InputError(f"{path}: every id must differ from the others")
     return values, names

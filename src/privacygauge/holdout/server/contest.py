@@ -83,6 +83,14 @@ def set_phase(engine: Engine, name: str, opens: str, closes: str) -> None:
         connection.execute(insert(PHASE).values(row))
 
 
+def remove_phase(engine: Engine, name: str) -> None:
+    """Remove a phase; without any, submissions are always taken."""
+    with writing(engine) as connection:
+        gone = delete(PHASE).where(PHASE.c.name == checked_name(name))
+        if not connection.execute(gone).rowcount:
+            raise InputError(f"there is no phase {name}")
+
+
 def phases(connection: Connection) -> list[RowMapping]:
     """Return the phases in the order in which they open."""
     return list(connection.execute(select(PHASE).order_by(PHASE.c.opens)).mappings())

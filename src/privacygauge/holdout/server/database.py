@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     Connection,
@@ -147,6 +149,26 @@ def _sqlite(url: URL) -> Engine:
     return engine
 
 
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a file that is somebody else's database: not even its journal is changed."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    uri = f"file:{quote(str(path))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS)) as found:
+            rows = found.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.Error as error:
+        raise InputError(
+            f"the database {path} cannot be used: {error}; name another file with --database"
+        ) from error
+    names = [str(name) for (name,) in rows]
+    if names and schema.SCHEMA.name not in names:
+        raise InputError(
+            f"{path} is a database of something else, with the table {names[0]}: name another file "
+            "with --database"
+        )
+
+
 def _own_file(path: Path) -> None:
     """Make the file, readable by its owner alone: what the guard remembers is as secret as labels.
 
@@ -179,7 +201,9 @@ def _make_ready(engine: Engine) -> None:
         return
     try:
         if engine.dialect.name == "sqlite":
-            _own_file(Path(str(engine.url.database)))
+            file = Path(str(engine.url.database))
+            _refuse_foreign(file)
+            _own_file(file)
         with _transaction(engine) as connection:
             _make_tables(connection)
     except DBAPIError as error:

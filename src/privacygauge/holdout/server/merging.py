@@ -72,22 +72,31 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
         for each in (stays, goes):
             if each["hidden"]:
                 raise InputError(f"the account {each['name']} is hidden: show it first")
-        moved = update(ACCOUNT).where(
-            (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
-        )
-        connection.execute(moved.values(merged_into=stays["id"]))
-        gone = {"hidden": True, "token_id": None, "token_digest": None}
-        connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == goes["id"]).values(gone))
         used = stays["used"] + goes["used"]
-        best, number = _replayed(board, connection, stays)
-        connection.execute(
-            update(ACCOUNT)
-            .where(ACCOUNT.c.id == stays["id"])
-            .values(used=used, best=best, best_number=number)
-        )
+        best = joined(board, connection, stays, goes)
         write_action(connection, MERGE, goes["id"], f"into {name}: {reason}")
     shown = [each["best"] for each in (stays, goes) if each["best"] is not None]
     return Merged(used, max(shown, default=None), best)
+
+
+def joined(
+    board: Board, connection: Connection, stays: RowMapping, goes: RowMapping
+) -> float | None:
+    """Return the best score of one account after another became a part of it, in a transaction."""
+    moved = update(ACCOUNT).where(
+        (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
+    )
+    connection.execute(moved.values(merged_into=stays["id"]))
+    gone = {"hidden": True, "token_id": None, "token_digest": None}
+    connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == goes["id"]).values(gone))
+    used = stays["used"] + goes["used"]
+    best, number = _replayed(board, connection, stays)
+    connection.execute(
+        update(ACCOUNT)
+        .where(ACCOUNT.c.id == stays["id"])
+        .values(used=used, best=best, best_number=number)
+    )
+    return best
 
 
 def check_merge(name: str, other: str, reason: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlalchemy import Connection, RowMapping, insert, update
+from sqlalchemy import Connection, Engine, RowMapping, insert, update
 
 from privacygauge.core.checks import Bools
 from privacygauge.errors import InputError
@@ -40,20 +40,25 @@ def opened(
     if wanted.metric_name is not None:
         wanted.metric.truth(labels, wanted.n_classes)
     # Before there is a database: what cannot be begun leaves none behind.
-    first = None if _there(database) else _first_row(labels, wanted)
+    first = None if _there(database) else first_row(labels, wanted)
     engine = connect(database)
     try:
         with writing(engine) as connection:
             wait_for_makers(connection)
             row = board_row(connection)
             if row is None:
-                row = _begun(connection, first or _first_row(labels, wanted))
+                row = _begun(connection, first or first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
             _check_same(row, truth, wanted, shown(engine))
             _set_limits(connection, budget)
     except InputError:
         engine.dispose()
         raise
+    return board_of(row, truth, engine)
+
+
+def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
+    """Return the board of a row of `BOARD`."""
     public, private = _parts(truth, row)
     guard = guard_named(row["guard"])
     return Board(public, guard, row["scope"], engine, private, public_of(row))
@@ -101,7 +106,7 @@ class Wanted:
         return metric_named(self.metric_name or "accuracy")
 
 
-def _first_row(labels: ArrayLike, wanted: Wanted) -> dict[str, object]:
+def first_row(labels: ArrayLike, wanted: Wanted) -> dict[str, object]:
     """Return a new board's row."""
     metric = wanted.metric
     truth, n_classes = metric.truth(labels, wanted.n_classes)

@@ -1,23 +1,63 @@
 """A board's submissions made again, in their order: after labels were corrected or accounts hidden.
 
-Only where they were kept, which the owner asks for when a board is begun.
+Only where they were kept, which the owner asks for when a board is begun. The whole contest goes
+along, in one transaction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
-from sqlalchemy import Engine, RowMapping, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, Table, func, insert, select, text, update
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.metrics import metric_named
-from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server.accounts import known_account
 from privacygauge.holdout.server.board import Board, unpacked
-from privacygauge.holdout.server.database import reading, shown, writing
-from privacygauge.holdout.server.opening import Wanted, opened, public_of
-from privacygauge.holdout.server.schema import ACCOUNT, BOARD, KEPT, SUBMISSION
+from privacygauge.holdout.server.database import (
+    begun_board,
+    board_row,
+    connect,
+    reading,
+    shown,
+    wait_for_makers,
+    writing,
+)
+from privacygauge.holdout.server.merging import MERGE, joined
+from privacygauge.holdout.server.opening import Wanted, board_of, first_row, public_of
+from privacygauge.holdout.server.schema import (
+    ACCOUNT,
+    ACTION,
+    BOARD,
+    FINAL,
+    INVITATION,
+    KEPT,
+    PHASE,
+    SUBMISSION,
+)
+
+_OF_LABELS = ("label_key", "label_digest", "points", "private_points")
+"""Columns of `BOARD` that are those of the labels; all others are kept."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A team whose place or score on the board changed."""
+
+    account: str
+    """The team."""
+    before: float | None
+    """Its score on the old board."""
+    after: float | None
+    """Its score on the new one."""
+    place_before: int | None
+    """From 1; None where it had no score."""
+    place_after: int | None
+    """The same on the new board."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +70,28 @@ class Rescored:
     """Of them, those with another answer than before."""
     left_out: tuple[str, ...]
     """Hidden accounts, whose submissions are not on the new board."""
+    moved: tuple[Moved, ...] = ()
+    """Teams whose place or score changed, by their new place."""
 
 
 def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored:
     """Return how the submissions of a board fare on a new one, which is made in `database`.
 
-    The new board has the same guard, scope, key, limits, accounts and tokens; receipts keep their
-    times and keys. Hidden accounts are left out: every guard's state is as if they had never been.
-    What the old board showed stays known to those who saw it, so the answers of both count where
-    a bound on what they tell is asked for.
+    The new board is the same contest: guard, scope, key, limits, phases, title, rules, accounts
+    with their tokens and throttles, mergers, invitations, choices for the end and the log of
+    actions; receipts keep their times and keys. Of hidden accounts the submissions are left out:
+    every guard's state is as if they had never been. What the old board showed stays known to those
+    who saw it, so the answers of both count where a bound on what they tell is asked for.
+
+    Everything is written in one transaction: a database whose rescore was interrupted holds no
+    board.
 
     Parameters
     ----------
     source : sqlalchemy.Engine
         Of the old board's database, whose submissions were kept.
     database : str or pathlib.Path
-        A new database.
+        A new database: SQLite or PostgreSQL, whatever the old one is.
     labels : array_like of shape (n,)
         The hidden labels, corrected or the same.
 
@@ -54,75 +100,113 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
     InputError
         If submissions were not kept, or the new database has a board already.
     """
-    with reading(source) as connection:
-        old = connection.execute(select(BOARD)).mappings().one_or_none()
-        accounts = connection.execute(select(ACCOUNT).order_by(ACCOUNT.c.id)).mappings().all()
-    if old is None or not old["keep"]:
-        raise InputError(
-            f"{shown(source)} keeps no submissions: only a board that was begun with --keep can "
-            "be scored again"
-        )
-    board = _begun(old, list(accounts), database, labels)
-    names = {row["id"]: row["name"] for row in accounts if not row["hidden"]}
-    kept = KEPT.c.number == SUBMISSION.c.number
-    query = select(SUBMISSION, KEPT.c.content).join(KEPT, kept).order_by(SUBMISSION.c.number)
-    made = changed = 0
-    kind = metric_named(old["metric"]).form
-    try:
-        with reading(source) as connection:
-            options = connection.execution_options(yield_per=100)
-            for row in options.execute(query).mappings():
-                if row["account_id"] in names:
-                    again = board.submit(
-                        names[row["account_id"]],
-                        unpacked(bytes(row["content"]), old["n"], old["n_classes"], kind),
-                        key=row["key"],
-                        claimed=row["claimed"],
-                        time=row["time"],
-                    )
-                    made, changed = made + 1, changed + (again.score != row["score"])
-        with writing(board.engine) as connection:
-            limits = {name: old[name] for name in ("total", "per_account", "nats")}
-            connection.execute(update(BOARD).values(limits))
-    finally:
-        board.close()
-    return Rescored(made, changed, tuple(row["name"] for row in accounts if row["hidden"]))
+    with reading(source) as old:
+        row = old.execute(select(BOARD)).mappings().one_or_none()
+        if row is None or not row["keep"]:
+            raise InputError(
+                f"{shown(source)} keeps no submissions: only a board that was begun with --keep "
+                "can be scored again"
+            )
+        if len(labels) != row["n"]:  # type: ignore[arg-type]
+            raise InputError(_not_empty(row["n"]))
+        truth, _ = metric_named(row["metric"]).truth(labels, row["n_classes"] or None)
+        wanted = Wanted(row["n_classes"] or None, metric_name=row["metric"], mask=public_of(row))
+        of_labels = first_row(labels, wanted)
+        begun = {**row, **{name: of_labels[name] for name in _OF_LABELS}, "used": 0, "asking": 0}
+        engine = connect(database)
+        try:
+            with writing(engine) as new:
+                wait_for_makers(new)
+                if board_row(new) is not None:
+                    raise InputError(_not_empty(row["n"]))
+                new.execute(insert(BOARD).values(begun))
+                return _copied(old, new, board_of(begun_board(new), truth, engine))
+        finally:
+            engine.dispose()
 
 
-def _begun(
-    old: RowMapping, accounts: list[RowMapping], database: str | Path, labels: ArrayLike
-) -> Board:
-    board = opened(
-        database,
-        labels,
-        Wanted(
-            old["n_classes"] or None,
-            old["guard"],
-            old["scope"],
-            keep=True,
-            metric_name=old["metric"],
-            mask=public_of(old),
-        ),
-        Budget(),
-    )
-    try:
-        with writing(board.engine) as connection:
-            new = connection.execute(select(BOARD)).mappings().one()
-            if new["used"] or connection.execute(select(ACCOUNT)).first() or new["n"] != old["n"]:
-                raise InputError(
-                    f"the new database must be empty, and labels must be {old['n']}: name another "
-                    "file"
-                )
-            # The same key: with another one the same submission would get a second noise.
-            connection.execute(update(BOARD).values(state_key=old["state_key"]))
-            rows = [
-                {name: row[name] for name in ("name", "token_id", "token_digest")} | {"used": 0}
-                for row in accounts
-                if not row["hidden"]
-            ]
-            if rows:
-                connection.execute(insert(ACCOUNT), rows)
-    except InputError:
-        board.close()
-        raise
-    return board
+def _not_empty(n: int) -> str:
+    return f"the new database must be empty, and labels must be {n}: name another file"
+
+
+def _copied(old: Connection, new: Connection, board: Board) -> Rescored:
+    """Return what was made again, once the contest of one database is in another."""
+    accounts = old.execute(select(ACCOUNT).order_by(ACCOUNT.c.id)).mappings().all()
+    actions = old.execute(select(ACTION).order_by(ACTION.c.number)).mappings().all()
+    by_id = {row["id"]: row for row in accounts}
+    whose = {row["id"]: by_id[row["merged_into"] or row["id"]] for row in accounts}
+    left_out = {number for number, row in whose.items() if row["hidden"]}
+    # As they were when nobody had submitted; mergers come at their time.
+    fresh = {"used": 0, "best": None, "best_number": None, "merged_into": None}
+    _insert(new, ACCOUNT, [{**row, **fresh} for row in accounts])
+    mergers = [row for row in actions if row["kind"] == MERGE]
+    numbers: dict[int, int] = {}
+    changed = 0
+    query = select(SUBMISSION, KEPT.c.content).join(KEPT, KEPT.c.number == SUBMISSION.c.number)
+    query = query.order_by(SUBMISSION.c.number).execution_options(yield_per=100)
+    form = board.holdout.metric.form
+    for row in old.execute(query).mappings():
+        while mergers and mergers[0]["time"] <= row["time"]:
+            _merge(board, new, mergers.pop(0), by_id)
+        if row["account_id"] in left_out:
+            continue
+        sent = unpacked(bytes(row["content"]), board.n, board.holdout.n_classes, form)
+        again = board.again(new, by_id[row["account_id"]]["name"], sent, row)
+        numbers[row["number"]] = again.number
+        changed += again.score != row["score"]
+    for action in mergers:
+        _merge(board, new, action, by_id)
+    for table in (PHASE, INVITATION):
+        _insert(new, table, old.execute(select(table)).mappings().all())
+    _insert(new, ACTION, actions)
+    chosen = old.execute(select(FINAL)).mappings().all()
+    kept = [row for row in chosen if row["number"] in numbers]
+    _insert(new, FINAL, [{**row, "number": numbers[row["number"]]} for row in kept])
+    if new.dialect.name == "postgresql":
+        # Ids were given: the next account takes the one after them.
+        last = "SELECT setval(pg_get_serial_sequence('account', 'id'), max(id)) FROM account"
+        new.execute(text(last))
+    looked = func.least if new.dialect.name == "postgresql" else func.min
+    new.execute(update(BOARD).values(looked_at=looked(BOARD.c.looked_at, BOARD.c.used)))
+    hidden = tuple(row["name"] for row in accounts if row["hidden"] and not row["merged_into"])
+    return Rescored(len(numbers), changed, hidden, tuple(_moved(old, new)))
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[Any, Any]]) -> None:
+    if rows:
+        connection.execute(insert(table), [dict(row) for row in rows])
+
+
+def _merge(
+    board: Board, connection: Connection, action: RowMapping, by_id: Mapping[int, RowMapping]
+) -> None:
+    """Make a merger again: the account that stays is the first word of its reason."""
+    goes = by_id[action["account_id"]]["name"]
+    named = [
+        row["name"]
+        for row in by_id.values()
+        if action["reason"].startswith(f"into {row['name']}: ")
+    ]
+    stays = max(named, key=len)
+    rows = [known_account(connection, name) for name in (stays, goes)]
+    joined(board, connection, *rows)
+
+
+def _moved(old: Connection, new: Connection) -> Iterator[Moved]:
+    """Yield the teams whose place or score changed, by their new place."""
+    before, after = _places(old), _places(new)
+    for name, (place, score) in after.items():
+        earlier = before.get(name, (None, None))
+        if earlier != (place, score):
+            yield Moved(name, earlier[1], score, earlier[0], place)
+
+
+def _places(connection: Connection) -> dict[str, tuple[int | None, float | None]]:
+    """Return the place and the score of every team that is on the board, in their order."""
+    order = ACCOUNT.c.best.is_(None), ACCOUNT.c.best.desc(), ACCOUNT.c.best_number, ACCOUNT.c.id
+    shown_now = ACCOUNT.c.used > 0, ACCOUNT.c.hidden.is_(False)
+    rows = connection.execute(select(ACCOUNT).where(*shown_now).order_by(*order)).mappings().all()
+    return {
+        row["name"]: (None if row["best"] is None else place, row["best"])
+        for place, row in enumerate(rows, 1)
+    }

@@ -1,0 +1,96 @@
+"""Accounts with far fewer errors than all others: what leaked labels look like from outside."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import binom, f
+
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.evidence import NEAR_PERFECT, Evidence
+from privacygauge.holdout.history.record import History
+
+FEWEST = 5
+"""Accounts: of fewer nobody can say what is far."""
+TOGETHER = 10
+"""So many accounts may share the labels, at most; and three must be left to compare with."""
+_FRIENDS = 3
+"""Of more accounts than this together, the errors must be fewer by as much as they are more: a good
+model that was made public has many followers too."""
+NEIGHBOURS = 6
+"""Steps that say what is far, a third of all where these are more: the best accounts, not all."""
+_FEWER = 6.0
+"""Times fewer errors than the next account has: less is no leaked file."""
+
+
+def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Return for the best account, and for the best two to ten, whether they are far ahead.
+
+    Parameters
+    ----------
+    history : History
+        Scores are enough; errors are 1 less the score, whatever the metric.
+
+    Notes
+    -----
+    Let ``e_1 <= ... <= e_m`` be the errors of the accounts' best submissions, with half an error
+    added, and ``g_i = log(e_(i+1) / e_i)``. If errors fall off like a power towards 0, the
+    ``i g_i`` are independent exponential variables of one mean (Renyi 1953), so that ``j g_j`` over
+    the mean of the r later ones has an F distribution with 2 and ``2 r`` degrees of freedom. The
+    same distribution serves the jump by which the board's errors fell when the first of these
+    accounts got there, beside the mean of all others' improvements; the smaller of both p-values
+    counts twice. The errors must be at most a sixth of the next account's, of j accounts more than
+    three one in ``2 j``, and fewer by more than counting explains.
+    """
+    m = len(history.names)
+    if m < FEWEST:
+        return Skipped(NEAR_PERFECT.title, f"needs {FEWEST} accounts, got {m}")
+    best = np.array(
+        [history.rows_of(c)[np.argmax(history.scores[history.rows_of(c)])] for c in range(m)]
+    )
+    wrong = (1 - history.scores[best]) * history.n
+    order = np.argsort(wrong, kind="stable")
+    errors = wrong[order] + 0.5
+    steps = np.arange(1, m) * np.diff(np.log(errors))
+    found = []
+    for j in range(1, min(TOGETHER, m - 3) + 1):
+        later = steps[j : j + max(NEIGHBOURS, m // 3)]
+        mean = float(later.mean())
+        alone = 1.0
+        if errors[j] >= _FEWER * max(1.0, j / _FRIENDS) * errors[j - 1]:
+            ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
+            spaced = float(f.sf(ratio, 2, 2 * len(later)))
+            rate = min(1.0, float(errors[j]) / history.n)
+            counted = float(binom.cdf(math.floor(wrong[order[j - 1]]), history.n, rate))
+            rare = min(1.0, 2 * min(spaced, _jump(history, order[:j], float(errors[j - 1]))))
+            alone = max(rare, min(1.0, m * counted))
+        rows = best[order[:j]]
+        names = tuple(history.names[c] for c in order[:j])
+        says = (
+            f"{1 - wrong[order[j - 1]] / history.n:.4g} where the next account reaches "
+            f"{1 - wrong[order[j]] / history.n:.4g}"
+        )
+        found.append(Evidence(NEAR_PERFECT, names, max(alone, 1e-300), says, rows))
+    return tuple(found)
+
+
+def _jump(history: History, group: Ints, reached: float) -> float:
+    """Return the p-value of the jump to so few errors, beside the improvements of all others."""
+    errors = np.log((1 - history.scores) * history.n + 0.5)
+    inside = np.isin(history.codes, group)
+    first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])
+    if first == 0:
+        return 1.0
+    jump = float(errors[:first].min() - errors[first])
+    steps = []
+    for code in range(len(history.names)):
+        if code not in group:
+            own = np.minimum.accumulate(errors[history.rows_of(code)])
+            steps.append(-np.diff(own))
+    others = np.concatenate(steps)
+    others = others[others > 0]
+    if len(others) < FEWEST or jump <= 0:
+        return 1.0
+    return min(1.0, (len(others) + 1) * float(f.sf(jump / others.mean(), 2, 2 * len(others))))
