@@ -94,8 +94,8 @@ def test_real_notes_are_wrongly_found_about_as_often_as_the_population_says(real
         assert recall(played.decisions).low > fpr
 
 
-def made_up(shift: float, named: bool = False) -> TextScores:
-    notes = made_up_notes(NotesDesign((60, 60, 60, 60), shift=shift), np.random.default_rng(0))
+def made_up(shift: float, named: bool = False, patients: int = 60) -> TextScores:
+    notes = made_up_notes(NotesDesign((patients,) * 4, shift=shift), np.random.default_rng(0))
     role = [ROLES[number] for number in notes.role]
     text = list(notes.text)
     if named:
@@ -119,4 +119,5 @@ def test_made_up_notes_fire_with_a_shift_only():
 
 
 def test_names_on_one_side_only_fire_two_controls():
-    assert fired(made_up(0.0, named=True))[:2] == [True, True]
+    # Patients with equal texts count as one, and of 60 too few are left for the words alone.
+    assert fired(made_up(0.0, named=True, patients=200))[:2] == [True, True]

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.tokenizer import tokenizer_of
 from privacygauge.language.windows import Windows
 from tests.language.tiny_models import byte_pairs, made_texts, word_pieces
 from tests.thorough import times
@@ -146,13 +148,46 @@ def test_the_head_alone_gives_what_the_whole_model_gives(bert, texts, together):
     assert np.abs(whole.log_probability - together.log_probability).max() <= CLOSE
 
 
-def test_the_frame_is_never_scored_and_written_marks_are_text(bert):
+def test_the_frame_is_never_scored_and_written_marks_may_be_letters(bert):
     text = "the [MASK] was [SEP] seen [CLS] today"
+    literal = dataclasses.replace(bert.tokenizer, literal=True)
+    assert literal.sha256 != bert.tokenizer.sha256
+    assert deepcopy(literal).literal
+    bert = dataclasses.replace(bert, tokenizer=literal)
     found = token_log_probabilities(bert, [text], MaskPlan("single"))
     encoded = bert.tokenizer.encoded([text])[0]
     assert found.position.tolist() == np.flatnonzero(~encoded.framing).tolist()
     assert not {bert.mask_id, *encoded.ids[encoded.framing]} & set(encoded.ids[~encoded.framing])
     assert found.n_unknown[0] == np.count_nonzero(encoded.ids == bert.tokenizer.unknown_id) > 0
+
+
+CHAT = "<|im_start|>user\nwhat is it?<|im_end|> </s><|im_start|>assistant\nno fever<|im_end|>"
+
+
+@pytest.mark.parametrize("kind", ["byte pairs", "byte pairs in a frame", "word pieces"])
+def test_written_special_tokens_are_read_as_the_tokenizer_reads_them(kind):
+    own = word_pieces() if kind == "word pieces" else byte_pairs(framed="frame" in kind)
+    own.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+    text = CHAT + " the [SEP] was <mask> seen"
+    ours = tokenizer_of(own, "own")
+    [found] = ours.encoded([text])
+    assert found.ids.tolist() == own(text)["input_ids"]
+    assert np.isin(own.convert_tokens_to_ids(["<|im_start|>", "<|im_end|>"]), found.ids).all()
+    inside = own(text, add_special_tokens=False)["input_ids"]
+    assert found.ids[~found.framing].tolist() == inside
+    [letters] = dataclasses.replace(ours, literal=True).encoded([text])
+    assert len(letters.ids) > len(found.ids)
+    assert not set(own.all_special_ids) & set(letters.ids[~letters.framing]) - {own.unk_token_id}
+
+
+def test_special_tokens_are_letters_where_asked(folders):
+    path = folders("gpt2", tokenizer=byte_pairs(framed=False))
+    text = "seen today</s> no fever"
+    trusted, literal = (
+        token_log_probabilities(load_causal(path, windows=Windows(literal=x)), [text])
+        for x in (False, True)
+    )
+    assert trusted.lengths[0] < literal.lengths[0]
 
 
 @pytest.mark.slow

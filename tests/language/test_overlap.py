@@ -25,8 +25,8 @@ def test_by_id():
     assert scores.notes == (
         "1 member(s) and 1 non-member(s) with the same id were left out: what was trained on is no "
         "non-member.",
-        "1 population sample(s) with the id of a judged sample were left out: the threshold must "
-        "not see what is judged.",
+        "1 population sample(s) with the same id as a judged sample were left out: the "
+        "threshold must not see what is judged.",
     )
 
 

@@ -11,7 +11,7 @@ from privacygauge.audits.language.models import audit_causal
 from privacygauge.errors import InputError
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked
-from tests.language.tiny_models import byte_pairs, made_texts, module, quiet, saved
+from tests.language.tiny_models import byte_pairs, made_texts, quiet, saved
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -78,7 +78,7 @@ def test_the_sharded_folder_gives_what_the_whole_one_gives(folders, tmp_path, te
     whole.tokenizer._backend.save(str(tmp_path / "tokenizer.json"))
     for path in (folders()).glob("*token*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    module().save_pretrained(tmp_path, max_shard_size="40KB")
+    whole.module.save_pretrained(tmp_path, max_shard_size="40KB")
     shards = sorted(tmp_path.glob("model-*.safetensors"))
     assert len(shards) > 2
     found = token_log_probabilities(load_masked(tmp_path), texts[:4])

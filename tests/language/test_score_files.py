@@ -119,7 +119,7 @@ def test_a_byte_order_mark_and_windows_lines_are_no_error(tmp_path):
             lambda f: f.assign(energy_target="high"),
             "energy_target must hold numbers, got 'high' in row 0",
         ),
-        (lambda f: f.assign(member="yes"), "member must hold numbers, got 'yes' in row 0"),
+        (lambda f: f.assign(member="dev"), "member must say 1 or 0, .* got 'dev' in row 0"),
         (lambda f: f[:0], "there are no samples in it|is empty"),
         (lambda f: f.assign(member=3), r"member must be true or false .*, got 3.* in row 0"),
         (lambda f: f.assign(sample="x"), "sample must hold different ids, got 'x' twice .*"),
@@ -160,7 +160,7 @@ def test_a_gap_among_numbers(frame, tmp_path):
         (b'{"sample": 1}\n{"sample": 2, "group": 3}', "line 2 has group besides, unlike the .*"),
         (
             b'{"sample": "\\ud800", "member": 1, "energy_target": 1}',
-            "sample is not valid Unicode .*",
+            r"line 1 holds \\ud800 alone, .*",
         ),
         (b'{"sample": {}, "member": 1, "energy_target": 1}', "sample must be texts or .* row 0"),
         (
@@ -186,7 +186,7 @@ def test_other_files(tmp_path):
         (latin, "is not UTF-8"),
         (tmp_path / "absent.jsonl", "does not exist"),
         (tmp_path / "absent.csv", "does not exist"),
-        (tmp_path / "s.npz", r"must end in \.jsonl, \.jsonl\.gz, \.csv or \.parquet"),
+        (tmp_path / "s.npz", r"must end in \.parquet, \.csv, \.tsv"),
     ):
         with pytest.raises(InputError, match=message):
             load_text_scores(path)
@@ -225,3 +225,31 @@ def test_a_column_that_is_no_signal(frame, tmp_path, column, values, told):
     write(frame.assign(**{column: values}), tmp_path / "a.csv")
     with pytest.raises(InputError, match=told):
         load_text_scores(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        ("Y", "N"),
+        ("yes", "no"),
+        ("train", "test"),
+        (" True", "False "),
+        ("1.0", "0"),
+        ("in", "out"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_members_may_be_written_in_words(tmp_path, inside, outside, ending):
+    frame = pd.DataFrame(
+        {
+            "sample": ["a", "b", "c"],
+            "energy_target": [1.0, 2.0, 3.0],
+            "member": [inside, outside, inside],
+        }
+    )
+    path = tmp_path / f"scores.{ending}"
+    if ending == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        getattr(frame, f"to_{ending}")(path, index=False)
+    assert load_text_scores(path).member.tolist() == [True, False, True]

@@ -12,6 +12,7 @@ from privacygauge.language.coins import FILE, NAMES, people_of, read_coins, writ
 from privacygauge.language.splitting import BOILERPLATE, near_duplicates, redealt, split_texts
 from privacygauge.language.text_files import TextRecords, load_texts
 from privacygauge.language.texts import plain_texts
+from privacygauge.runs.results import LIST
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.thorough import quarter, times
 
@@ -167,7 +168,7 @@ def test_people_are_found_by_the_usual_names(tmp_path, column, ending):
 def test_files_are_read_as_they_were_dealt(tmp_path):
     found = split_texts(made([2] * 40))
     write_sides(tmp_path, found.sides, found.coins)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES.values(), FILE])
+    assert {path.name for path in tmp_path.iterdir()} == {*NAMES.values(), FILE, LIST}
     assert read_coins(tmp_path) == found.coins == read_coins(tmp_path / FILE)
     again = {side: load_texts(tmp_path / NAMES[side]) for side in found.sides}
     found.coins.require(again)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.fairness import folds_of
 from privacygauge.language.comparisons import (
     SIZES,
     Differences,
@@ -24,7 +25,7 @@ from privacygauge.language.comparisons import (
     windows_signal,
 )
 from privacygauge.language.conditional import recall_signal
-from privacygauge.language.controls import N_FOLDS, folds_of
+from privacygauge.language.controls import N_FOLDS
 from privacygauge.language.token_signals import (
     QUANTILES,
     dc_pdd_signal,
@@ -172,8 +173,8 @@ def test_features_are_the_shape_of_each_text():
             compared.value[compared.text == i],
         ]
         shape = [[x.mean(), x.std(), *np.quantile(x, QUANTILES)] for x in values]
-        assert row == pytest.approx([math.log(len(values[0])), *shape[0], *shape[1]])
-    assert token_features(side.target).shape == (len(side.texts), 1 + 2 + len(QUANTILES))
+        assert row == pytest.approx([*shape[0], *shape[1]])
+    assert token_features(side.target).shape == (len(side.texts), 2 + len(QUANTILES))
 
 
 @pytest.mark.parametrize("population", [True, False])

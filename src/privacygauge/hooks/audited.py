@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
@@ -15,11 +16,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
+from privacygauge.classifier.answers import Answers, averaged
 from privacygauge.classifier.estimators import as_trainer, class_names
+from privacygauge.classifier.held import held, keys
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.equal_rows import equal_rows
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import numbered
@@ -142,7 +146,8 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         X : array_like, data frame or sparse matrix, shape (n, d)
         y : array_like of int or str, shape (n,)
         unit : array_like, shape (n,), optional
-            The person behind each row, who gets one coin; every row has its own by default.
+            The person behind each row, who gets one coin. Default: equal rows of one class are
+            one person where that matters, and every other row has a coin of its own.
             Searches and `cross_validate` pass it on, split as the rows are.
 
         Returns
@@ -160,7 +165,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
         X, n = X.tocsr() if issparse(X) else X, len(labels)
-        owner = np.arange(n) if unit is None else numbered(unit, length=n)
+        owner = _owner(X, labels) if unit is None else numbered(unit, length=n)
         n_units = int(owner.max()) + 1
         # By their number, so that a refit on all rows has coins that no fold of a search had.
         found = dealt(owner, self.tested, seeds.stream(self.seed, "hooks", "audited", n_units))
@@ -175,7 +180,10 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         names, codes = np.unique(labels, return_inverse=True)
         probs = np.zeros((len(asked), len(names)))
         known = np.searchsorted(names, self.classes_)  # a class may be missing among the rows
-        probs[:, known] = self.estimator_.predict_proba(_rows(X, asked))
+        said = np.asarray(self.estimator_.predict_proba(_rows(X, asked)))
+        probs[:, known], times = averaged(
+            said, lambda rows: self.estimator_.predict_proba(_rows(X, asked[rows]))
+        )
         seen = predictions(
             probs=probs,
             labels=codes[asked],
@@ -183,6 +191,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
             ids=asked,
             unit=owner[asked],
             classes=class_names(labels),
+            notes=Answers(probs, False, times).notes,
         )
         self.predictions_ = replace(seen, columns={})  # a plain mapping goes to other processes
         score = signals(self.predictions_)["modified-entropy"]
@@ -282,6 +291,21 @@ class _LeakScorer:
                 "it, with its whole pipeline, in Audited(...)"
             )
         return -float(getattr(found, self._of))
+
+
+def _owner(X: Any, labels: NDArray[Any]) -> Ints:
+    """Return the number of each row's person: rows that are equal in all and in class are one's."""
+    n = len(labels)
+    codes = np.unique(labels, return_inverse=True)[1]
+    if issparse(X):
+        ends = X.indptr.tolist()
+        parts = (slice(*pair) for pair in pairwise(ends))
+        rows = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)
+        same = np.array([hash(row) for row in rows], np.int64)
+    else:
+        same = keys(held(X, n))
+    unit, _ = equal_rows(same, codes, np.ones(n, np.bool_))
+    return np.arange(n) if unit is None else unit
 
 
 def _rows(X: Any, rows: Any) -> Any:

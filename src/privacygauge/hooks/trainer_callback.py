@@ -22,6 +22,7 @@ from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.equal_rows import equal_rows
 from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
@@ -35,6 +36,7 @@ from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
 from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.results import require_free
 
 Row = dict[str, Any]
 """A record of the training set."""
@@ -85,10 +87,11 @@ class TrainerAudit(TrainerCallback):
         if given is None or not hasattr(given, "__len__") or not len(given):
             kind = type(given).__name__
             raise InputError(f"the trainer needs a train_dataset of known length, got {kind}")
+        require_free(out, ("report.html", "report.json", "records.parquet", "roc.csv"))
         check_writable(out)
         self.trainer, self.out, self.asked = trainer, out, asked
         self.given: Any = given
-        self.names = _names(given, asked.unit)
+        self.names = self._equal(len(given)) if asked.unit is None else _names(given, asked.unit)
         owner = numbered(self.names, "unit")
         rng = seeds.stream(asked.seed, "hooks", "trainer", "coins")
         found = dealt(owner, asked.tested, rng)
@@ -146,6 +149,16 @@ class TrainerAudit(TrainerCallback):
         """Lines of the report about the training."""
         found = {"training set": f"{len(self.given):,} records, {int(self.inside.sum()):,} put in"}
         return found if self.canaries is None else found | {"canaries": self.canaries.sentence()}
+
+    def _equal(self, n: int) -> tuple[str, ...]:
+        """Return a name for each record; equal ones share that of the first, as one person's."""
+        texts = self.texts(np.arange(n))
+        everywhere = np.ones(n, np.bool_)
+        unit, _ = equal_rows(numbered(texts, "text"), np.zeros(n, np.int64), everywhere)
+        if unit is None:
+            return tuple(f"row-{row}" for row in range(n))
+        _, first, index = np.unique(unit, return_index=True, return_inverse=True)
+        return tuple(f"row-{row}" for row in first[index].tolist())
 
     def _keep_coins(self, owner: Ints) -> None:
         """Write the coins before anything is trained, or find those that were written."""
@@ -377,10 +390,8 @@ def _joined(*parts: Any) -> ConcatDataset[Row]:
     return ConcatDataset([part for part in parts if len(part)])
 
 
-def _names(given: Any, unit: str | ArrayLike | None) -> tuple[str, ...]:
+def _names(given: Any, unit: str | ArrayLike) -> tuple[str, ...]:
     n = len(given)
-    if unit is None:
-        return tuple(f"row-{row}" for row in range(n))
     if isinstance(unit, str):
         if unit not in given[0]:
             have = ", ".join(map(str, given[0]))

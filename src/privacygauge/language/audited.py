@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import ks_2samp
 
-from privacygauge.core import checks
-from privacygauge.core.checks import Floats
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import Transcript, tied
 from privacygauge.core.units import sums
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.claim_bounds import bound_of
+from privacygauge.evaluate.detectable import SHARE, smallest_average
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Records
-from privacygauge.language.attacks import signal
+from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.tail import Tail, smallest_tail, tail
+from privacygauge.language.attacks import signal, signals
 from privacygauge.language.coins import Coins
-from privacygauge.language.controls import Controls, controls_of
-from privacygauge.language.scores import TextScores
+from privacygauge.language.comparisons import BY_LENGTH, FEWEST_TEXTS, length_calibrated
+from privacygauge.language.controls import Controls, controls_of, unlearnt
+from privacygauge.language.lengths import MOSTLY, unlike_units
+from privacygauge.language.lengths import lengths_of as known_lengths
+from privacygauge.language.patients import sizes_differ
+from privacygauge.language.scores import LOSS, REFERENCE, TextScores
 from privacygauge.language.texts import Texts
+from privacygauge.language.token_signals import LEARNED
 from privacygauge.language.units import (
     Asked,
     LengthFindings,
@@ -112,6 +122,12 @@ class Audited:
     """One row for every judged patient; None without a patient level."""
     one_run: PrivacyBound | None
     """Lower bound on epsilon of one person; None where no coins were dealt before training."""
+    questions: Questions
+    """Whether few people are exposed, though most are not, and the least that would have shown."""
+    blunt: tuple[str, ...]
+    """Why finding nothing would say nothing: ``units`` where target and reference are not in the
+    same unit; ``unlearnt`` where the target finds members far less likely than the reference;
+    ``patients`` where most patients have texts on both sides."""
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -136,8 +152,37 @@ class Audited:
         return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]
 
 
+FAR_WORSE = 1.5
+"""Times the reference's energy that a target's is in the median of the members, where it was hardly
+trained on these texts in this form."""
+
+
+def blunted(scores: TextScores, level: float) -> tuple[str, ...]:
+    """Return why finding nothing would say nothing of these energies; see `Audited.blunt`."""
+    reference = scores.energy_reference
+    if scores.group is not None:
+        people = [np.unique(scores.unit[side]) for side in (scores.member, scores.nonmember)]
+        if np.count_nonzero(np.isin(people[0], people[1])) > MOSTLY * min(map(len, people)):
+            return ("patients",)
+    if reference is None:
+        return ()
+    if unlike_units(scores) == "models":
+        return ("units",)
+    inside = scores.member
+    ours = scores.energy_target[inside]
+    theirs = reference[inside]
+    worse = np.median(ours) > FAR_WORSE * np.median(theirs)
+    if worse and unlearnt(-ours, -theirs, level) is not None:
+        return ("unlearnt",)
+    return ()
+
+
 def audited(
-    scores: TextScores, asked: Asked, show: Sequence[str] = (), coins: Coins | None = None
+    scores: TextScores,
+    asked: Asked,
+    show: Sequence[str] = (),
+    coins: Coins | None = None,
+    apart: tuple[str, ...] = (),
 ) -> tuple[Audited, tuple[Skipped, ...]]:
     """Return what attacks and controls found, and which of them could not be played.
 
@@ -149,6 +194,8 @@ def audited(
         Of `SHOWN`: the contents of the records.
     coins : Coins, optional
         Those that dealt members and non-members before the training.
+    apart : tuple of str
+        What forbids a comparison, from `comparable`.
 
     Raises
     ------
@@ -161,7 +208,9 @@ def audited(
     played, samples = unit_findings(scores, suite, "sample", asked)
     patients = patients_of(scores, asked)
     lengths, no_lengths = lengths_of(scores, asked)
-    controls = controls_of(scores, asked.seed, asked.level)
+    if not samples.headline.inverted and at_both_ends(scores, samples.headline.attack.name, asked):
+        apart = (*apart, "ends")
+    controls = controls_of(scores, asked.seed, asked.level, apart)
     of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
@@ -174,8 +223,184 @@ def audited(
         _energies(scores),
         rows,
         one_run,
+        questions_of(scores, len(samples.evaluations), asked),
+        blunted(scores, asked.level),
     )
     return found, (*suite.skipped, *not_played, *no_lengths)
+
+
+FEWEST = 20
+"""Units on a side: fewer have no top."""
+
+BOTTOM = 4
+"""The exact test of the bottom errs with at most this part of what the level allows."""
+
+_ALIKE = 0.9
+"""Level of the tests that a population is like the non-members, together."""
+
+_CONFIRMED = 0.9
+"""Level at which the judged alone have to show what they show beside a population."""
+
+
+def questions_of(scores: TextScores, n_attacks: int, asked: Asked) -> Questions:
+    """Return whether few people are exposed, and the least that the audit would have shown.
+
+    Parameters
+    ----------
+    n_attacks : int
+        Attacks whose intervals hold together.
+    """
+    rows = scores.judged
+    n_in, n_out = Transcript(
+        scores.energy_target[rows], scores.member[rows], unit=scores.unit[rows]
+    ).independent
+    found = exposed_few(scores, asked)
+    detectable = Detectable(
+        smallest_average(n_in, n_out, n_attacks, asked.level),
+        None if found is None else smallest_tail(found),
+        None,
+        n_in,
+        n_out,
+    )
+    return Questions(found, (), detectable)
+
+
+def exposed_few(scores: TextScores, asked: Asked) -> Tail | None:
+    """Return whether more people are at the top of what attacks rank by than chance explains.
+
+    Returns
+    -------
+    Tail or None
+        None where there are fewer than 20 people on a side.
+
+    Notes
+    -----
+    A person counts with the most suspicious text, and once more with the mean of all texts. What
+    was learnt from these bits does not take part, and neither does the audited model's energy
+    alone beside a reference, since texts that are easy to both models would be at its top.
+
+    A population that is like the non-members joins them: five of eighty members cannot be shown
+    among as many others alone, and can be beside further ones. The judged alone then have to agree.
+
+    Where nobody knows how long texts are, the top is compared with the bottom, where no memory puts
+    anybody: means of shorter texts vary more, at both ends.
+    """
+    rng = seeds.stream(asked.seed, "language", "top ranks")
+    level = 1 - SHARE * (1 - asked.level)
+    values = _ranked(scores)
+    if not values:  # all rankings are tied
+        return None
+    alone = tail(_transcripts(scores, values, scores.judged), rng, level)
+    sides = (scores.member, scores.nonmember)
+    if alone is None or min(checks.n_distinct(scores.unit[side]) for side in sides) < FEWEST:
+        return None
+    found = alone
+    if _like_nonmembers(scores, values):
+        everybody = np.ones(len(scores), np.bool_)
+        beside = tail(_transcripts(scores, values, everybody), rng, level)
+        assert beside is not None  # there are more than alone
+        if alone.p_value <= 1 - _CONFIRMED:
+            found = beside
+        elif not alone.shown:
+            found = replace(beside, exposed=0)
+    if found.shown and known_lengths(scores) is None:
+        return found if _beyond_bottom(scores, values[found.attack], found) else _unshown(found)
+    return found
+
+
+def at_both_ends(scores: TextScores, name: str, asked: Asked) -> bool:
+    """Return whether members are in excess at the bottom of an attack's ranking.
+
+    What was memorised is at the top. Who is at the bottom too, without being below the others on
+    the whole, is of another kind: shorter texts, say, whose means vary more.
+    """
+    if name == LEARNED or tied(signal(scores, name)[scores.judged]):
+        return False
+    rng = seeds.stream(asked.seed, "language", "bottom ranks")
+    turned = {name: -signal(scores, name)}
+    found = tail(_transcripts(scores, turned, scores.judged), rng)
+    return found is not None and found.p_value <= (1 - asked.level) / BOTTOM
+
+
+def _unshown(found: Tail) -> Tail:
+    return replace(found, exposed=0)
+
+
+def _ranked(scores: TextScores) -> dict[str, Floats]:
+    """Return what people are ranked by, (n,) each, by name."""
+    without = [REFERENCE, LEARNED]
+    if scores.energy_reference is not None:
+        without.append(LOSS)
+    found = {
+        name: values
+        for name, values in signals(scores).items()
+        if name not in without and not tied(values[scores.judged])
+    }
+    best = best_signal(scores)
+    if scores.length is not None and best in found and BY_LENGTH not in found:
+        known = scores.population
+        if np.count_nonzero(known) < FEWEST_TEXTS:
+            # Bits take no part: the same of everybody.
+            known = np.ones(len(scores), np.bool_)
+        if np.count_nonzero(known) >= FEWEST_TEXTS:
+            found[BY_LENGTH] = length_calibrated(found[best], np.maximum(scores.length, 1), known)
+    _, person, size = np.unique(scores.unit, return_inverse=True, return_counts=True)
+    inside, outside = (size[np.unique(person[x])] for x in (scores.member, scores.nonmember))
+    alike = not sizes_differ(inside, outside, _ALIKE)
+    if scores.group is not None and size.max() > 1 and alike:
+        means = {
+            f"{name}, mean of a patient": (sums(person, values) / size)[person]
+            for name, values in found.items()
+        }
+        found |= means
+    return found
+
+
+def _transcripts(
+    scores: TextScores, values: Mapping[str, Floats], rows: Bools
+) -> list[tuple[str, Transcript]]:
+    return [
+        (name, Transcript(x[rows], scores.member[rows], unit=scores.unit[rows]))
+        for name, x in values.items()
+    ]
+
+
+def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
+    """Return whether nothing tells the population from the non-members."""
+    population = scores.population
+    if checks.n_distinct(scores.unit[population]) < FEWEST:
+        return False
+    _, first, person, size = np.unique(
+        scores.unit, return_index=True, return_inverse=True, return_counts=True
+    )
+    known = [*values.values(), scores.energy_target, scores.energy_reference, known_lengths(scores)]
+    # A person counts once.
+    columns = [sums(person, np.asarray(x, np.float64)) / size for x in known if x is not None]
+    sides = population[first], scores.nonmember[first]
+    tests = [ks_2samp(x[sides[0]], x[sides[1]]).pvalue for x in (*columns, size)]
+    return bool(min(tests) * len(tests) > 1 - _ALIKE)
+
+
+def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
+    """Return whether more members are at the top of a ranking than at its bottom.
+
+    A bottom within one standard error of chance sets no bar.
+    """
+    rows = scores.judged
+    _, person = np.unique(scores.unit[rows], return_inverse=True)
+    inside = np.bincount(person, scores.member[rows]) > 0
+    n, n_in = len(inside), int(np.count_nonzero(inside))
+    depth = min(found.top, n // 2)
+    count = []
+    for sign in (1, -1):
+        best = np.full(n, -np.inf)
+        np.maximum.at(best, person, sign * values[rows])
+        count.append(int(np.count_nonzero(inside[np.argsort(-best, kind="stable")[:depth]])))
+    expected = depth * n_in / n
+    error = np.sqrt(expected * (1 - n_in / n))
+    if count[1] <= expected + error:
+        return True
+    return bool(count[0] - count[1] > ndtri(found.level) * np.sqrt(2) * error)
 
 
 def _contents(scores: TextScores, show: Sequence[str]) -> dict[str, NDArray[np.object_]]:

@@ -14,7 +14,8 @@ from privacygauge.core.checks import Bools, Ints, listed
 from privacygauge.errors import InputError
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.results import write_results
 
 FILE = "coins.json"
 """Name of the file, beside the texts that were dealt."""
@@ -121,7 +122,7 @@ def write_sides(
     check_writable(place)
     named = {NAMES[side]: records for side, records in sides.items()} | dict(targets or {})
     files = {name: _lines(records) for name, records in named.items()}
-    write_all(place, {**files, FILE: (json.dumps(asdict(coins), indent=1) + "\n").encode()})
+    write_results(place, {**files, FILE: (json.dumps(asdict(coins), indent=1) + "\n").encode()})
 
 
 def read_coins(path: str | Path) -> Coins:

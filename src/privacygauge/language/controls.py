@@ -13,14 +13,17 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import roc
+from privacygauge.evaluate.fairness import folds_of
 from privacygauge.evaluate.rates import proportion
 from privacygauge.language.attacks import energy_transcript
 from privacygauge.language.matching import MatchedAttack, matched_attack
 from privacygauge.language.scores import LIKELIHOOD_RATIO, REFERENCE, TextScores
 from privacygauge.language.units import best_signal
 
-N_CONTROLS = 4
-"""Reference energy, blind classifier, matched attack, numbers of texts."""
+N_CONTROLS = 5
+"""Reference energy and its spread, blind classifier, matched attack, numbers of texts."""
+FAR_BELOW = 0.45
+"""Area of the blind classifier: texts of one side then have twins on the other."""
 FEWEST_GROUPS = 20
 """Groups of members and of non-members that the blind classifier needs."""
 N_FOLDS = 5
@@ -34,14 +37,14 @@ class Control:
     """Scores that know nothing of the audited model: their AUC is 1/2 if the test is honest."""
 
     name: str
-    """``reference``, ``blind`` or ``sizes``."""
+    """``reference``, ``spread``, ``blind`` or ``sizes``."""
     transcript: Transcript
     """The scores beside the secrets, by group."""
     meaning: str
     """What it says if it fires, in a sentence."""
     sides: Literal["both", "above"] = "both"
-    """``both`` where an area below 1/2 is a difference as well; ``above`` where it says that
-    nothing was found, as of a classifier that is worse than chance on people it has not seen."""
+    """``both`` where an area below 1/2 is a difference as well; ``above`` where it has to be below
+    `FAR_BELOW`, as of a classifier that is a little worse than chance on people it has not seen."""
 
     def fires(self, auc: Estimate) -> bool:
         """Return whether members and non-members differ significantly.
@@ -51,7 +54,9 @@ class Control:
         auc : Estimate
             Of the transcript, at `control_level`.
         """
-        return auc.low > 0.5 if self.sides == "above" else auc.excludes(0.5)
+        if self.sides == "above":
+            return auc.low > 0.5 or auc.high < FAR_BELOW
+        return auc.excludes(0.5)
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class ControlFinding:
     """How well something tells members from non-members that never saw the audited model."""
 
     name: str
-    """``reference``, ``blind`` or ``sizes``."""
+    """``reference``, ``spread``, ``blind`` or ``sizes``."""
     auc: Estimate
     """Its area under the ROC curve; the intervals of all controls hold together."""
     fires: bool
@@ -80,6 +85,12 @@ class Controls:
     """The attack after members and non-members were made alike in reference energy."""
     sizes: ControlFinding | Skipped
     """The number of a patient's texts alone."""
+    spread: ControlFinding | Skipped
+    """How far the reference model's energy is from the middle, on either side."""
+    apart: tuple[str, ...] = ()
+    """What shows without a test that the sides cannot be compared: ``lengths`` where too few texts
+    are equally long, ``copies`` where most of a side is on the other side too, nearly at least,
+    ``ends`` where members are in excess at the bottom of what the strongest attack ranks."""
 
     @property
     def fired(self) -> tuple[str, ...]:
@@ -94,17 +105,22 @@ class Controls:
         The attack on patients compares equally many texts, and the intervals of samples count
         patients, so that unequal numbers of texts are allowed for.
         """
-        return tuple(name for name, found in self.played if found.fires)
+        return (*(name for name, found in self.played if found.fires), *self.apart)
 
     @property
     def played(self) -> tuple[tuple[str, ControlFinding | MatchedAttack], ...]:
         """The controls of the texts themselves that could be played, by name."""
-        every = (("reference", self.reference), ("blind", self.blind), ("matched", self.matched))
+        every = (
+            ("reference", self.reference),
+            ("spread", self.spread),
+            ("blind", self.blind),
+            ("matched", self.matched),
+        )
         return tuple((name, x) for name, x in every if not isinstance(x, Skipped))
 
 
 def control_level(level: float = 0.95) -> float:
-    """Return the level of each control's interval, so that all four hold together at `level`.
+    """Return the level of each control's interval, so that all of them hold together at `level`.
 
     Bonferroni's: a test without any shift fires some control with probability at most
     ``1 - level``, however the controls depend on each other.
@@ -112,8 +128,10 @@ def control_level(level: float = 0.95) -> float:
     return 1 - (1 - checks.level(level)) / N_CONTROLS
 
 
-def controls_of(scores: TextScores, seed: int, level: float) -> Controls:
-    """Return the four controls; their intervals hold together at `level`."""
+def controls_of(
+    scores: TextScores, seed: int, level: float, apart: tuple[str, ...] = ()
+) -> Controls:
+    """Return all controls; their intervals hold together at `level`."""
     each = control_level(level)
     blind = blind_control(scores, seeds.stream(seed, "language", "blind control"))
     return Controls(
@@ -121,6 +139,30 @@ def controls_of(scores: TextScores, seed: int, level: float) -> Controls:
         _control(blind, each),
         matched_control(scores, best_signal(scores), each),
         _control(sizes_control(scores), each),
+        _control(spread_control(scores), each),
+        apart,
+    )
+
+
+def spread_control(scores: TextScores) -> Control | Skipped:
+    """Return how far the judged samples' reference energies are from their middle, as scores.
+
+    Short texts have means over few tokens, which lie further out: unequal lengths show here even
+    where no length is known.
+    """
+    if scores.energy_reference is None:
+        return Skipped("spread control", "needs energies of a reference model")
+    found = energy_transcript(scores, REFERENCE)
+    fewest = min(checks.n_distinct(found.unit[side]) for side in (found.secret, ~found.secret))
+    if fewest < FEWEST_GROUPS:
+        reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
+        return Skipped("spread control", reason)
+    away = np.abs(found.score - np.median(found.score))
+    return Control(
+        "spread",
+        Transcript(away, found.secret, found.target),
+        "Under a model that saw none of the samples, those of one side lie further from the "
+        "middle: they differ in more than membership, such as in length.",
     )
 
 
@@ -167,7 +209,8 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
     return Control(
         "blind",
         Transcript(blind_scores(text, secret, fold)[shown], secret[shown], unit[shown]),
-        "The words alone tell members from non-members: they differ in more than membership.",
+        "The words alone tell members from non-members, or far below chance take one for the "
+        "other, as between texts with twins across the sides: they differ in more than membership.",
         "above",
     )
 
@@ -212,19 +255,6 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
     return result
 
 
-def folds_of(unit: Ints, secret: Bools, n_folds: int, rng: np.random.Generator) -> Ints:
-    """Return the fold of every row, in 0..n_folds-1; all rows of a group are in one fold.
-
-    Groups with mostly members, and the others, are dealt evenly in an order that `rng` draws.
-    """
-    _, inverse = np.unique(unit, return_inverse=True)
-    mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
-    fold = np.empty(len(mostly_in), np.int64)
-    for side in (np.flatnonzero(mostly_in), np.flatnonzero(~mostly_in)):
-        fold[rng.permutation(side)] = np.arange(len(side)) % n_folds
-    return fold[inverse]
-
-
 def matched_control(
     scores: TextScores, name: str = LIKELIHOOD_RATIO, level: float = 0.95
 ) -> MatchedAttack | Skipped:
@@ -235,7 +265,7 @@ def matched_control(
     name : str
         The attack's signal.
     level : float
-        Of the intervals; `control_level` where the four controls are to hold together.
+        Of the intervals; `control_level` where all controls are to hold together.
     """
     if scores.energy_reference is None:
         return Skipped("matched attack", "needs energies of a reference model")

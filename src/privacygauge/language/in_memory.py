@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from privacygauge.errors import InputError
@@ -58,7 +59,7 @@ def model_of(
         raise InputError(f"the module must be a masked or a causal language model, got {name}")
     if module.training:
         raise InputError(f"the {name} must be in evaluation mode: call its eval() first")
-    own = tokenizer_of(tokenizer, "the tokenizer")
+    own = replace(tokenizer_of(tokenizer, "the tokenizer"), literal=windows.literal)
     check_vocabulary(module, own, name)
     source = Source(
         name,

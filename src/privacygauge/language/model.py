@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -229,7 +229,7 @@ def load_masked(
     """
     parts = parts_of(path, base)
     folder = parts[0]
-    tokenizer = read_tokenizer(_with_tokenizer(*parts))
+    tokenizer = replace(read_tokenizer(_with_tokenizer(*parts)), literal=windows.literal)
     if tokenizer.mask_id is None:
         raise InputError(
             f"the tokenizer in {folder} must have a mask token, got none: if the model is "
@@ -259,7 +259,7 @@ def load_causal(
     """
     parts = parts_of(path, base)
     folder = parts[0]
-    tokenizer = read_tokenizer(_with_tokenizer(*parts))
+    tokenizer = replace(read_tokenizer(_with_tokenizer(*parts)), literal=windows.literal)
     encoder = settings_of(folder).get("is_encoder_decoder") is True
     read_as = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
     module, stored = _read(parts, read_as, precision, device)

@@ -74,6 +74,11 @@ def whole_patients(scores: TextScores) -> TextScores:
     if scores.group is None:
         raise InputError("the patient level needs groups: give a column group with the patient")
     stays, notes = _whole(scores)
+    if not np.any(stays & scores.judged):
+        raise InputError(
+            "every patient has texts among the members and among the non-members, so that no "
+            "patient is in the training data or out of it: put all texts of a patient on one side"
+        )
     if not np.any(stays & scores.member) or not np.any(stays & scores.nonmember):
         raise InputError(
             "the patient level needs patients whose samples are all members and others whose "

@@ -11,8 +11,10 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.datasets.reading import (
     LINES,
+    TABLE_ENDINGS,
     FrameLike,
     csv_texts,
+    is_csv,
     read_content,
     read_json_lines,
 )
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 import io
 from typing import TYPE_CHECKING
 
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.results import write_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +44,12 @@ SIGNAL = "signal_"
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
 _NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")
+_BITS = ("member", "population")
+_YES = ("1", "1.0", "true", "t", "yes", "y", "in", "member", "members", "train", "training")
+_NO = (
+    *("0", "0.0", "false", "f", "no", "n", "out", "test", "testing", "holdout"),
+    *("nonmember", "non-member", "non_member", "nonmembers", "non-members", "unseen"),
+)
 _WAY_OUT = (
     "sample, energy_target and member are needed; group, energy_reference, population, length and "
     "text may follow"
@@ -79,8 +88,9 @@ def load_text_scores(path: str | Path) -> TextScores:
     ----------
     path : str or pathlib.Path
         ``.jsonl`` (also ``.jsonl.gz``; one object a line, UTF-8), ``.csv`` or ``.parquet`` with
-        the columns ``sample``, ``energy_target`` and ``member`` (0 or 1), and optionally
-        ``group``, ``energy_reference``, ``population`` (0 or 1), ``length``, ``text`` and
+        the columns ``sample``, ``energy_target`` and ``member`` (1 or 0, or words such as yes and
+        no, train and test), and optionally ``group``, ``energy_reference``, ``population`` (in
+        the same words), ``length``, ``text`` and
         ``signal_NAME`` for every further signal, higher for members; all other columns are not
         looked at. Ids are texts: ``007`` and ``7`` are different samples.
 
@@ -92,11 +102,11 @@ def load_text_scores(path: str | Path) -> TextScores:
     path = Path(path)
     if path.name.lower().endswith(LINES):
         return _scores_of(_columns_of_lines(path), path)
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"{path} must end in .jsonl, .jsonl.gz, .csv or .parquet")
+    if not (is_csv(path) or path.suffix.lower() == ".parquet"):
+        raise InputError(f"{path} must end in {TABLE_ENDINGS}")
     frame: Any = read_content(path, "score")
     columns = _columns_of(frame)
-    if path.suffix.lower() == ".csv":
+    if is_csv(path):
         columns |= _names_of_csv(path, [name for name in _NAMES if name in columns])
     return _scores_of(columns, path)
 
@@ -134,8 +144,22 @@ def _is_known(column: str) -> bool:
 def _plain_numbers(values: Any, name: str) -> Any:
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         return values
+    if name in _BITS and any(isinstance(value, str) for value in values):
+        return np.array([_bit(value, name, row) for row, value in enumerate(values)])
     # Looked at one by one: numpy makes texts of all values where one is a text.
     return np.array([_number(value, name, row) for row, value in enumerate(values)])
+
+
+def _bit(value: Any, name: str, row: int) -> bool:
+    """Return whether a word, or a number, means that a row is one of them."""
+    said = str(value).strip().lower()
+    if said not in _YES and said not in _NO:
+        shown = repr(value) if len(repr(value)) < 40 else f"a {type(value).__name__}"
+        raise InputError(
+            f"{name} must say 1 or 0, true or false, yes or no, in or out, or train or test, got "
+            f"{shown} in row {row}: write 1 for those and 0 for the others"
+        )
+    return said in _YES
 
 
 def _number(value: Any, name: str, row: int) -> float:
@@ -241,7 +265,7 @@ def write_energies(scores: TextScores, path: str | Path) -> None:
     else:
         frame.to_parquet(content, index=False)
     check_writable(place.parent)
-    write_all(place.parent, {place.name: content.getvalue()})
+    write_results(place.parent, {place.name: content.getvalue()})
 
 
 def energies_place(path: str | Path) -> Path:

@@ -14,6 +14,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.language.near_copies import connected
 from privacygauge.language.texts import Overlap, Texts, find_overlap, numbered, picked, texts_of
 
 LIKELIHOOD_RATIO = "likelihood-ratio"
@@ -82,6 +83,11 @@ class TextScores:
     """What the reader of the result should know, one sentence each."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
+    copies: Ints | None = None
+    """(n,) Samples with the same number are copies of each other, nearly at least: one unit."""
+    crossed: float = 0.0
+    """Share of the members or of the non-members, whichever is larger, that were left out since
+    the other side has them too, nearly at least."""
 
     def __post_init__(self) -> None:
         target = checks.floats(self.energy_target, "energy_target")
@@ -99,6 +105,8 @@ class TextScores:
             checked["group"] = texts_of(self.group, "group", n)
         if self.length is not None:
             checked["length"] = checks.classes(self.length, "length", length=n)
+        if self.copies is not None:
+            checked["copies"] = checks.integers(self.copies, "copies", length=n)
         if self.text is not None:
             checked["text"] = texts_of(self.text, "text", n, empty=True)
         checked["further"] = further_signals(self.further, n)
@@ -121,7 +129,13 @@ class TextScores:
 
     @cached_property
     def unit(self) -> Ints:
-        """(n,) The independent unit: the number of the sample's group, or of its row."""
+        """(n,) The independent unit: the number of the sample's group, or of its row.
+
+        Groups or rows that hold copies of each other are one unit.
+        """
+        if self.copies is not None:
+            keys = self.sample if self.group is None else self.group
+            return checks.frozen(connected(keys, self.copies))
         if self.group is None:
             return checks.frozen(np.arange(len(self)))
         return checks.frozen(numbered(self.group))
@@ -149,6 +163,7 @@ class TextScores:
             text=None if self.text is None else picked(self.text, kept),
             notes=(*self.notes, *notes),
             further={name: values[kept] for name, values in self.further.items()},
+            copies=None if self.copies is None else self.copies[kept],
         )
 
 
@@ -193,8 +208,9 @@ def text_scores(
     Returns
     -------
     TextScores
-        A sample whose id or text (but for case and white space) is a member's and a non-member's
-        is left out of both sides: it was trained on, so as a non-member it has the wrong label.
+        A sample whose id or text (but for case, white space and a few words) is a member's and a
+        non-member's is left out of both sides: it was trained on, so as a non-member it has the
+        wrong label.
         A population sample that is also judged is left out of the population. `notes` say how
         many were.
 
@@ -223,6 +239,8 @@ def text_scores(
     kept = np.flatnonzero(overlap.kept)
     _require_left(overlap, inside, population)
     groups = None if group is None else picked(texts_of(group, "group", n), kept)
+    copies = _copies(overlap, target, reference)
+    judged = (inside, ~(inside | population))
     return TextScores(
         picked(ids, kept),
         target[kept],
@@ -234,7 +252,33 @@ def text_scores(
         text=None if texts is None else picked(texts, kept),
         notes=(*overlap.notes, *_notes_on_groups(groups, population[kept])),
         further={name: values[kept] for name, values in further_signals(further or {}, n).items()},
+        copies=None if copies is None else copies[kept],
+        crossed=float(max(np.mean(~overlap.kept[side]) for side in judged if side.any())),
     )
+
+
+_DIGITS = 1e-6
+"""Energies that are all whole multiples of this, or of more, may be equal by chance."""
+
+
+def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints | None:
+    """Return which samples are copies, by their texts, or else by their energies; None for none.
+
+    Two models that give equal energies, to the last of many digits, have read equal texts. One
+    model alone may give all its members one answer: that is a leak, and no copy.
+    """
+    found = overlap.copies
+    if found is None and reference is not None:
+        pairs = np.column_stack([target, reference])
+        if np.mean(np.abs(pairs / _DIGITS - np.round(pairs / _DIGITS)) < _DIGITS) > _MOSTLY:
+            return None
+        found = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    if found is None or len(np.unique(found)) == len(found):
+        return None
+    return found
+
+
+_MOSTLY = 0.5
 
 
 def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Skipped:

@@ -29,10 +29,11 @@ from privacygauge.language.likelihoods import (
 )
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
+from privacygauge.language.near_copies import components, connected
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import Kept
 from privacygauge.language.text_files import Side, TextRecordsLike, scores_of, sides_of
-from privacygauge.language.texts import numbered
+from privacygauge.language.texts import plain_texts
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress
@@ -44,8 +45,8 @@ Form = Literal["mean", "sum"]
 """The form of an energy: nats a scored token, or nats a mask."""
 
 NO_REFERENCE = (
-    "No reference model was given: only the loss attack was played, and two of the four controls "
-    "(reference energy, matched attack) need one, such as train_reference makes."
+    "No reference model was given: only the loss attack was played, and three of the controls "
+    "(reference energy, its spread, matched attack) need one, such as train_reference makes."
 )
 
 
@@ -232,9 +233,11 @@ def _further(
         for part, answer in zip(parts, answers, strict=True)
     ]
     groups = [name for part in parts for name in part.records.group or ()]
+    # Copies of a text are judged by one model, as all texts of a person are.
+    copies = components(plain_texts([text for part in parts for text in part.records.text]))
     found, skipped = token_signals(
         sides,
-        numbered(groups) if groups else np.arange(sum(map(len, parts))),
+        connected(groups or np.arange(len(copies)), copies),
         0 if isinstance(target, EndpointModel) else target.tokenizer.n_tokens,
         seeds.stream(seed, "language", "learned attack"),
     )

@@ -13,8 +13,10 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.reading import (
     LINES,
+    TABLE_ENDINGS,
     FrameLike,
     csv_texts,
+    is_csv,
     read_content,
     read_json_lines,
     read_text,
@@ -149,8 +151,8 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
         return _checked(path, tuple(line for line in lines if line), None, None)
     if name.endswith(LINES):
         return _texts_in(_columns_of_lines(path), columns, path)
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"{path} must end in .jsonl, .jsonl.gz, .csv, .parquet or .txt")
+    if not (is_csv(path) or path.suffix.lower() == ".parquet"):
+        raise InputError(f"{path} must end in {TABLE_ENDINGS}, or .txt or .txt.gz")
     return _texts_in(_columns_of_table(path, columns), columns, path)
 
 
@@ -216,7 +218,7 @@ def _check_different(sample: Texts) -> None:
 def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     frame: Any = read_content(path, "text")
     names = [str(name) for name in frame.columns]
-    if path.suffix.lower() == ".csv":
+    if is_csv(path):
         frame = csv_texts(path)
     wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS}
     # Further columns are named in messages only.

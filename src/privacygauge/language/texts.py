@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
+from privacygauge.language.near_copies import components
 
 Texts = tuple[str, ...]
 """Ids or texts, one a sample. Not a numpy array: that would drop a last NUL, so that two
@@ -95,6 +96,8 @@ class Overlap:
     """(n,) True for what stays."""
     notes: tuple[str, ...]
     """How many were left out, and why."""
+    copies: Ints | None = None
+    """(n,) The component of near copies that each text is in; None without texts."""
 
 
 def find_overlap(
@@ -112,13 +115,13 @@ def find_overlap(
     member, population : ndarray of bool, shape (n,)
         No sample is both.
     text : sequence of str, length n, optional
-        Compared but for case and white space.
+        Compared but for case, white space and a few words (`near_copies`).
 
     Returns
     -------
     Overlap
-        What is both a member's and a non-member's stays on neither side; what is judged does not
-        stay in the population.
+        What is both a member's and a non-member's, or nearly, stays on neither side; what is
+        judged does not stay in the population.
 
     Raises
     ------
@@ -128,11 +131,15 @@ def find_overlap(
     part = np.where(population, _POPULATION, np.where(member, _MEMBER, _NONMEMBER))
     _require_once(sample, part)
     kept = np.ones(len(part), np.bool_)
-    notes: list[str] = []
-    for kind, keys in (("id", sample), ("text", None if text is None else plain_texts(text))):
-        if keys is not None:
-            notes += _leave_out(kept, _places(keys), part, kind)
-    return Overlap(checks.frozen(kept), tuple(notes))
+    notes = _leave_out(kept, _places(sample), part, "the same id")
+    copies: Ints | None = None
+    if text is not None:
+        plain = plain_texts(text)
+        copies = components(plain)
+        notes += _leave_out(kept, _places(plain), part, "the same text")
+        near = "a text that is the same but for a few words"
+        notes += _leave_out(kept, _places([str(x) for x in copies.tolist()]), part, near)
+    return Overlap(checks.frozen(kept), tuple(notes), copies)
 
 
 def plain_texts(texts: Sequence[str]) -> tuple[str, ...]:
@@ -166,12 +173,12 @@ def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str)
     notes = []
     if both[0]:
         notes.append(
-            f"{both[_MEMBER]} member(s) and {both[_NONMEMBER]} non-member(s) with the same {kind} "
+            f"{both[_MEMBER]} member(s) and {both[_NONMEMBER]} non-member(s) with {kind} "
             "were left out: what was trained on is no non-member."
         )
     if again:
         notes.append(
-            f"{again} population sample(s) with the {kind} of a judged sample were left out: the "
+            f"{again} population sample(s) with {kind} as a judged sample were left out: the "
             "threshold must not see what is judged."
         )
     return notes

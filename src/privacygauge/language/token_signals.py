@@ -10,6 +10,7 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.fairness import folds_of
 from privacygauge.language.causal import (
     MIN_K,
     MIN_K_PLUS,
@@ -30,7 +31,7 @@ from privacygauge.language.comparisons import (
     length_calibrated,
     windows_signal,
 )
-from privacygauge.language.controls import FEWEST_GROUPS, N_FOLDS, folds_of, ranks
+from privacygauge.language.controls import FEWEST_GROUPS, N_FOLDS, ranks
 from privacygauge.language.energies import Energies
 
 LEARNED = "learned"
@@ -51,16 +52,16 @@ def token_features(target: Energies, reference: Energies | None = None) -> Float
     Returns
     -------
     ndarray of float, shape (n, d)
-        The logarithm of the number of units; mean, standard deviation and `QUANTILES` of the
-        log-probabilities of the units, and where there is a reference those of the differences.
+        Mean, standard deviation and `QUANTILES` of the log-probabilities of the units, and where
+        there is a reference those of the differences. How many units there are is known without
+        the model, and no feature.
     """
     text, _, value = target.of_unit()
     rows = [(text, value)]
     if reference is not None:
         compared = differences(target, reference)
         rows.append((compared.text, compared.value))
-    length = np.log(np.bincount(text, minlength=len(target)))
-    return np.column_stack([length, *(_shape(*row, len(target)) for row in rows)])
+    return np.column_stack([_shape(*row, len(target)) for row in rows])
 
 
 def learned_signal(

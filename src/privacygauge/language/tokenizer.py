@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,23 +49,26 @@ class Tokenizer:
     """The id of what the vocabulary does not hold; None where it holds everything."""
     limit: int
     """The most tokens of a text it wants to see, those of the frame included."""
+    literal: bool = False
+    """Whether special tokens that are written in a text are read as letters."""
 
     @cached_property
     def _backend(self) -> Any:
         from tokenizers import Tokenizer as Backend
 
         backend = Backend.from_str(self.state)
-        # "[MASK]" or "[SEP]" written in a text is text, and gives nothing away by itself.
-        backend.encode_special_tokens = True
+        # As letters, "[MASK]" or "[SEP]" written in a text steers nothing; but whoever trained on
+        # chats read "<|im_start|>" as one token.
+        backend.encode_special_tokens = self.literal
         return backend
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer, (self.state, self.mask_id, self.pad_id, self.unknown_id, self.limit)
+        return Tokenizer, tuple(getattr(self, part.name) for part in fields(self))
 
     @cached_property
     def sha256(self) -> str:
         """The checksum of all that decides what becomes of a text."""
-        ids = f"{self.mask_id} {self.pad_id} {self.unknown_id}\n"
+        ids = f"{self.mask_id} {self.pad_id} {self.unknown_id}{' literal' * self.literal}\n"
         return hashlib.sha256((ids + self.state).encode()).hexdigest()
 
     @cached_property

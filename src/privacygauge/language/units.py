@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -14,7 +15,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Play
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
-from privacygauge.evaluate import rates
+from privacygauge.evaluate import rates, roc
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.playing import audit, headline
@@ -26,13 +27,16 @@ from privacygauge.language.attacks import (
     Threshold,
     energy_attacks,
     energy_round,
+    energy_transcript,
     signal,
 )
+from privacygauge.language.comparisons import BY_LENGTH, EZ, WINDOWS
 from privacygauge.language.patients import by_patient, even_sizes, whole_patients
 from privacygauge.language.scores import (
     LIKELIHOOD_RATIO,
     LONG,
     LOSS,
+    REFERENCE,
     SHORT,
     TextScores,
     length_bucket,
@@ -72,8 +76,11 @@ class UnitFindings:
     """Non-members among the judged units."""
     evaluations: tuple[Evaluation, ...]
     """One an attack and threshold."""
+    spoken: tuple[Evaluation, ...]
+    """Those that the verdict speaks of: attacks on the audited model's answers alone count where
+    they go beyond what the reference model's answers tell, which cannot know the members."""
     headline: Headline
-    """The attack to speak of; its interval allows for the choice."""
+    """The attack to speak of, of these; its interval allows for the choice among all."""
     thresholds: tuple[ThresholdFinding, ...]
     """One an evaluation, in their order."""
     notes: tuple[str, ...] = ()
@@ -263,12 +270,14 @@ def unit_findings(
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
     require_two(n_in, n_out, unit if scores.group is None else "patient")
     played = _played(scores, suite, asked)
+    spoken = _beyond_reference(scores, played, asked.level)
     found = UnitFindings(
         unit,
         int(np.count_nonzero(scores.member)),
         int(np.count_nonzero(scores.nonmember)),
         tuple(evaluation for _, evaluation in played),
-        headline(played, seed=asked.seed, level=asked.level),
+        tuple(evaluation for _, evaluation in spoken),
+        headline(spoken, seed=asked.seed, level=asked.level, looks=len(played)),
         tuple(
             _threshold(scores, attack, threshold, evaluation, asked.level)
             for attack, threshold, (_, evaluation) in zip(
@@ -343,6 +352,29 @@ def _rows(scores: TextScores, patients: TextScores) -> PatientRows:
 def _played(scores: TextScores, suite: Suite, asked: Asked) -> Results:
     results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
     return [result for result in results if not isinstance(result, Skipped)]
+
+
+def _beyond_reference(scores: TextScores, played: Results, level: float) -> Results:
+    """Return the attacks that go beyond what a model finds that cannot know the members.
+
+    A likelihood ratio has the reference's answers taken off already, so that there is always one.
+    A placebo within one standard error of chance sets no bar. Who takes the sides for each other
+    goes beyond a placebo on the other side of chance.
+    """
+    if scores.energy_reference is None:
+        return played
+    placebo = roc.auc(energy_transcript(scores, REFERENCE), level)
+    error = (placebo.high - placebo.low) / 2 / float(ndtri(0.5 + level / 2))
+    if abs(placebo.value - 0.5) <= error:
+        return played
+    with_reference = (LIKELIHOOD_RATIO, EZ, WINDOWS, BY_LENGTH)
+    lowest = min(0.5, placebo.value)
+    highest = max(0.5, placebo.value)
+    return [
+        (play, found)
+        for play, found in played
+        if found.name in with_reference or found.auc.low > highest or found.auc.high < lowest
+    ] or played
 
 
 def _threshold(

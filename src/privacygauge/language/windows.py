@@ -26,6 +26,9 @@ class Windows:
     stride: int | None = None
     """By how many tokens a window begins after the one before; half a window by default. 0: of
     longer texts the beginning is read, and no more."""
+    literal: bool = False
+    """Whether special tokens that are written in a text, such as ``<|im_end|>``, are read as
+    letters: for texts of people who are not trusted. Otherwise as the tokenizer reads them."""
 
     def __post_init__(self) -> None:
         for name, least in (("context", 2), ("stride", 0)):

@@ -1,0 +1,271 @@
+"""How long texts are: known without any model, and so no evidence; texts are compared at equal one.
+
+The energy of a text is a mean over its tokens, which varies more where they are few, and long
+texts are easier to every model.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import linregress
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.language.patients import sizes_differ
+from privacygauge.language.scores import TextScores
+
+ALIKE = 0.9
+"""Level of the test of equal lengths: one in ten honest audits leaves a few texts out for nothing,
+so that fewer differences are left in than at the usual level."""
+STEP = 0.1
+"""Of the logarithm of the length: texts within a tenth of each other are equally long."""
+ENOUGH = 0.2
+"""The share of either side that has to be left after matching."""
+MOSTLY = 0.5
+"""Share of a side that has twins on the other: what is left says little of the side."""
+FEWEST = 10
+"""Texts of either side that have to be left after matching."""
+
+_HIGHEST = 25.0
+"""Nats: no model finds the typical text of a file less likely than this per token; a uniform guess
+among 250,000 tokens has 12."""
+_TIMES = 5.0
+"""Energies of the same unit may differ so much between two models, or two sides."""
+_SUM = 0.5
+"""Of the logarithm of the energy on that of the length: slopes of sums are near 1, of means near
+0."""
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """The lengths of the judged texts, and which of them are compared."""
+
+    length: Ints
+    """(n,) Tokens of each sample; words where tokens are not known."""
+    unlike: bool
+    """Whether members and non-members are unequally long."""
+    kept: Bools
+    """(n,) What is compared, population included: on both sides equal shares of each length."""
+    overlap: bool
+    """Whether enough texts are left for that."""
+
+
+def lengths_of(scores: TextScores) -> Ints | None:
+    """Return how long each sample is, (n,), in tokens, or in words of its text; None if unknown."""
+    if scores.length is not None:
+        return scores.length
+    if scores.text is None:
+        return None
+    return np.array([max(1, len(_WORD.findall(text))) for text in scores.text], np.int64)
+
+
+def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | None:
+    """Return which samples are compared, so that both sides are equally long.
+
+    Parameters
+    ----------
+    scores : TextScores
+    rng : numpy.random.Generator
+        Draws what is left out; neither the order of the rows nor any score matters.
+
+    Returns
+    -------
+    Lengths or None
+        All samples where lengths do not differ. None where they are not known.
+
+    Notes
+    -----
+    Texts fall in bins of a tenth of their logarithm. In every bin as many are left out at random
+    as it takes for the same ratio of members to non-members everywhere; the ratio is the one that
+    leaves the smallest variance of a difference of means. Given the lengths, which stay is drawn
+    apart from what the models say, so that without a leak both sides are exchangeable.
+    """
+    length = lengths_of(scores)
+    if length is None:
+        return None
+    sides = (scores.member, scores.nonmember)
+    everything = np.ones(len(scores), np.bool_)
+    if not sizes_differ(length[sides[0]], length[sides[1]], ALIKE):
+        return Lengths(length, False, everything, True)
+    bins = np.floor(np.log(np.maximum(length, 1)) / STEP).astype(np.int64)
+    bins -= bins.min()
+    n_bins = int(bins.max()) + 1
+    inside, outside = (np.bincount(bins[side], minlength=n_bins) for side in sides)
+    ratio = _ratio(inside, outside)
+    # By id: which texts stay does not depend on the order of the rows.
+    place = np.empty(len(scores))
+    place[np.argsort(np.array(scores.sample, np.object_))] = rng.random(len(scores))
+    kept = everything.copy()
+    for side, most in zip(
+        sides,
+        (np.minimum(inside, ratio * outside), np.minimum(outside, inside / ratio)),
+        strict=True,
+    ):
+        kept[side] = _drawn(bins[side], most, place[side], rng)
+    left = [int(np.count_nonzero(kept & side)) for side in sides]
+    share = min(left[i] / np.count_nonzero(sides[i]) for i in range(2))
+    enough = bool(min(left) >= FEWEST and share >= ENOUGH)
+    return Lengths(length, True, kept, enough)
+
+
+def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores, tuple[str, ...]]:
+    """Return the samples that can be compared, and what forbids any comparison.
+
+    Parameters
+    ----------
+    scores : TextScores
+    rng : numpy.random.Generator
+        Draws what is left out.
+
+    Returns
+    -------
+    scores : TextScores
+        Members and non-members of equal lengths; all where too few would be left.
+    apart : tuple of str
+        For `Controls.apart`.
+    """
+    apart = ("copies",) if scores.crossed > MOSTLY else ()
+    if unlike_units(scores) == "sides":
+        apart = (*apart, "units")
+    found = compared_lengths(scores, rng)
+    if found is None or not found.unlike:
+        return scores, apart
+    if not found.overlap:
+        everything = np.ones(len(scores), np.bool_)
+        return scores.take(everything, note_on(found, scores)), (*apart, "lengths")
+    return scores.take(found.kept, note_on(found, scores)), apart
+
+
+def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
+    """Return where some energies are sums over a text's tokens and others are means.
+
+    Returns
+    -------
+    {"sides", "models"} or None
+        ``sides`` where members and non-members differ in that; ``models`` where target and
+        reference do, on both sides alike; None where nothing shows it.
+
+    Notes
+    -----
+    Sums grow with the length of a text, and means do not: the slope of the logarithm of the energy
+    on that of the length is near 1 or near 0. Where lengths are not known, or too much alike,
+    energies are sums if they are above all that a mean can be, and far above those of the other
+    model, or of the other side where there is one model alone. That a model has learnt its
+    members by heart is no reason to take it for one of another unit.
+    """
+    energies = {"target": scores.energy_target, "reference": scores.energy_reference}
+    length = lengths_of(scores)
+    cells = {
+        (name, side): _cell(energy[rows], None if length is None else length[rows])
+        for name, energy in energies.items()
+        if energy is not None
+        for side, rows in (("in", scores.member), ("out", scores.nonmember))
+    }
+    inside = cells["target", "in"]
+    outside = cells["target", "out"]
+    if scores.energy_reference is None:
+        above = _above(outside, inside) or _above(inside, outside)
+        return "sides" if above or _apart(inside, outside) else None
+    others = cells["reference", "in"], cells["reference", "out"]
+    if _apart(inside, outside) or _apart(*others) or _above(*others) or _above(*others[::-1]):
+        return "sides"
+    of_members = _apart(inside, others[0]) or _above(inside, others[0])
+    of_others = (
+        _apart(outside, others[1]) or _above(outside, others[1]) or _above(others[1], outside)
+    )
+    if of_others:
+        alike = of_members or _above(others[0], inside)
+        return "models" if alike else "sides"
+    return "sides" if of_members else None
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Energies of one side under one model."""
+
+    median: float
+    """In whatever unit they are."""
+    summed: bool | None
+    """Whether they grow with the length as sums do; None where nobody can tell."""
+    tokens: float | None
+    """The median length; None where it is not known."""
+
+
+def _cell(energy: Floats, length: Ints | None) -> _Cell:
+    median = float(np.median(energy))
+    if length is None:
+        return _Cell(median, None, None)
+    tokens = float(np.median(length))
+    if len(energy) < FEWEST or length.min() == length.max():
+        return _Cell(median, None, tokens)
+    floor = max(median / 1e3, np.finfo(np.float64).tiny)
+    found = linregress(np.log(length), np.log(np.maximum(energy, floor)))
+    summed = None
+    if abs(found.slope - _SUM) > 2 * found.stderr:
+        summed = bool(found.slope > _SUM)
+    return _Cell(median, summed, tokens)
+
+
+def _apart(first: _Cell, second: _Cell) -> bool:
+    """Return whether the slopes say that one holds sums and the other means."""
+    return None not in (first.summed, second.summed) and first.summed != second.summed
+
+
+def _above(high: _Cell, low: _Cell) -> bool:
+    """Return whether one must hold sums and the other means, by how large they are."""
+    if high.summed is False or (low.summed is not None and high.summed is not None):
+        return False
+    if low.summed or high.median <= _HIGHEST or high.median <= _TIMES * low.median:
+        return False
+    if low.tokens is None:
+        return True
+    # As sums, these would be like the others.
+    return 1 / _TIMES < low.median * low.tokens / high.median < _TIMES
+
+
+def note_on(found: Lengths, scores: TextScores) -> str:
+    """Return what a reader should know of lengths that differ."""
+    sides = {"members": scores.member, "non-members": scores.nonmember}
+    median = {name: float(np.median(found.length[side])) for name, side in sides.items()}
+    of = "tokens" if scores.length is not None else "words"
+    told = (
+        f"Members and non-members are unequally long ({median['members']:g} and "
+        f"{median['non-members']:g} {of} in the median), which is known without the model"
+    )
+    if not found.overlap:
+        return f"{told}, and too few are equally long to compare them."
+    left = [int(np.count_nonzero(found.kept & side)) for side in sides.values()]
+    return (
+        f"{told}: {left[0]:,} members and {left[1]:,} non-members of equal lengths, drawn at "
+        "random, are compared."
+    )
+
+
+def _ratio(inside: Ints, outside: Ints) -> float:
+    """Return the ratio of members to non-members, in every bin, that leaves most to be compared."""
+    both = (inside > 0) & (outside > 0)
+    tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
+
+    def left(ratio: float) -> float:
+        return float(np.minimum(inside, ratio * outside).sum())
+
+    # With a ratio of r, n members stand beside n / r others: the variance is as of n / (1 + r).
+    worth = [left(ratio) / (1 + ratio) for ratio in tried]
+    return float(tried[int(np.argmax(worth))])
+
+
+def _drawn(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
+    """Return which rows stay, (m,): in each bin at most so many, fractions by chance."""
+    number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
+    order = np.lexsort((place, bins))
+    begin = np.cumsum(np.bincount(bins, minlength=len(most))) - np.bincount(
+        bins, minlength=len(most)
+    )
+    stays = np.empty(len(bins), np.bool_)
+    stays[order] = np.arange(len(order)) - begin[bins[order]] < number[bins[order]]
+    return stays
