@@ -56,5 +56,24 @@ def test_kept_results_say_what_they_are_and_full_ones_judge_every_claim(name):
     assert result.table.name == name
     assert not {"/tmp", "/home", "/root"} & set("\n".join(result.table.notes).split())
     if result.form == FULL:
-        for one in judgement(name).of(result.table).claims:
+        for one in judgement(name, result.form).of(result.table).claims:
             assert getattr(one.effect, "reason", "") != "not in this form", one.claim
+
+
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_kept_verdicts_are_those_of_the_code(name):
+    """The words beside the numbers are written with them, and could be of an earlier judgement."""
+    path = ROOT / "docs" / "results" / f"{name}.json"
+    result = RESULTS[name]
+    assert path.read_text(encoding="utf-8") == result.to_json(judgement(name, result.form))
+
+
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_a_quick_form_of_another_experiment_decides_nothing(name):
+    """Were a kept table a quick one, it would neither agree nor say the opposite."""
+    quick = judgement(name, "quick")
+    verdict = quick.of(RESULTS[name].table)
+    words = {*verdict.numbers, *(one.word for one in verdict.claims)}
+    decided = words & {"agrees", "differs", "holds", "the opposite"}
+    assert quick.decides == quick.quick
+    assert quick.decides or not decided

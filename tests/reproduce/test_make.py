@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from privacygauge.errors import InputError
+from privacygauge.errors import InputError, OutputError
 from privacygauge.reproduce import REPRODUCTIONS, Effort, Table, make
 from privacygauge.reproduce.make import make_all
+from privacygauge.runs.results import LIST
 from tests.reproduce.made_tables import reproduction, table
 
 EFFORT = Effort(quick=True, n_jobs=1)
@@ -48,7 +49,7 @@ def test_what_is_missing_is_named_and_the_next_one_follows(tmp_path, counted):
     assert found[0].line == "no-data: left out: data.npz is not in the folder"
     assert found[1].said == "No module named 'torch'"
     assert found[2].plain["state"] == "made"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["counted.json", "counted.svg"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [LIST, "counted.json", "counted.svg"]
     assert asked[0].run == tmp_path / "runs" / "quick" / "counted"
 
 
@@ -77,16 +78,16 @@ def test_what_was_finished_alike_is_kept(tmp_path, counted, monkeypatch):
     monkeypatch.setattr(make, "own_version", lambda: "another")
     (made,) = make_all([known], Effort(share=0.5), tmp_path)
     assert not made.kept
-    (tmp_path / "counted.json").write_text("an older form")
-    (made,) = make_all([known], Effort(share=0.5), tmp_path)
-    assert not made.kept
+    (tmp_path / "counted.json").write_text("not of this program")
+    with pytest.raises(OutputError, match=r"counted\.json has changed since"):
+        list(make_all([known], Effort(share=0.5), tmp_path))
 
 
 def test_a_table_without_numbers_has_no_figure(tmp_path):
     empty = reproduction("empty", lambda effort: Table("empty", "Nothing", (), ()))
     (made,) = make_all([empty], EFFORT, tmp_path)
     assert made.said == "nothing to compare"
-    assert [p.name for p in tmp_path.iterdir()] == ["empty.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [LIST, "empty.json"]
 
 
 def test_a_share_is_a_part_of_the_full_form():

@@ -104,3 +104,15 @@ def test_the_quick_form_runs_on_the_papers_data(name):
         pytest.importorskip("torch")
     made = reproduction(name).make(Effort(quick=True, n_jobs=2))
     assert all(isinstance(row.cells["mean AUC"].ours, Estimate) for row in made.rows)
+
+
+def test_a_lead_is_paired_by_record():
+    """Records that both ways chose cancel; the same ones differ by nothing, without doubt."""
+    aucs = {3: 0.9, 1: 0.6, 7: 0.8}
+    same = meeus2023.lead(aucs, dict(reversed(aucs.items())))
+    assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
+    other = meeus2023.lead(aucs, {3: 0.9, 1: 0.6, 2: 0.5})
+    assert other.value == pytest.approx(0.1)
+    assert other.low < 0 < other.high
+    apart = meeus2023.lead({1: 0.9, 2: 0.8}, {3: 0.4, 4: 0.5})
+    assert apart.value == pytest.approx(0.4)

@@ -25,7 +25,7 @@ def test_the_verdict_is_written_and_judged_anew_when_it_is_read(tmp_path):
     plain = json.loads(Result(table(), "full", 0, 1.0, "1").to_json(JUDGEMENT))
     assert plain["verdict"] == "in part"
     assert [line.get("verdict") for line in plain["cells"]] == [
-        "agrees", None, "differs", "not measured", None
+        "open", None, "differs", "not measured", None
     ]  # fmt: skip
     (claim,) = plain["claims"]
     assert (claim["claim"], claim["verdict"]) == ("it is there", "holds")

@@ -19,6 +19,7 @@ from privacygauge.reproduce.song2021_architectures import (
     architectures,
     draw_fig4,
     song_fig4,
+    song_fig12,
 )
 from privacygauge.reproduce.song2021_bins import BINS, bin_label, bin_rows, over_models
 from privacygauge.reproduce.song2021_calibration import draw_fig3, song_fig3
@@ -224,6 +225,54 @@ def test_models_of_figure_4_are_asked_about_both_sides(models, monkeypatch):
     np.testing.assert_array_equal(asked["asked"], np.arange(20))
     assert asked["make"].hidden == (2048, 1024, 512, 256, 128)
     np.testing.assert_array_equal(pairs[0].shadow.labels, data.y[10:20])
+
+
+def test_figure_12_has_both_defences_and_its_own_bound(models, monkeypatch):
+    def made(data, shape, effort, number, parts):
+        return [made_pair(10 * number + i, 2.0) for i in range(2)]
+
+    for name in ("_regularised", "_noisy"):
+        monkeypatch.setattr(song2021_architectures, name, made)
+    table = song_fig12(Effort())
+    rows = by_label(table)
+    assert rows["largest RMSE"]["risk score"].published == 0.10
+    for defence, activation in (("adversarial regularisation", "tanh"), ("MemGuard", "relu")):
+        for shape in architectures(activation):
+            assert f"{LOCATION}, {defence} {shape.label}: RMSE" in rows
+    first, second = draw_fig4(table).axes
+    assert first.get_title(loc="left") == f"{LOCATION}, adversarial regularisation"
+    assert second.get_title(loc="left") == f"{LOCATION}, MemGuard"
+    assert len(first.get_lines()) == len(second.get_lines()) == 8
+
+
+def test_regularised_models_of_figure_12_have_reference_records_of_their_own(models, monkeypatch):
+    asked = []
+
+    def remembered(trainer, models, **options):
+        asked.append((trainer, models))
+        return np.zeros((len(models), len(models.asked), 3))
+
+    monkeypatch.setattr(song2021_architectures, "train_all", remembered)
+    data = song2021_architectures.setting("Purchase100", 0)
+    pairs = song2021_architectures._regularised(data, Architecture("tanh"), Effort(), 0, 1)
+    assert len(pairs) == song2021_architectures.PAIRS
+    (target, own), (shadow, other) = asked
+    assert target.weight == shadow.weight == song2021_architectures.SHOWN
+    assert not set(target.reference.index) & set(shadow.reference.index)
+    assert not (own.inside[0] & other.inside[0]).any()
+    assert not set(own.seeds) & set(other.seeds)
+    for trainer, cohort in asked:
+        assert not cohort.inside[0][list(trainer.reference.index)].any()
+
+
+def test_models_behind_memguard_keep_their_classes(models, monkeypatch):
+    pair = made_pair(0, 2.0)
+    monkeypatch.setattr(song2021_architectures, "_pairs", lambda *_: [pair])
+    data = song2021_architectures.setting("Texas100", 0)
+    (found,) = song2021_architectures._noisy(data, Architecture("relu"), Effort(), 0, 1)
+    for before, after in ((pair.target, found.target), (pair.shadow, found.shadow)):
+        np.testing.assert_array_equal(before.values.argmax(axis=1), after.values.argmax(axis=1))
+        assert not np.allclose(before.values, after.values)
 
 
 @pytest.mark.slow

@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.reproduce import Cell, Judgement, Row, Table
-from privacygauge.reproduce.verdict import above, alike, below, falls, grows, larger, smaller
+from privacygauge.reproduce.verdict import (
+    above,
+    alike,
+    below,
+    falls,
+    grows,
+    larger,
+    near,
+    paired,
+    planted,
+    smaller,
+)
 from tests.reproduce.made_tables import estimate, table
 from tests.thorough import times
 
@@ -29,15 +40,74 @@ def word(claim, *values):
     return claim.judged(of(*values)).word
 
 
-def test_a_number_agrees_where_our_interval_holds_it_to_the_last_digit():
-    judgement = Judgement(same_data=("first", "third"))
-    for published, said in ((0.4, "agrees"), (0.6004, "agrees"), (0.601, "differs")):
-        assert judgement.of_cell("first", Cell(published, estimate(0.5))) == said
-    assert judgement.of_cell("second", Cell(0.5, estimate(0.5))) == "other data"
-    assert judgement.of_cell("first", Cell(None, estimate(0.5))) is None
-    assert judgement.of_cell("first", Cell(0.5, Skipped("x", "no data"))) == "not measured"
-    coarse = Judgement(same_data=("*",), printed=0.05)
-    assert coarse.of_cell("any", Cell(0.64, estimate(0.5))) == "agrees"
+def test_a_number_agrees_where_all_of_our_interval_is_near_it():
+    judgement = Judgement(same_data=("first", "third"), margin=0.02, margins={"far": 0.2})
+
+    def word(published, value, half, column="x"):
+        return judgement.of_cell("first", column, Cell(published, estimate(value, half)))
+
+    assert word(0.5, 0.51, 0.01) == "agrees"
+    assert word(0.5, 0.51, 0.02) == "open"
+    assert word(0.5, 0.55, 0.02) == "differs"
+    # Half of the last printed digit is allowed for, and another column has its own margin.
+    assert word(0.5, 0.5205, 0.0) == "agrees"
+    assert word(0.5, 0.5206, 0.0) == "differs"
+    assert word(0.5, 0.6, 0.1, "far") == "agrees"
+    assert judgement.of_cell("second", "x", Cell(0.5, estimate(0.5))) == "other data"
+    assert judgement.of_cell("first", "x", Cell(None, estimate(0.5))) is None
+    assert judgement.of_cell("first", "x", Cell(0.5, Skipped("x", "no data"))) == "not measured"
+
+
+@given(estimates, numbers, widths)
+@settings(max_examples=times(100))
+def test_imprecision_is_never_rewarded(one, published, further):
+    """A wider interval about the same value decides nothing that the narrower one does not."""
+    judgement = Judgement(same_data=("*",), margin=0.1)
+    wider = Estimate(one.value, one.low - further, one.high + further, 0.95, 10, "made up")
+    narrow, wide = (judgement.of_cell("a", "x", Cell(published, e)) for e in (one, wider))
+    assert wide in ("open", narrow)
+
+
+@given(estimates, estimates)
+@settings(max_examples=times(50))
+def test_what_cannot_decide_leaves_everything_open(one, other):
+    claims = (larger("", ("0", "x"), ("1", "x")), above("", ("0", "x")))
+    judgement = Judgement(("*",), claims, decides=False)
+    rows = (Row("0", {"x": Cell(0.5, one)}), Row("1", {"x": Cell(None, other)}))
+    verdict = judgement.of(Table("t", "T", rows, ()))
+    assert {*verdict.numbers, *(claim.word for claim in verdict.claims)} == {"open"}
+    assert verdict.word == "open"
+
+
+def test_what_was_planted_is_shown_and_not_counted():
+    claim = planted(above("a", ("first", "x")))
+    verdict = Judgement(claims=(claim,)).of(table())
+    assert (verdict.word, verdict.counts.split(", ")[0]) == (
+        "nothing to compare",
+        "1 by construction",
+    )
+    both = Judgement(claims=(claim, above("b", ("first", "x")))).of(table())
+    assert both.word == "claims: holds"
+    assert both.counts.startswith("1 of 1 claims hold, 1 by construction")
+
+
+def test_equal_estimates_are_of_the_same_records():
+    """Two ways that choose the same records differ by nothing, however wide their intervals."""
+    one = estimate(0.8, 0.1)
+    assert word(alike("", ("0", "x"), ("1", "x"), 0.05), one, one) == "holds"
+    assert word(larger("", ("0", "x"), ("1", "x")), one, one) == "open"
+    assert word(alike("", ("0", "x"), ("1", "x"), 0.05), one, estimate(0.8, 0.11)) == "open"
+
+
+def test_a_paired_difference_goes_before_two_numbers():
+    of_two = alike("close", ("0", "x"), ("1", "x"), 0.05)
+    claim = paired(("0", "less"), of_two, lambda what, at: near(what, at, 0.05))
+    cells = {"x": Cell(None, estimate(0.8, 0.1))}
+    gap = {"less": Cell(None, estimate(0.01, 0.02))}
+    other = Row("1", {"x": Cell(None, estimate(0.79, 0.1))})
+    without = Table("t", "T", (Row("0", cells), other), ())
+    with_it = Table("t", "T", (Row("0", {**cells, **gap}), other), ())
+    assert [claim.judged(one).word for one in (without, with_it)] == ["open", "holds"]
 
 
 @given(estimates, estimates)
@@ -59,10 +129,11 @@ def test_a_difference_is_never_surer_than_both_numbers_apart(one, other):
     if one.low > other.high:
         assert judged.word == "holds"
     assert judged.effect.value == pytest.approx(one.value - other.value)
+    if one == other:  # of the same records
+        assert judged.word == "open"
+        return
     widest = max(one.high - one.low, other.high - other.low)
     assert judged.effect.high - judged.effect.low >= widest / 2 - 1e-9
-    if one == other:
-        assert judged.word == "open"
 
 
 def test_alike_is_proved_not_assumed():
@@ -100,9 +171,9 @@ def test_what_was_not_measured_is_not_judged():
         ((), (above("", ("first", "x"), 0.5),), "open"),
         ((), (above("", ("first", "x")), above("", ("first", "x"), 0.9)), "claims: in part"),
         ((), (above("", ("first", "x")), above("", ("first", "x"), 0.5)), "claims: open in part"),
-        (("first",), (), "agrees"),
+        (("first",), (), "open"),
         (("second",), (), "differs"),
-        (("*",), (), "in part"),
+        (("*",), (), "differs"),
         (("*",), (above("", ("first", "x")),), "in part"),
     ],
 )
@@ -111,4 +182,4 @@ def test_the_whole_is_no_better_than_its_parts(same, claims, said):
     assert verdict.word == said
     assert str(verdict).startswith(said)
     # Numbers of other data are counted, and never said to agree.
-    assert ("agree" in verdict.counts) == bool(same)
+    assert ("numbers agree" in verdict.counts) == bool(same)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from privacygauge.errors import InputError
 from privacygauge.reproduce import (
     feldman2019,
     feldman2019_items,
     feldman2019_logits,
+    feldman2019_protocol,
     feldman2019_queries,
     long2017,
     long2017_dtp,
     long2017_items,
+    long2017_protocol,
     long2017_removal,
     long2017_stability,
     meeus2023,
     meeus2023_items,
+    meeus2023_protocol,
     mireshghallah2022,
     mireshghallah2022_claims,
     mireshghallah2022_figures,
     mireshghallah2022_items,
+    mireshghallah2022_protocol,
     song2021,
     song2021_architectures,
     song2021_calibration,
@@ -28,6 +33,7 @@ from privacygauge.reproduce import (
     song2021_distribution,
     song2021_embedding,
     song2021_items,
+    song2021_protocol,
     song2021_risk,
     song2021_sensitivity,
     song2021_thresholds,
@@ -35,6 +41,8 @@ from privacygauge.reproduce import (
     song2021_white_box,
 )
 from privacygauge.reproduce.item import Item, titled
+from privacygauge.reproduce.protocol import Entry, deviations
+from privacygauge.reproduce.result import FULL, QUICK
 from privacygauge.reproduce.table import Reproduction
 from privacygauge.reproduce.verdict import Judgement
 
@@ -107,6 +115,12 @@ _MADE = {
         ("song-fig9", "features", song2021_embedding.song_fig9, song2021_embedding.draw_fig9),
         ("song-fig10", "priors", song2021_risk.song_fig10),
         ("song-fig11", "calibration", song2021_risk.song_fig11),
+        (
+            "song-fig12",
+            "by architecture, defended",
+            song2021_architectures.song_fig12,
+            song2021_architectures.draw_fig4,
+        ),
     ),
     "Feldman et al. (2019)": (
         ("feldman-fig1", "attackers with a model", feldman2019_logits.feldman_fig1),
@@ -147,9 +161,38 @@ JUDGEMENTS: Mapping[str, Judgement] = {
 """Reproduction to how it is judged."""
 
 
-def judgement(name: str) -> Judgement:
-    """Return how a reproduction is judged; where nothing is said of it, by nothing."""
-    return JUDGEMENTS.get(name, Judgement())
+PROTOCOLS: Mapping[str, tuple[Entry, ...]] = {
+    long2017_items.PAPER: long2017_protocol.ENTRIES,
+    meeus2023_items.PAPER: meeus2023_protocol.ENTRIES,
+    mireshghallah2022_items.PAPER: mireshghallah2022_protocol.ENTRIES,
+    song2021_items.PAPER: song2021_protocol.ENTRIES,
+    feldman2019.PAPER: feldman2019_protocol.ENTRIES,
+}
+"""Paper to every setting that it states, and ours."""
+
+
+def deviations_of(name: str) -> tuple[str, ...]:
+    """Return what a reproduction does otherwise than its paper states, a sentence each."""
+    return tuple(text for one in PROTOCOLS.values() for text in deviations(one, name))
+
+
+def judgement(name: str, form: str = FULL, data: Collection[str] = ()) -> Judgement:
+    """Return how a form of a reproduction is judged; where nothing is said of it, by nothing.
+
+    A quick form that is another experiment than the full one decides nothing.
+
+    Parameters
+    ----------
+    name : str
+    form : str
+    data : collection of str
+        Names of the paper's own data that a reader gave: then their rows are compared, too.
+    """
+    found = JUDGEMENTS.get(name, Judgement())
+    for given in data:
+        if given in found.on:
+            found = found.on[given](found)
+    return replace(found, decides=False) if form == QUICK and not found.quick else found
 
 
 def reproduction(name: str) -> Reproduction:

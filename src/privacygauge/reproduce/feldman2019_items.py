@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from privacygauge.reproduce.feldman2019 import CLASSES, PAPER, QUERIES, SIZES
-from privacygauge.reproduce.feldman2019_logits import DATA_SETS, RELATIVE
+from privacygauge.reproduce.feldman2019_logits import DATA_SETS, OWN, RELATIVE
 from privacygauge.reproduce.feldman2019_queries import SLOPES
 from privacygauge.reproduce.item import Status, items
-from privacygauge.reproduce.verdict import Judgement, above, falls, grows
+from privacygauge.reproduce.verdict import Judgement, above, falls, grows, of_rows
 
 _IMAGENET = (
     "logits of ResNet-50v2 on ImageNet are not available; those of ResNet-20 on CIFAR-100 and "
@@ -38,8 +39,28 @@ def _row(n: int, m: int, k: int) -> str:
 
 _SIMULATED = "simulation"
 
+
+def _on_own(figure: int) -> Callable[[Judgement], Judgement]:
+    """Return how a figure is judged on logits of the reader's own, of any number of points."""
+    if figure == 1:
+        claims = tuple(
+            of_rows(f"{what}, at every number of queries", f"{OWN}, a fifth least confident, "
+                    f"{labels}: more than without it")
+            for what, labels in (("the least confident points alone gain more", "all labels"),
+                                 ("the top two labels alone gain more still", "R = 2"))
+        )  # fmt: skip
+    else:
+        claims = (
+            of_rows("both restrictions: NB gains more than a scan, at every number of queries",
+                    f"{OWN}, a fifth least confident, R = 2*", "NB less that scan"),
+        )  # fmt: skip
+    return lambda judgement: replace(judgement, claims=claims)
+
+
 JUDGEMENTS: Mapping[str, Judgement] = {
     "feldman-fig1": Judgement(
+        quick=True,
+        on={OWN: _on_own(1)},
         claims=tuple(
             above(
                 f"{data}, {k:,} queries: {what}",
@@ -48,18 +69,21 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             for data in DATA_SETS.values()
             for k in (RELATIVE, 5_200)
             for what, which in _RESTRICTED
-        )
+        ),
     ),
     "feldman-fig2": Judgement(
+        quick=True,
+        on={OWN: _on_own(2)},
         claims=tuple(
             above(
                 f"{data}, both restrictions: NB gains more than a scan with {RELATIVE:,} queries",
                 (f"{data}, 2,000 least confident, R = 2, k {RELATIVE:,}", "NB less that scan"),
             )
             for data in DATA_SETS.values()
-        )
+        ),
     ),
     "feldman-fig3": Judgement(
+        quick=True,
         claims=(
             *(
                 grows(
@@ -84,12 +108,14 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 )
                 for m in CLASSES
             ),
-        )
+        ),
     ),
     "feldman-fig4": Judgement(
         # The text prints slopes with one decimal.
         same_data=("*",),
+        quick=True,
         printed=0.05,
+        margin=0.1,
         claims=tuple(
             above(
                 f"bias {bias}: queries grow faster than the classes",
@@ -100,6 +126,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "feldman-fig5": Judgement(
+        quick=True,
         claims=tuple(
             above(
                 f"n {n:,}, k {k:,}: NB beats the majority",
@@ -107,7 +134,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             )
             for n in SIZES
             for k in QUERIES
-        )
+        ),
     ),
 }
 """Reproduction to how it is judged."""

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.datasets.local_copies import cifar_logits
+from privacygauge.datasets.files import own_file
+from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_logits
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
 from privacygauge.holdout.majority import LinearScan
@@ -28,6 +30,16 @@ from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 DATA_SETS = {100: "CIFAR-100", 10: "CIFAR-10"}
 """Number of classes to name; the first is nearer to ImageNet."""
+OWN = "logits"
+"""Logits of the reader's own, of any size."""
+IMAGENET = (50_000, 1_000)
+"""Points and classes of the paper's test set."""
+POINTS = 10_000
+"""Of either data set."""
+MODEL = "ResNet-20"
+"""Whose logits the attacker has."""
+TOPS = (10, 4, 2)
+"""Of the model's labels, where not all are tried."""
 LEAST_CONFIDENT = 2_000
 """A fifth of the points, as the paper's 10,000 of 50,000 are."""
 RELATIVE = 1_040
@@ -65,10 +77,10 @@ _NOTES_2 = (
 class Restriction:
     """What of a data set is attacked."""
 
-    m: int
-    """Classes: which data set."""
+    data: str
+    """Which data set."""
     points: int | None
-    """The least confident so many; None for all."""
+    """The least confident so many, a fifth of them; None for all."""
     top: int | None
     """The model's top so many labels; None for all."""
 
@@ -76,7 +88,14 @@ class Restriction:
     def label(self) -> str:
         """The data set, the points and the labels in words."""
         points = "all points" if self.points is None else f"{self.points:,} least confident"
-        return f"{DATA_SETS[self.m]}, {points}, {'all labels' if self.top is None else self.words}"
+        if self.data == OWN and self.points is not None:
+            points = "a fifth least confident"
+        return f"{self.data}, {points}, {'all labels' if self.top is None else self.words}"
+
+    @property
+    def kind(self) -> tuple[int | None, int | None]:
+        """The restriction as `PUBLISHED` has it, whatever a fifth of the points is."""
+        return (None if self.points is None else LEAST_CONFIDENT, self.top)
 
     @property
     def words(self) -> str:
@@ -102,30 +121,50 @@ class Attacked:
 
 
 def restricted(effort: Effort) -> list[Attacked]:
-    """Return all restrictions of both data sets, or the paper's three of the first one."""
+    """Return all restrictions of both data sets, or the paper's three of the first one.
+
+    Where the reader gave logits of its own, those take the place of both.
+    """
     found = []
-    for m in list(DATA_SETS)[: 1 if effort.quick else 2]:
-        logits, labels = cifar_logits(m)
+    for data, logits, labels in _test_sets(effort):
+        n, m = logits.shape
         holdout = Holdout(labels, m)
-        for points in (None, LEAST_CONFIDENT):
-            for top in (None, 10, 4, 2):
+        for points in (None, n // 5 if data == OWN else LEAST_CONFIDENT):
+            for top in (None, *TOPS):
+                known = Restriction(data, points, top)
                 # All labels of CIFAR-10 are its top 10.
-                left_out = top == m or (effort.quick and (points, top) not in PUBLISHED)
+                left_out = (top or 0) >= m or (effort.quick and known.kind not in PUBLISHED)
                 if not left_out:
-                    known = from_logits(logits, top=top, least_confident=points)
-                    found.append(Attacked(Restriction(m, points, top), holdout, known))
+                    knowledge = from_logits(logits, top=top, least_confident=points)
+                    found.append(Attacked(known, holdout, knowledge))
     return found
+
+
+def _test_sets(effort: Effort) -> list[tuple[str, Floats, Ints]]:
+    """Return the name, the logits and the labels of each test set."""
+    path = own_file(LOGITS)
+    if path is not None:
+        return [(OWN, *own_logits(path))]
+    some = list(DATA_SETS.items())[: 1 if effort.quick else 2]
+    return [(name, *cifar_logits(m)) for m, name in some]
+
+
+def _queries(attacked: list[Attacked], some: tuple[int, ...]) -> tuple[int, ...]:
+    """Return so many queries, or as many a point where the reader's own logits are attacked."""
+    if attacked[0].restriction.data != OWN:
+        return some
+    return tuple(max(1, round(k * len(attacked[0].holdout) / POINTS)) for k in some)
 
 
 def feldman_fig1(effort: Effort) -> Table:
     """Return Figure 1: the accuracy that an attacker gains over a good model, by restriction."""
     attacked = restricted(effort)
-    queries = (RELATIVE,) if effort.quick else QUERIES
+    queries = _queries(attacked, (RELATIVE,) if effort.quick else QUERIES)
     asked: list[tuple[Attacked, Analyst]] = [(one, NaiveBayes(one.knowledge)) for one in attacked]
     joint: list[tuple[Attacked, Analyst]] = [
         (one, MessagePassing(one.knowledge))
         for one in attacked
-        if (one.restriction.points, one.restriction.top) == (LEAST_CONFIDENT, 2)
+        if one.restriction.kind == (LEAST_CONFIDENT, 2)
     ]
     found = _gains(asked + joint, queries, effort)
     rows = [
@@ -138,31 +177,41 @@ def feldman_fig1(effort: Effort) -> Table:
         )
         for one, analyst in asked + joint
     ]
-    orders = [row for m in DATA_SETS for row in _ordered(m, attacked, found, queries)]
-    return Table(
-        "feldman-fig1", f"{PAPER}, Figure 1", (*rows, *orders), effort.noted(_NOTES_1, _QUICK)
+    names = dict.fromkeys(one.restriction.data for one in attacked)
+    orders = [row for data in names for row in _ordered(data, attacked, found, queries)]
+    notes = effort.noted(_noted(_NOTES_1, attacked), _QUICK)
+    return Table("feldman-fig1", f"{PAPER}, Figure 1", (*rows, *orders), notes)
+
+
+def _noted(notes: tuple[str, ...], attacked: list[Attacked]) -> tuple[str, ...]:
+    """Return the notes of a figure, on the stand-ins or on the reader's own logits."""
+    if attacked[0].restriction.data != OWN:
+        return notes
+    holdout = attacked[0].holdout
+    own = (
+        f"Logits of the reader's own: {len(holdout):,} points, {holdout.n_classes:,} classes. The "
+        "published gains, of ResNet-50v2 on ImageNet, stand beside those of as many points and "
+        "classes; queries are as many a point as the paper's."
     )
+    return (own, *notes[1:])
 
 
 def _ordered(
-    m: int,
+    data: str,
     attacked: list[Attacked],
     found: dict[tuple[str, int], Estimate],
     queries: tuple[int, ...],
 ) -> list[Row]:
     """Return what each of the paper's restrictions adds to the one before it."""
-    by_kind = {
-        (one.restriction.points, one.restriction.top): one.label
-        for one in attacked
-        if one.restriction.m == m
-    }
+    by_kind = {one.restriction.kind: one.label for one in attacked if one.restriction.data == data}
+    test_set = next(one.holdout for one in attacked if one.restriction.data == data)
     rows = []
     for before, after in zip(list(PUBLISHED)[:-1], list(PUBLISHED)[1:], strict=True):
         if after in by_kind:
             gained = PUBLISHED[after] - PUBLISHED[before]
             cells = {
                 _column(k): Cell(
-                    gained if k == RELATIVE else None,
+                    gained if _comparable(data, test_set, k) else None,
                     less(found[by_kind[after], k], found[by_kind[before], k]),
                 )
                 for k in queries
@@ -178,14 +227,15 @@ def feldman_fig2(effort: Effort) -> Table:
     random order of points (its expectation, as in the paper) and the least confident first.
     """
     attacked = restricted(effort)
-    queries = (RELATIVE,) if effort.quick else (260, RELATIVE, 5_200)
+    queries = _queries(attacked, (RELATIVE,) if effort.quick else (260, RELATIVE, 5_200))
     found = _gains([(one, NaiveBayes(one.knowledge)) for one in attacked], queries, effort)
     rows = []
     for one in attacked:
         for k in queries:
             gain, expected = found[one.label, k], scan_gain(one.holdout, one.knowledge, k)
             rows.append(Row(f"{one.label}, {_column(k)}", _scans(one, k, gain, expected)))
-    return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), effort.noted(_NOTES_2, _QUICK))
+    notes = effort.noted(_noted(_NOTES_2, attacked), _QUICK)
+    return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), notes)
 
 
 def _scans(one: Attacked, k: int, gain: Estimate, expected: float) -> dict[str, Cell]:
@@ -259,6 +309,14 @@ def _column(k: int) -> str:
 
 
 def _published(one: Attacked, analyst: Analyst, k: int) -> float | None:
-    if k != RELATIVE or analyst.name != NaiveBayes.name:
+    if analyst.name != NaiveBayes.name:
         return None
-    return PUBLISHED.get((one.restriction.points, one.restriction.top))
+    comparable = _comparable(one.restriction.data, one.holdout, k)
+    return PUBLISHED.get(one.restriction.kind) if comparable else None
+
+
+def _comparable(data: str, holdout: Holdout, k: int) -> bool:
+    """Return whether the published gains stand beside those of so many queries."""
+    if data == OWN:
+        return (len(holdout), holdout.n_classes) == IMAGENET and k == QUERIES[-1]
+    return k == RELATIVE

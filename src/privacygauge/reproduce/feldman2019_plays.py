@@ -24,6 +24,9 @@ from privacygauge.runs.store import open_run
 LEVEL = 0.95
 """Of every interval."""
 
+TRIALS = 10
+"""Attacks in each series, as in the paper."""
+
 # What is done is kept after each of about so many parts of a run.
 _PARTS = 40
 
@@ -141,7 +144,7 @@ def plays(series: Sequence[Series], effort: Effort) -> Mapping[str, Trials]:
 
 def n_trials(effort: Effort) -> int:
     """Return how many trials a series has: as many as in the paper, or 3 in the quick form."""
-    return 3 if effort.quick else 10
+    return 3 if effort.quick else TRIALS
 
 
 def point(value: float, method: str) -> Estimate:

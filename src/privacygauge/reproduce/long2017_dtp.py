@@ -16,7 +16,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.adult import adult, adult_binary
-from privacygauge.reproduce.long2017 import TABLE_2, made, network
+from privacygauge.reproduce.long2017 import NUMBERS, TABLE_2, made, network
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 LEVEL = 0.95
@@ -27,6 +27,12 @@ MEASUREMENTS = (1, 2, 5, 10, 20, 50, 100)
 
 STEPS = 5_000
 """Of gradient descent for a network on Adult, as many as for its row of Table 2."""
+
+PEOPLE = 10_000
+"""Records that a network of Figures 7 and 8 is trained on."""
+
+NETWORKS = 100
+"""Networks in each of these figures."""
 
 CLASSES = ("low salary", "high salary")
 """The classes of Adult; Figures 7 and 8 show one individual of each."""
@@ -120,8 +126,8 @@ def beside(one: Variation, others: Floats) -> dict[str, Cell]:
 def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
     from privacygauge.classifier.networks import Networks
 
-    size, n_models = (1_000, 10) if effort.quick else (10_000, 100)
-    x, y = adult_binary(adult())
+    size, n_models = (1_000, 10) if effort.quick else (PEOPLE, NETWORKS)
+    x, y = adult_binary(adult(), NUMBERS)
     rng = seeds.stream(effort.seed, "reproduce", "individuals")
     people = np.array([rng.choice(np.flatnonzero(y == label)) for label in (0, 1)])
     trainer = network("Adult")

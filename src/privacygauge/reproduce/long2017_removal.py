@@ -36,6 +36,9 @@ The smoothing of 1 that the paper describes allows no more than 4 ln 2 = 2.77 fo
 attributes whose probabilities are not binned.
 """
 
+ATTRIBUTES = ("age", "marital status", "race", "sex")
+"""Of the people, as the paper restricts its survey."""
+
 PAPER = {
     "DTP": 3.09,
     "after one removal": 0.65,

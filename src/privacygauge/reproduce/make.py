@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privacygauge.core.versions import own_version
+from privacygauge.datasets.files import data_in
 from privacygauge.errors import InputError
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.drawing import figure_svg
+from privacygauge.reproduce.layouts import owned
 from privacygauge.reproduce.result import Result, read_result
 from privacygauge.reproduce.table import Effort, Reproduction
-from privacygauge.runs.atomic import write_all
+from privacygauge.runs.results import write_results
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ IN_PARTS = frozenset(
         "song-fig4",
         "song-fig5",
         "song-fig9",
+        "song-fig12",
     }
 )
 """Those of which a share can be made; the others are made in full."""
@@ -76,17 +80,24 @@ def effort_for(known: Reproduction, effort: Effort) -> Effort:
 def made(known: Reproduction, effort: Effort) -> Result:
     """Return a reproduction's result, with the seconds that it took."""
     effort = effort_for(known, effort)
+    data = {} if effort.data is None else owned(known.name, effort.data)
     start = time.monotonic()
-    table = known.make(effort)
-    return Result(table, effort.form, effort.seed, time.monotonic() - start, own_version())
+    with data_in(effort.data):
+        table = known.make(effort)
+    seconds = time.monotonic() - start
+    return Result(table, effort.form, effort.seed, seconds, own_version(), data)
 
 
 def keep(known: Reproduction, result: Result, out: Path) -> None:
     """Write a result as ``NAME.json`` and its figure as ``NAME.svg``, whole or not at all."""
-    files = {f"{known.name}.json": result.to_json(judgement(known.name)).encode()}
+    files = {
+        f"{known.name}.json": result.to_json(
+            judgement(known.name, result.form, result.data)
+        ).encode()
+    }
     if result.table.measured:
         files[f"{known.name}.svg"] = figure_svg(known, result.table).encode()
-    write_all(out, files)
+    write_results(out, files)
 
 
 def kept(known: Reproduction, effort: Effort, out: Path) -> Result | None:
@@ -98,13 +109,18 @@ def kept(known: Reproduction, effort: Effort, out: Path) -> Result | None:
         found = read_result(path)
     except InputError:  # of an older version: it is made again
         return None
-    asked = (effort_for(known, effort).form, effort.seed, own_version())
-    return found if (found.form, found.seed, found.version) == asked else None
+    data = {} if effort.data is None else owned(known.name, effort.data)
+    asked = (effort_for(known, effort).form, effort.seed, own_version(), data)
+    return found if (found.form, found.seed, found.version, found.data) == asked else None
 
 
 def run_folder(out: Path, known: Reproduction, effort: Effort) -> Path:
-    """Return the folder of what a reproduction trains; each form has its own."""
-    return out / "runs" / effort_for(known, effort).form.replace(" ", "-") / known.name
+    """Return the folder of what a reproduction trains; each form and each data has its own."""
+    form = effort_for(known, effort).form.replace(" ", "-")
+    if effort.data is not None:
+        given = "".join(owned(known.name, effort.data).values())
+        form += f"-{hashlib.sha256(given.encode()).hexdigest()[:12]}"
+    return out / "runs" / form / known.name
 
 
 def make_all(
@@ -130,7 +146,7 @@ def make_all(
     for known in asked:
         found = kept(known, effort, out)
         if found is not None:
-            yield Outcome(known.name, found, str(judgement(known.name).of(found.table)), True)
+            yield Outcome(known.name, found, _said(found), True)
             continue
         try:
             result = made(known, replace(effort, run=run_folder(out, known, effort)))
@@ -138,4 +154,9 @@ def make_all(
             yield Outcome(known.name, None, " ".join(str(error).split()))
             continue
         keep(known, result, out)
-        yield Outcome(known.name, result, str(judgement(known.name).of(result.table)))
+        yield Outcome(known.name, result, _said(result))
+
+
+def _said(result: Result) -> str:
+    name = result.table.name
+    return str(judgement(name, result.form, result.data).of(result.table))

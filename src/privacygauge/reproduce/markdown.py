@@ -111,15 +111,15 @@ def _one(
             cell = cells[line][place]
             row.append("" if cell is None else number(cell.ours))
             if known[place]:
-                row.append(_published(places[line][place][0], cell, judgement))
+                row.append(_published(*places[line][place], cell, judgement))
     return table_of(head, rows)
 
 
-def _published(row: str, cell: Cell | None, judgement: Judgement) -> str:
+def _published(row: str, column: str, cell: Cell | None, judgement: Judgement) -> str:
     if cell is None or cell.published is None:
         return ""
-    word = judgement.of_cell(row, cell)
-    said = f" {word}" if word in ("agrees", "differs") else ""
+    word = judgement.of_cell(row, column, cell)
+    said = f" {word}" if word in ("agrees", "differs", "open") else ""
     decimals = _decimals(abs(cell.published), abs(cell.published))
     return f"{_decimal(cell.published, decimals)}{said}"
 

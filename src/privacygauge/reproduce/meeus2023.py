@@ -10,16 +10,18 @@ import numpy as np
 from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
 from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.adult import CONTINUOUS, adult
 from privacygauge.datasets.local_copies import census
+from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce.long2017_dtp import deviation
-from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact, part_of
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.attention import TargetAttention
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.distance import Cosine, Distance, Minkowski
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.games.judging import Group
 from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
 from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Selector, Vulnerable
 from privacygauge.synthetic.table import Table as Records
@@ -29,6 +31,18 @@ LEVEL = 0.95
 
 RECORDS = 1000
 """That a generator learns from, and of a synthetic table."""
+
+TARGETS = 10
+"""Records of each selection."""
+
+SHADOWS, TESTS = 4000, 200
+"""Tables for each target: the adversary's own, and those that it is asked about."""
+
+COMPLETE = 45_222
+"""Records of Adult in which no value is missing."""
+
+CENSUS_ROWS, CENSUS_COLUMNS = 50_000, 17
+"""The part of the census file that is available: its first rows, and all columns."""
 
 METHODS: Mapping[str, Selector] = {
     "random": Random(),
@@ -43,9 +57,12 @@ GENERATORS: Mapping[str, Generator] = {"SynthPop": SynthPop(), "BayNet": BayNet(
 NEIGHBOURS = (1, 5, 10, 20, 50)
 """Of Figure 3(a), which goes from 1 to 50."""
 
+ORDERS = (1, 2, 3, 4)
+"""Of Minkowski's distance, in Figure 3(b)."""
+
 DISTANCES: Mapping[str, Distance] = {
     "cosine": Cosine(),
-    **{f"Minkowski p = {p}": Minkowski(p) for p in (1, 2, 3, 4)},
+    **{f"Minkowski p = {p}": Minkowski(p) for p in ORDERS},
 }
 """Of Figure 3(b)."""
 
@@ -87,7 +104,7 @@ class Size:
 
         A part has fewer tables of the adversary's own, and the same records.
         """
-        return cls(2, 40, 20) if effort.quick else cls(10, effort.some(4000, 40), 200)
+        return cls(2, 40, 20) if effort.quick else cls(TARGETS, effort.some(SHADOWS, 40), TESTS)
 
 
 def meeus_table2(effort: Effort) -> Table:
@@ -103,13 +120,13 @@ def meeus_table3(effort: Effort) -> Table:
 def meeus_fig3a(effort: Effort) -> Table:
     """Return Figure 3(a): whether it matters how many neighbours are looked at."""
     ways = {f"k = {k}": Vulnerable(k) for k in NEIGHBOURS}
-    return _figure_3("meeus-fig3a", "Figure 3(a)", ways, effort)
+    return _figure_3("meeus-fig3a", "Figure 3(a)", ways, f"k = {Vulnerable().k}", effort)
 
 
 def meeus_fig3b(effort: Effort) -> Table:
     """Return Figure 3(b): whether it matters which distance is taken."""
     ways = {name: Vulnerable(distance=distance) for name, distance in DISTANCES.items()}
-    return _figure_3("meeus-fig3b", "Figure 3(b)", ways, effort)
+    return _figure_3("meeus-fig3b", "Figure 3(b)", ways, "cosine", effort)
 
 
 def meeus_fig4(effort: Effort) -> Table:
@@ -138,10 +155,44 @@ def _by_method(
     return _table(name, number, rows, effort)
 
 
-def _figure_3(name: str, number: str, ways: Mapping[str, Selector], effort: Effort) -> Table:
+def _figure_3(
+    name: str, number: str, ways: Mapping[str, Selector], default: str, effort: Effort
+) -> Table:
+    """Return a figure with each way's lead over the default one, paired by record."""
     found = _played("Adult", SynthPop(), ways, (QueryBased(),), effort)
     rows = _rows(found, "Adult, SynthPop", {})
+    aucs = {group.method: _by_record(found, group) for group in found.groups}
+    rows = [
+        Row(row.label, {**row.cells, f"less {default}": Cell(None, lead(of, aucs[default]))})
+        for row, of in zip(rows, aucs.values(), strict=True)
+    ]
     return _table(name, number, rows, effort)
+
+
+def _by_record(found: SyntheticAudit, group: Group) -> Mapping[int, float]:
+    """Return the AUC of each record of a group, by its row of the table."""
+    records = found.targets.rows[group.positions].tolist()
+    return dict(zip(records, found.best.aucs[group.positions].tolist(), strict=True))
+
+
+def lead(aucs: Mapping[int, float], others: Mapping[int, float]) -> Estimate:
+    """Return the mean AUC of some records less that of as many others, paired where they are both.
+
+    A record that both ways chose differs by nothing; of the rest each is set against one of the
+    other way, in the order of the records.
+
+    Parameters
+    ----------
+    aucs, others : mapping of int to float
+        Record to AUC, of equal length.
+    """
+    own = [value for record, value in sorted(aucs.items()) if record not in others]
+    their = [value for record, value in sorted(others.items()) if record not in aucs]
+    gaps = np.zeros(len(aucs))
+    gaps[: len(own)] = np.array(own) - np.array(their)
+    if not len(own):
+        return exact(0.0, len(aucs), "the same records")
+    return mean(gaps, LEVEL, unit="records")
 
 
 def _played(
@@ -201,7 +252,7 @@ def _table(name: str, number: str, rows: Sequence[Row], effort: Effort) -> Table
     size = Size.of(effort)
     notes = [
         "Intervals of a mean are for records chosen in that way; the paper gives the mean and "
-        f"deviation of {'ten' if size.records == 10 else size.records} records.",
+        f"deviation of {TARGETS} records.",
         "Random records, and those with a rare value, are other ones than the paper's.",
         "The adversary knows 10,000 records, and the data sets in question come from 5,000 others.",
     ]

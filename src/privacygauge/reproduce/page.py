@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.reproduce.catalogue import ITEMS, REPRODUCTIONS, judgement
+from privacygauge.reproduce.catalogue import ITEMS, PROTOCOLS, REPRODUCTIONS, judgement
 from privacygauge.reproduce.item import Item, Status
 from privacygauge.reproduce.markdown import claims_table, numbers_tables, table_of
+from privacygauge.reproduce.protocol import said
 from privacygauge.reproduce.result import FULL, Result, read_result
 
 MOST_LINES = 30
@@ -60,6 +61,24 @@ def index(known: Mapping[str, Result], paper: str | None = None) -> str:
     )
 
 
+def protocol(paper: str) -> str:
+    """Return a table of every setting that a paper states, ours, and why it is another one."""
+    return table_of(
+        ("setting", "section", "the paper", "here", "same", "in"),
+        [
+            (
+                one.what,
+                one.section,
+                "not stated" if one.paper is None else said(one.paper),
+                said(one.ours),
+                f"{one.same}: {one.why}" if one.why else one.same,
+                one.where,
+            )
+            for one in PROTOCOLS[paper]
+        ],
+    )
+
+
 def shown(result: Result, link: str) -> str:
     """Return a result: its form, its verdict, its claims and its numbers.
 
@@ -70,11 +89,11 @@ def shown(result: Result, link: str) -> str:
         The page's link to the file with every number.
     """
     name = result.table.name
-    judged = judgement(name)
+    judged = judgement(name, result.form, result.data)
     verdict = judged.of(result.table)
     numbers = "\n".join(numbers_tables(result.table, judged))
     parts = [
-        f"**`{name}`**, {_form(result)}, seed {result.seed}, {_intervals(result)}"
+        f"**`{name}`**, {_form(result)}{_given(result)}, seed {result.seed}, {_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
         claims_table(verdict.claims),
@@ -102,8 +121,8 @@ def _entry(item: Item, known: Mapping[str, Result]) -> Sequence[str]:
 
 def _verdict(result: Result) -> str:
     """Return a result's verdict, with its form where that is not the full one."""
-    said = str(judgement(result.table.name).of(result.table))
-    return said if result.form == FULL else f"{said}, {result.form}"
+    told = str(judgement(result.table.name, result.form, result.data).of(result.table))
+    return told if result.form == FULL else f"{told}, {result.form}"
 
 
 def _units(result: Result) -> str:
@@ -124,6 +143,11 @@ def _form(result: Result) -> str:
     if result.form == FULL:
         return "full form"
     return "quick form: small, with wide intervals" if result.form == "quick" else result.form
+
+
+def _given(result: Result) -> str:
+    """Return which of the paper's own data were given."""
+    return "".join(f", on {name} ({size})" for name, size in result.data.items())
 
 
 def _intervals(result: Result) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.reproduce.table import Cell, Row, Table
 from privacygauge.reproduce.verdict import Judged, Judgement
+
+QUICK = "quick"
+"""The small form of a reproduction."""
 
 FULL = "full"
 """The form of a reproduction in the paper's size, or in the largest that its docstring names."""
@@ -31,6 +34,8 @@ class Result:
     """How long it took, less what was kept from an earlier run."""
     version: str
     """PrivacyGauge's."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """The paper's own data that a reader gave, by name: size and checksum."""
 
     def to_json(self, judgement: Judgement) -> str:
         """Return it as JSON text, with what the judgement says of every number and claim."""
@@ -45,6 +50,7 @@ class Result:
             "verdict": verdict.word,
             "counts": verdict.counts,
             "notes": list(self.table.notes),
+            **({"data": dict(self.data)} if self.data else {}),
             "claims": self.claims(judgement),
             "cells": judged_lines(self.table, judgement),
         }
@@ -58,7 +64,9 @@ class Result:
 def judged_lines(table: Table, judgement: Judgement) -> list[dict[str, Any]]:
     """Return one mapping for every cell, with what is said of it where the paper has a number."""
     words = [
-        judgement.of_cell(row.label, cell) for row in table.rows for cell in row.cells.values()
+        judgement.of_cell(row.label, column, cell)
+        for row in table.rows
+        for column, cell in row.cells.items()
     ]
     lines = table.lines()
     return [
@@ -86,7 +94,14 @@ def read_result(path: Path) -> Result:
             tuple(Row(label, cells) for label, cells in rows.items()),
             tuple(plain["notes"]),
         )
-        return Result(table, plain["form"], plain["seed"], plain["seconds"], plain["version"])
+        return Result(
+            table,
+            plain["form"],
+            plain["seed"],
+            plain["seconds"],
+            plain["version"],
+            plain.get("data", {}),
+        )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is not a result of `privacygauge reproduce`, or of an older version: make it "

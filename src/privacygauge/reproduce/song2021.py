@@ -47,7 +47,7 @@ def song_table4(effort: Effort) -> Table:
     that is trained as the target is.
     """
     x, y = location30()
-    n = 2 if effort.quick else 10
+    n = 2 if effort.quick else PAIRS
     with kept_or_scratch(effort.run) as folder:
         parts = [_Part(Path(folder) / name, number, effort) for number, name in enumerate(_PARTS)]
         inside = np.repeat([TARGET.inside(len(y)), ALIKE.inside(len(y))], n, axis=0)
@@ -81,6 +81,12 @@ PUBLISHED, FEWER = Side(3_000, 500), 140
 ALIKE = Side(2_000, 1_000)
 """A shadow model that is trained as the target is, on as many records."""
 
+BATCH, RATE = 64, 0.01
+"""Records a step and learning rate of plain gradient descent."""
+
+PAIRS = 10
+"""Targets, each with a shadow model of either kind."""
+
 _PARTS = ("targets", "shadows")
 _NOTES = (
     "Trained as the MemGuard authors did (Jia et al. 2019): plain gradient descent, batches of 64, "
@@ -110,9 +116,9 @@ class _Part:
             Networks(
                 SONG_MITTAL_2021_RELU,
                 epochs=epochs,
-                batch_size=64,
+                batch_size=BATCH,
                 optimiser="sgd",
-                learning_rate=0.01,
+                learning_rate=RATE,
             ),
             cohort_of(x, y, inside, self.effort.seed),
             seed=self.effort.seed,

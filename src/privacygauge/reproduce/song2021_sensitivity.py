@@ -35,6 +35,9 @@ EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 QUICK = 60
 """Epochs of the quick form: members are known by heart, if less surely than after all."""
 
+PARTS = 10
+"""Parts of the members, each of which is removed at once."""
+
 LEAST = 20
 """Bins with fewer members are left out."""
 
@@ -61,7 +64,7 @@ def song_fig7(effort: Effort) -> Table:
     from networks of 200.
     """
     x, y = location30()
-    folds = _folds(4 if effort.quick else 10, effort.seed)
+    folds = _folds(4 if effort.quick else PARTS, effort.seed)
     found = _measured(_trained(effort, x, y, folds), y, folds, effort.seed)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     rows.append(Row("rank correlation with the score", _correlations(found)))

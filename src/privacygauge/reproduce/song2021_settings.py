@@ -21,7 +21,9 @@ PURCHASE, TEXAS, LOCATION = "Purchase100", "Texas100", "Location30"
 FILES = {PURCHASE: ("dataset_purchase",), TEXAS: ("feats", "labels")}
 """Where copies of the user's are looked for, in the folder that PRIVACYGAUGE_DATA names."""
 
-_MEMBERS = {PURCHASE: 19_732, TEXAS: 10_000, LOCATION: 1_000}
+MEMBERS = {PURCHASE: 19_732, TEXAS: 10_000, LOCATION: 1_000}
+"""Records that a target learns from."""
+
 _ACTIVATIONS = {PURCHASE: "tanh", TEXAS: "relu", LOCATION: "tanh"}
 
 
@@ -112,7 +114,7 @@ def _read(wanted: str, paths: list[Path]) -> tuple[NDArray[Any], Ints]:
 
 
 def _cut(name: str, x: NDArray[Any], y: Ints) -> Setting:
-    n, left = _MEMBERS[name], len(y) - 4 * _MEMBERS[name]
+    n, left = MEMBERS[name], len(y) - 4 * MEMBERS[name]
     if left < 2:
         raise InputError(
             f"{name} must have more than {4 * n} records, got {len(y)}: get the whole file"

@@ -98,6 +98,8 @@ class Effort:
     """Called with what is done and all there is to do."""
     share: float = 1.0
     """Of the full form's repetitions, in (0, 1]: a part of it where the whole takes hours."""
+    data: Path | None = None
+    """Folder of the paper's own data, where the reader has them: see `layouts`."""
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:

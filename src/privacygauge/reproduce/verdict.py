@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Literal
@@ -12,8 +12,21 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate import rates
 from privacygauge.reproduce.table import Cell, Table
 
-Word = Literal["agrees", "differs", "holds", "open", "the opposite", "not measured", "other data"]
+Word = Literal[
+    "agrees",
+    "differs",
+    "holds",
+    "open",
+    "the opposite",
+    "by construction",
+    "not measured",
+    "other data",
+]
 """What is said of one number or one claim."""
+
+MARGIN = 0.02
+"""How far a number may be from the printed one and still agree, where nothing else is said: two
+points of a rate. The papers print no sampling error; no conclusion of theirs turns on less."""
 
 PRINTED = 0.0005
 """Half of the last digit of a number that is printed with three decimals."""
@@ -30,12 +43,20 @@ class Judged:
     """In a few words."""
     effect: Estimate | Skipped
     """Above 0 where the claim is true."""
+    planted: bool = False
+    """Whether the data were made so that it is true."""
+    decides: bool = True
+    """Whether this form of the reproduction can decide it."""
 
     @property
     def word(self) -> Word:
         """`holds` if the whole interval is above 0, `the opposite` if it is below, else `open`."""
         if isinstance(self.effect, Skipped):
             return "not measured"
+        if self.planted:
+            return "by construction"
+        if not self.decides:
+            return "open"
         if self.effect.low > 0:
             return "holds"
         return "the opposite" if self.effect.high < 0 else "open"
@@ -49,10 +70,12 @@ class Claim:
     """In a few words."""
     effect: Callable[[Table], Estimate | Skipped]
     """Returns a number that is above 0 where the claim is true."""
+    planted: bool = False
+    """Whether the data were made so that it is true: then it is shown, and not judged."""
 
-    def judged(self, table: Table) -> Judged:
+    def judged(self, table: Table, *, decides: bool = True) -> Judged:
         """Return the claim with its effect in a table."""
-        return Judged(self.what, self.effect(table))
+        return Judged(self.what, self.effect(table), self.planted, decides)
 
 
 @dataclass(frozen=True)
@@ -65,12 +88,28 @@ class Judgement:
     """What is judged on any data."""
     printed: float = PRINTED
     """Half of the last digit that the paper prints: what its rounding may hide."""
+    margin: float = MARGIN
+    """How far a number may be from the printed one and still agree."""
+    margins: Mapping[str, float] = field(default_factory=dict)
+    """The same by column, where that is another kind of number."""
+    quick: bool = False
+    """Whether the quick form measures the same as the full one, if less surely. Where it is another
+    experiment, of smaller models or data, it decides nothing."""
+    decides: bool = True
+    """Whether the form in question can decide anything."""
+    on: Mapping[str, Callable[[Judgement], Judgement]] = field(default_factory=dict)
+    """The paper's own data that a reader may give, to how it is judged on them."""
 
-    def of_cell(self, row: str, cell: Cell) -> Word | None:
+    def within(self, column: str) -> float:
+        """Return the margin of a column, with what the paper's rounding may hide."""
+        return self.margins.get(column, self.margin) + self.printed
+
+    def of_cell(self, row: str, column: str, cell: Cell) -> Word | None:
         """Return what is said of a cell; None where the paper prints nothing.
 
-        `agrees` means that the published number, give or take half of its last digit, lies in
-        our interval. The paper's own sampling error is not allowed for: it is not printed.
+        `agrees` means that our whole interval is within the margin of the published number,
+        `differs` that none of it is; what is neither for certain is `open`. A wide interval
+        therefore never agrees, and one without width may.
         """
         if cell.published is None:
             return None
@@ -78,18 +117,23 @@ class Judgement:
             return "not measured"
         if not any(fnmatchcase(row, pattern) for pattern in self.same_data):
             return "other data"
-        low, high = cell.ours.low - self.printed, cell.ours.high + self.printed
-        return "agrees" if low <= cell.published <= high else "differs"
+        # Rounding of binary fractions: .52 is at a distance of .02 from .5.
+        room = self.within(column) + 1e-12
+        low, high = cell.ours.low - cell.published, cell.ours.high - cell.published
+        if not self.decides or (low < -room <= high) or (low <= room < high):
+            return "open"
+        return "agrees" if -room <= low and high <= room else "differs"
 
     def of(self, table: Table) -> Verdict:
         """Return what is said of a table as a whole."""
         words = [
             word
             for row in table.rows
-            for cell in row.cells.values()
-            if (word := self.of_cell(row.label, cell)) is not None
+            for column, cell in row.cells.items()
+            if (word := self.of_cell(row.label, column, cell)) is not None
         ]
-        return Verdict(tuple(words), tuple(claim.judged(table) for claim in self.claims))
+        claims = tuple(claim.judged(table, decides=self.decides) for claim in self.claims)
+        return Verdict(tuple(words), claims)
 
 
 @dataclass(frozen=True)
@@ -107,11 +151,11 @@ class Verdict:
 
         `agrees` if all comparable numbers agree and all judged claims hold, `differs` if none
         does, `in part` if some do; `open` if nothing is decided. On other data than the paper's
-        it is about the claims alone and says so.
+        it is about the claims alone and says so. What holds by construction does not count.
         """
         good, bad = self._count("agrees", "holds"), self._count("differs", "the opposite")
         undecided = self._count("open")
-        comparable = {"agrees", "differs"} & set(self.numbers)
+        comparable = {"agrees", "differs", "open"} & set(self.numbers)
         if good + bad == 0:
             return "open" if undecided else "nothing to compare"
         if bad == 0:
@@ -124,15 +168,19 @@ class Verdict:
     def counts(self) -> str:
         """How many numbers and claims there are of each kind, in words."""
         parts = []
-        judged = [word for word in self.numbers if word in ("agrees", "differs")]
+        judged = [word for word in self.numbers if word in ("agrees", "differs", "open")]
         if judged:
             parts.append(f"{judged.count('agrees')} of {len(judged)} numbers agree")
-        words: list[str] = [one.word for one in self.claims if one.word != "not measured"]
-        if words:
-            parts.append(f"{words.count('holds')} of {len(words)} claims hold")
-        for word in ("open", "the opposite"):
-            if word in words:
-                parts.append(f"{words.count(word)} {word}")
+        for word, (one, several) in _NUMBERS.items():
+            if word in judged:
+                n = judged.count(word)
+                parts.append(f"{n} {one if n == 1 else several}")
+        words = [one.word for one in self.claims if one.word != "not measured"]
+        given = words.count("by construction")
+        if len(words) > given:
+            parts.append(f"{words.count('holds')} of {len(words) - given} claims hold")
+        said: tuple[Word, ...] = ("open", "the opposite", "by construction")
+        parts += [f"{words.count(word)} {word}" for word in said if word in words]
         if "other data" in self.numbers:
             parts.append(f"{self.numbers.count('other data')} numbers of other data")
         return ", ".join(parts)
@@ -145,9 +193,35 @@ class Verdict:
         return sum(word in words for word in said)
 
 
+_NUMBERS = {"differs": ("differs", "differ"), "open": ("is open", "are open")}
+
+
 def above(what: str, at: Place, value: float = 0.0) -> Claim:
     """Return the claim that a number is above a value."""
     return Claim(what, lambda table: _shifted(what, _at(table, at), -value))
+
+
+def of_rows(what: str, row: str, column: str = "*") -> Claim:
+    """Return the claim that all numbers of some rows and columns, by patterns, are above 0.
+
+    The effect is the smallest of them, its interval that of the lowest end.
+    """
+
+    def effect(table: Table) -> Estimate | Skipped:
+        found = [
+            cell.ours
+            for one in table.rows
+            if fnmatchcase(one.label, row)
+            for name, cell in one.cells.items()
+            if fnmatchcase(name, column) and isinstance(cell.ours, Estimate)
+        ]
+        if not found:
+            return Skipped(what, "not in this form")
+        least = min(found, key=lambda one: one.low)
+        high = min(one.high for one in found)
+        return replace(least, value=min(least.value, high), high=max(high, least.low))
+
+    return Claim(what, effect)
 
 
 def below(what: str, at: Place, value: float = 0.0) -> Claim:
@@ -160,8 +234,34 @@ def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
 
     The interval of the difference is that of independent numbers. Where both are about the same
     records it is too wide, as those move together: a claim that holds would hold all the more.
+    Equal estimates are of the same records, and differ by nothing.
     """
     return Claim(what, lambda table: _less(what, _at(table, one), _at(table, other), by))
+
+
+def planted(claim: Claim) -> Claim:
+    """Return a claim that is shown and not judged: the data were made so that it is true."""
+    return replace(claim, planted=True)
+
+
+def paired(difference: Place, claim: Claim, of: Callable[[str, Place], Claim]) -> Claim:
+    """Return a claim about a paired difference where the table has it, else another one.
+
+    Parameters
+    ----------
+    difference : Place
+        The cell of the difference of two numbers of the same records.
+    claim : Claim
+        What is judged in tables that were made before they had that cell.
+    of : callable
+        `above`, or another claim about a single number.
+    """
+    own = of(claim.what, difference)
+
+    def effect(table: Table) -> Estimate | Skipped:
+        return (own if table.cell(*difference) is not None else claim).effect(table)
+
+    return Claim(claim.what, effect)
 
 
 def smaller(what: str, one: Place, other: Place) -> Claim:
@@ -173,17 +273,26 @@ def alike(what: str, one: Place, other: Place, within: float) -> Claim:
     """Return the claim that two numbers differ by less than `within`."""
 
     def effect(table: Table) -> Estimate | Skipped:
-        found = _less(what, _at(table, one), _at(table, other), 0.0)
-        if isinstance(found, Skipped):
-            return found
-        farthest = max(abs(found.low), abs(found.high))
-        crosses = found.low <= 0 <= found.high
-        nearest = 0.0 if crosses else min(abs(found.low), abs(found.high))
-        values = within - farthest, within - abs(found.value), within - nearest
-        method = f"{within:g} less the distance; {found.method}"
-        return Estimate(values[1], values[0], values[2], found.level, found.n, method)
+        return _nearness(_less(what, _at(table, one), _at(table, other), 0.0), within)
 
     return Claim(what, effect)
+
+
+def near(what: str, at: Place, within: float) -> Claim:
+    """Return the claim that a number is less than `within` from 0."""
+    return Claim(what, lambda table: _nearness(_at(table, at), within))
+
+
+def _nearness(found: Estimate | Skipped, within: float) -> Estimate | Skipped:
+    """Return `within` less the distance from 0."""
+    if isinstance(found, Skipped):
+        return found
+    farthest = max(abs(found.low), abs(found.high))
+    crosses = found.low <= 0 <= found.high
+    nearest = 0.0 if crosses else min(abs(found.low), abs(found.high))
+    values = within - farthest, within - abs(found.value), within - nearest
+    method = f"{within:g} less the distance; {found.method}"
+    return Estimate(values[1], values[0], values[2], found.level, found.n, method)
 
 
 def grows(what: str, places: Sequence[Place]) -> Claim:
@@ -237,4 +346,8 @@ def _less(
             return Skipped(what, known.reason)
     assert isinstance(one, Estimate)
     assert isinstance(other, Estimate)
+    if one == other and one.low < one.high:
+        # Equal to the last digit, doubt included: of the same records.
+        value = 0.0 - by
+        return Estimate(value, value, value, one.level, one.n, "of the same records")
     return rates.less(one, other, by)

@@ -1,0 +1,125 @@
+"""The papers' own data, where a reader has them: which files, of which form, for which tables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Ints
+from privacygauge.datasets.files import data_in, file_in
+from privacygauge.datasets.local_copies import (
+    LOGITS,
+    PURCHASES,
+    WHOLE,
+    census,
+    own_logits,
+    purchase100,
+    purchases,
+    texas100,
+)
+from privacygauge.errors import InputError
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One data set of a paper as it lies in a folder."""
+
+    name: str
+    """As in results."""
+    files: tuple[str, ...]
+    """All of them are needed."""
+    form: str
+    """What the files hold, in words."""
+    serves: str
+    """The reproductions that are made on it, as patterns parted by blanks."""
+    size: Callable[..., str]
+    """Reads the files, refuses what is not of this form, and returns their size in words."""
+
+    def about(self, name: str) -> bool:
+        """Return whether a reproduction is made on it."""
+        return any(fnmatchcase(name, pattern) for pattern in self.serves.split())
+
+
+def _records(x: NDArray[Any], y: Ints) -> str:
+    classes = int(y.max(initial=-1)) + 1
+    return f"{len(x):,} records, {x.shape[1]:,} columns, {classes:,} classes"
+
+
+def _census_size(_: Path) -> str:
+    frame = census()[0]
+    return f"{len(frame):,} records, {frame.shape[1]} columns"
+
+
+LAYOUTS = (
+    Layout("Purchase100", ("dataset_purchase",),
+           "a line a customer: the class (1 to 100), then 600 zeros and ones, parted by commas",
+           "song-fig3 song-fig4 song-fig5 song-fig12", lambda path: _records(*purchase100(path))),
+    Layout("Texas100", ("feats", "labels"),
+           "feats: a line a stay, zeros and ones parted by commas; labels: the class (1 to 100)",
+           "song-fig4 song-fig9 song-fig12",
+           lambda feats, labels: _records(*texas100(feats, labels))),
+    Layout("purchases", (PURCHASES,),
+           "arrays x (n, d) of zeros and ones and y (n,) of classes from 0, more than 2,000 "
+           "records; the paper has 836 columns and 10 classes",
+           "long-table1 long-table2 long-fig2 long-fig3", lambda path: _records(*purchases(path))),
+    Layout("logits", (LOGITS,),
+           "arrays logits (n, m) and labels (n,) in 0..m-1; the paper has 50,000 and 1,000",
+           "feldman-fig1 feldman-fig2", lambda path: _records(*own_logits(path))),
+    Layout("census", (WHOLE,),
+           "the 2011 Census Microdata Teaching File as the Office for National Statistics gives "
+           "it: 569,741 people, 17 columns and a number for each",
+           "meeus-table2 meeus-table3 meeus-fig4", _census_size),
+)  # fmt: skip
+"""Every data set that is taken from a folder."""
+
+
+def owned(name: str, folder: Path) -> Mapping[str, str]:
+    """Return the data that a folder holds for a reproduction, checked: size and checksum by name.
+
+    Parameters
+    ----------
+    name : str
+        The reproduction.
+    folder : Path
+
+    Raises
+    ------
+    InputError
+        If no data set can be given for this reproduction, none of them lies in the folder, or one
+        is not of its form.
+    """
+    known = [layout for layout in LAYOUTS if layout.about(name)]
+    if not known:
+        raise InputError(
+            f"data cannot be given for {name}: it can for "
+            f"{', '.join(sorted(set(' '.join(one.serves for one in LAYOUTS).split())))}"
+        )
+    found = {}
+    with data_in(folder):
+        for layout in known:
+            paths = [file_in(folder, file) for file in layout.files]
+            there = [path for path in paths if path is not None]
+            if len(there) == len(paths):
+                found[layout.name] = f"{layout.size(*there)}, SHA-256 {_digest(there)}"
+    if not found:
+        wanted = "; or ".join(f"{' and '.join(one.files)} ({one.form})" for one in known)
+        raise InputError(f"data must be a folder with {wanted}; got {folder}, which has none")
+    return found
+
+
+def _digest(paths: list[Path]) -> str:
+    """Return the first digits of the checksum of the files' contents, one after the other."""
+    sha = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                sha.update(block)
+    return sha.hexdigest()[:16]

@@ -1,0 +1,134 @@
+"""The settings that Song & Mittal (2021) state, beside ours."""
+
+from __future__ import annotations
+
+from privacygauge.classifier.defences.adversarial_regularisation import AttackNetworkSizes
+from privacygauge.classifier.networks import SONG_MITTAL_2021, SONG_MITTAL_2021_RELU
+from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.white_box import WhiteBox
+from privacygauge.core.attacks.posterior import Histogram
+from privacygauge.datasets.local_copies import LOCATION30
+from privacygauge.evaluate.risk import CUTS, PRIORS
+from privacygauge.reproduce import song2021_architectures
+from privacygauge.reproduce.protocol import Entry
+from privacygauge.reproduce.song2021 import BATCH, EPOCHS, FEWER, PAIRS, PUBLISHED, RATE, TARGET
+from privacygauge.reproduce.song2021_bins import BINS
+from privacygauge.reproduce.song2021_classifiers import LONG
+from privacygauge.reproduce.song2021_classifiers import PAIRS as FIGURE_PAIRS
+from privacygauge.reproduce.song2021_embedding import LEAST
+from privacygauge.reproduce.song2021_neighbours import CLASSES, PERPLEXITY
+from privacygauge.reproduce.song2021_sensitivity import PARTS
+from privacygauge.reproduce.song2021_settings import LOCATION, MEMBERS, PURCHASE, TEXAS
+from privacygauge.reproduce.song2021_training import NETWORKS, SMALL, WEIGHTS
+
+_COPY = "song-fig3 song-fig4 song-fig5 song-fig9 song-fig12"
+_LOCATION = (
+    "song-table2 song-table3 song-table5 song-table6 song-fig2 song-fig6 song-fig7 song-fig8 "
+    "song-fig10 song-fig11"
+)
+_TABLE_4 = "song-table4 song-table4-defences"
+_NO_DATA = f"they may not be passed on; {LOCATION} stands in"
+_WITH_COPY = "with a copy of the reader's own; without one Location30 stands in"
+_NASR = (
+    "Nasr et al. (2018), whom the paper follows, have larger layers; the stand-in has a twentieth "
+    "of their records"
+)
+_JIA = "Jia et al. (2019), whom the paper follows, give it; the paper itself does not"
+_OWN = "the paper names none; PrivacyGauge's own"
+
+SHAPES = song2021_architectures.architectures("tanh")
+"""Of Figure 4."""
+
+ENTRIES = (
+    Entry(_LOCATION, "3.3.1", "data", "Purchase100, Texas100", LOCATION, _NO_DATA),
+    Entry(_COPY, "3.3.1", "data without a copy", "Purchase100, Texas100", LOCATION, _WITH_COPY),
+    Entry(_COPY, "3.3.1", "Purchase100, members", 19_732, MEMBERS[PURCHASE]),
+    Entry(_COPY, "3.3.1", "Texas100, members", 10_000, MEMBERS[TEXAS]),
+    Entry(f"{_TABLE_4} {_LOCATION} {_COPY}", "3.3.1", "Location30, records", 5_010, LOCATION30[0]),
+    Entry(f"{_TABLE_4} {_LOCATION} {_COPY}", "3.3.1", "Location30, binary features", 446,
+          LOCATION30[1]),
+    Entry(f"{_TABLE_4} {_LOCATION} {_COPY}", "3.3.1", "Location30, classes", 30, LOCATION30[2]),
+    Entry(f"{_TABLE_4} {_LOCATION} {_COPY}", "3.3.1", "Location30, members", 1_000,
+          MEMBERS[LOCATION]),
+    Entry("song-fig4", "4.2.1", "CIFAR100 and its networks", "five", "none",
+          "image networks on CIFAR-100 are not made"),
+    Entry("song-table2 song-fig2 song-fig3 song-fig4 song-fig5", "3.3.2", "hidden units",
+          (1024, 512, 256, 128), SONG_MITTAL_2021.hidden),
+    Entry("song-table2 song-fig2 song-fig3 song-fig4 song-fig5", "3.3.2",
+          "activation for Purchase100", "tanh", SONG_MITTAL_2021.activation),
+    Entry("song-table4 song-table5 song-fig7 song-fig9", "3.3.3",
+          "activation for Texas100 and Location30", "relu", SONG_MITTAL_2021_RELU.activation),
+    Entry("song-table2", "3.3.2", "activation where Texas100 is meant", "tanh",
+          SONG_MITTAL_2021.activation),
+    Entry("song-table4 song-table5 song-fig7", "3.3.3", "optimiser", None, "gradient descent",
+          _JIA),
+    Entry("song-table4 song-table5 song-fig7", "3.3.3", "epochs", None, EPOCHS, _JIA),
+    Entry("song-table4 song-table5 song-fig7", "3.3.3", "records a step", None, BATCH, _JIA),
+    Entry("song-table4 song-table5 song-fig7", "3.3.3", "learning rate", None, RATE, _JIA),
+    Entry("song-table4", "3.3.3", "members of a shadow model like the published one", None,
+          PUBLISHED.n_train, "as in the authors' released predictions"),
+    Entry("song-table4", "3.3.3", "epochs of a shadow model like the published one", None, FEWER,
+          "its members' median confidence is then the published one's"),
+    Entry("song-table4", "3.3.3", "pairs of a target and a shadow model", 1, PAIRS,
+          "more than one shows how much initial weights and order of batches matter"),
+    Entry("song-table4", "3.3", "records that are judged, half of them members", 2_000,
+          2 * TARGET.n_train),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig9", "3.3.2", "optimiser", None,
+          NETWORKS.optimiser, _OWN),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig9", "3.3.2", "learning rate", None,
+          NETWORKS.learning_rate, _OWN),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig9", "3.3.2", "epochs", None,
+          NETWORKS.epochs, _OWN),
+    Entry("song-fig4 song-fig12", "4.2.1", "epochs", None, song2021_architectures.EPOCHS, _OWN),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig12", "3.3.2",
+          "adversarial regularisation, weights", None, WEIGHTS, _OWN),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig12", "3.3.2",
+          "adversarial regularisation, gain of the attack",
+          "mean(I) - 1/2 (Nasr et al.'s code)", "mean log I (Nasr et al.'s equation)",
+          "the logarithm is what the equation has; with the other the weights mean something else, "
+          "and how the tables would differ was not measured"),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig12", "3.3.2",
+          "adversarial regularisation, the attack's layers on the answers",
+          AttackNetworkSizes().answers, SMALL.answers, _NASR),
+    Entry("song-table2 song-fig2 song-fig3 song-fig5 song-fig12", "3.3.2",
+          "adversarial regularisation, the attack's layers on the class",
+          AttackNetworkSizes().classes, SMALL.classes, _NASR),
+    Entry("song-table4-defences", "3.3.3", "networks of the attack without thresholds",
+          "the best of six", "one",
+          "the best of six on the judged records is chosen after the fact"),
+    Entry("song-table5", "3.3.4", "white-box attack", "Nasr et al. (2019)",
+          f"one hidden layer on {', '.join(WhiteBox().parts)}",
+          "theirs has convolutions and more layers, on gradients of every weight"),
+    Entry("song-table6 song-fig5 song-fig6 song-fig8 song-fig11", "4.1",
+          "risk score, bins of the histogram", None, Histogram().bins,
+          "the number of the authors' released code"),
+    Entry("song-fig3 song-fig4 song-fig11 song-fig12", "4.2.1", "bins of the calibration", None,
+          BINS, "the paper's figures show about as many points"),
+    Entry("song-fig3 song-fig11", "4.2.1", "attack network, hidden units",
+          "Nasr et al. (2018)", NeuralNasr().network.hidden, _NASR),
+    Entry("song-fig3", "4.2.1", "attack network, epochs", None,
+          (NeuralNasr().network.epochs, LONG.network.epochs),
+          "both are shown: how far its output is off depends on them"),
+    Entry("song-fig4 song-fig12", "4.2.1", "widths", (0.5, 1.0, 2.0),
+          tuple(sorted({one.width for one in SHAPES}))),
+    Entry("song-fig4 song-fig12", "4.2.1", "depths", (3, 4, 5),
+          tuple(sorted({one.depth for one in SHAPES}))),
+    Entry("song-fig7", "4.2.4", "members removed at a time", "one", f"one of {PARTS} parts",
+          "a training for each of the members would take a day; the control is another part"),
+    Entry("song-fig8", "4.2.4", "classes", 100, LOCATION30[2], _NO_DATA),
+    Entry("song-fig9", "4.2.4", "classes of the lowest and the highest risk, each", 5, CLASSES),
+    Entry("song-fig9", "4.2.4", "members that a class must have, Texas100", 100, LEAST[TEXAS]),
+    Entry("song-fig9", "4.2.4", "members that a class must have, stand-in", 100, LEAST[LOCATION],
+          "its classes have 33 on average"),
+    Entry("song-fig9", "4.2.4", "t-SNE, perplexity", None, PERPLEXITY, "the usual one"),
+    Entry("song-table6", "4.2.3", "thresholds of the risk score", (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),
+          CUTS),
+    Entry("song-fig10", "B", "priors", None, PRIORS, "those of the paper's panels that are drawn"),
+    Entry("song-table5", "3.3.4", "CIFAR100 and its DenseNet", "pretrained", "none",
+          "image networks on CIFAR-100 are not made"),
+    Entry("song-fig10", "B", "data", PURCHASE, LOCATION, _NO_DATA),
+    Entry("song-fig3 song-fig5", "4.2.1", "pairs of a target and a shadow model", 1,
+          FIGURE_PAIRS,
+          "more than one shows how much initial weights and order of batches matter"),
+)  # fmt: skip
+"""All that the paper states of its experiments."""
