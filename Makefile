@@ -9,7 +9,7 @@ MUTATION := cosmic-ray==8.7.0 coverage==7.17.3 parso==0.8.7 stevedore==5.10.0 at
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers soak docs lock clean
+.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers soak prove docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -52,6 +52,9 @@ peers: ## install the libraries that bench compares with, into .peers/
 soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for five minutes, on this machine alone
 	$(BIN)/python bench/soak.py
 	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest -q tests/holdout/server/test_fuzz.py
+
+prove: $(VENV)/dev.stamp ## search worlds of known truth for wrong verdicts, 20 minutes on two cores; PROVE="--domain tables"
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.proving --processes 2 $(PROVE)
 
 docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build -W -n -d docs/_build/doctrees docs docs/_build/html

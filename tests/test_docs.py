@@ -234,7 +234,7 @@ def demo():
 
     # One after the other: starting processes takes longer than the forests do.
     target, shadow = pg.learners.train_predictions(forest, *digits(), seed=0, n_jobs=1)
-    return pg.audit_classifier(target, shadow, seed=0, command="demo")
+    return pg.audit_classifier(target, shadow, drawn=True, seed=0, command="demo")
 
 
 def demo_table() -> str:

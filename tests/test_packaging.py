@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,10 @@ import zipfile
 from importlib.metadata import metadata, packages_distributions
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import privacygauge
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -167,3 +171,128 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert names == kept
+
+
+ALONE = """
+import re, sys
+from importlib import metadata
+from importlib.machinery import PathFinder
+
+def normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+needed, left = {{"privacygauge"}}, {dependencies!r}
+while left:
+    name = normal(left.pop())
+    if name not in needed:
+        needed.add(name)
+        try:
+            left += [
+                re.match(r"[\\w.-]+", line)[0]
+                for line in metadata.requires(name) or ()
+                if "extra ==" not in line
+            ]
+        except metadata.PackageNotFoundError:
+            pass
+absent = {{
+    top
+    for top, found in metadata.packages_distributions().items()
+    if needed.isdisjoint(map(normal, found)) and top not in sys.stdlib_module_names
+}}
+find = PathFinder.find_spec
+PathFinder.find_spec = classmethod(
+    lambda cls, name, path=None, target=None: None
+    if name.partition(".")[0] in absent
+    else find(name, path, target)
+)
+"""
+
+TABLE = ("--data", "t.csv", "--model", "network")
+WITHOUT_EXTRAS = {
+    ("classifier", *TABLE): "torch",
+    ("dtp", *TABLE): "torch",
+    ("worst-case", *TABLE, "--canaries", "8"): "torch",
+    ("defend", *TABLE, "--defence", "dropout"): "torch",
+    ("classifier", "--data", "t.csv", "--model", "logistic", "--backend", "dask"): "scale",
+    ("classifier", "--data", "t.csv", "--model", "logistic", "--backend", "ray"): "scale",
+    ("language", "train-reference", "a.txt", "--out", "new"): "language",
+    ("language", "--target", "gpt", "--members", "a.txt", "--nonmembers", "b.txt"): "language",
+    ("language", "extract", "--target", "gpt", "--members", "a.txt", "--nonmembers", "b.txt"): (
+        "language"
+    ),
+    ("holdout", "serve", "--labels", "y.npy", "--total", "10"): "serve",
+    ("holdout", "attack", "--labels", "y.npy", "--queries", "9", "--attack", "reconstruction"): (
+        "solver"
+    ),
+}
+"""Commands, and the extra that the wheel alone lacks for each."""
+
+FAILING_TRIES = [
+    ("classifier", *TABLE),
+    ("defend", *TABLE, "--defence", "dropout"),
+    ("holdout", "attack", "--labels", "y.npy", "--queries", "9", "--attack", "reconstruction"),
+]
+"""Commands that begin runs in the same folder, and fail."""
+
+WITH_THE_WHEEL = [
+    ("classifier", "t.csv", "--out", "report"),
+    ("holdout", "bound", "--n", "100", "--classes", "2", "--queries", "10", "--json", "-"),
+    ("vulnerable", "t.csv", "--out", "ranking"),
+]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Return what runs a command where nothing but the dependencies is found."""
+    place, here = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("here")
+    names = [REQUIREMENT.match(line)[1] for line in PROJECT["dependencies"]]
+    (place / "sitecustomize.py").write_text(ALONE.format(dependencies=names))
+    rng = np.random.default_rng(0)
+    rows = ["p_0,p_1,label,member"]
+    rows += [f"{p:.3f},{1 - p:.3f},{i % 2},{i // 2 % 2}" for i, p in enumerate(rng.random(80))]
+    (here / "t.csv").write_text("\n".join(rows))
+    for name, word in (("a.txt", "one"), ("b.txt", "other")):
+        (here / name).write_text("".join(f"{word} text, number {i}\n" for i in range(40)))
+    np.save(here / "y.npy", np.arange(60) % 2)
+    (here / "gpt").mkdir()
+    (here / "gpt" / "config.json").write_text(
+        '{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}'
+    )
+    (here / "gpt" / "tokenizer.json").write_text("{}")
+    (here / "gpt" / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    src = str(Path(privacygauge.__file__).parents[1])
+    shared = {**os.environ, "PYTHONPATH": os.pathsep.join([src, str(place)])}
+
+    def run(arguments):
+        command = [sys.executable, "-m", "privacygauge", *arguments]
+        return subprocess.run(
+            command, cwd=here, env=shared, capture_output=True, text=True, timeout=200, check=False
+        )
+
+    return run
+
+
+@pytest.mark.slow
+def test_tries_that_fail_one_after_the_other_do_not_block_their_folder(alone):
+    for arguments in (*FAILING_TRIES, *reversed(FAILING_TRIES)):
+        said = alone((*arguments, "--out", "tried")).stderr
+        assert said.endswith(f"pip install 'privacygauge[{WITHOUT_EXTRAS[arguments]}]'\n"), said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", WITHOUT_EXTRAS, ids=" ".join)
+def test_what_the_wheel_alone_lacks_is_named_in_one_line(alone, arguments):
+    done, extra = alone(arguments), WITHOUT_EXTRAS[arguments]
+    assert done.returncode == 2, done.stderr
+    assert extra in EXTRAS
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("privacygauge: error: ")
+    assert last.endswith(f"pip install 'privacygauge[{extra}]'")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", WITH_THE_WHEEL, ids=" ".join)
+def test_the_wheel_alone_suffices(alone, arguments):
+    done = alone(arguments)
+    assert done.returncode == 0, done.stderr

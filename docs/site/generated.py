@@ -3,8 +3,8 @@
 On a line of its own ``<!-- help: COMMAND -->`` stands for what a command prints with ``--help``,
 ``<!-- options -->`` for a table of the options of all audits,
 ``<!-- result: NAME -->`` for a kept result, ``<!-- items: PAPER -->`` for a paper's table of tables
-and figures, ``<!-- items -->`` for that of all papers, and ``<!-- benchmarks -->`` for what is kept
-of those.
+and figures, ``<!-- items -->`` for that of all papers, ``<!-- settings: PAPER -->`` for what a
+paper states of its experiments beside ours, and ``<!-- benchmarks -->`` for what is kept of those.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app as program
 from privacygauge.reproduce.markdown import table_of
-from privacygauge.reproduce.page import index, results_in, shown
+from privacygauge.reproduce.page import index, protocol, results_in, shown
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[1]
 RESULTS = DOCS / "results"
-MARK = re.compile(r"^<!-- (help|options|items|result|benchmarks)(?:: (.+))? -->$", re.MULTILINE)
+MARK = re.compile(
+    r"^<!-- (help|options|items|settings|result|benchmarks)(?:: (.+))? -->$", re.MULTILINE
+)
 PLAIN = {"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -66,6 +68,8 @@ def text_of(what: str, name: str | None, page: Path) -> str:
         return options()
     if what == "benchmarks":
         return benchmarks(page)
+    if what == "settings":
+        return protocol(name or "")
     known = results_in(RESULTS)
     if what == "items":
         return index(known, name)

@@ -60,7 +60,10 @@ def document(findings: Audit) -> dict:
     ("shift", "grade"), [(0.0, NONE), (0.2, SMALL), (0.4, MODERATE), (1.1, LARGE)]
 )
 def test_grades_of_gaussian_games(shift, grade):
-    assert verdict(example(4000, shift=shift, attacks=ONE)).grade == grade
+    # Of the average alone: within a class, where records are as hard, these attacks go further.
+    found = example(4000, shift=shift, attacks=ONE)
+    assert verdict(replace(found, questions=None)).grade == grade
+    assert GRADES.index(verdict(found).grade) >= GRADES.index(grade)
 
 
 def test_numbers_and_chance_are_in_the_first_sentences(findings):
@@ -98,14 +101,14 @@ def test_chance_is_not_raised():
         findings = example(2000, shift=0.0, seed=seed)
         assert exposure(findings.evaluations) is None
         if findings.headline.accuracy.low <= 0.5:
-            assert verdict(findings).grade == NONE
+            assert verdict(replace(findings, questions=None)).grade == NONE
 
 
 def test_scores_that_separate_are_not_called_no_leak():
     # The guesses of an attack whose threshold does not carry over say nothing; its scores do.
     honest = example(4000, shift=1.0, attacks=ONE)
     silent = example(4000, shift=0.0, attacks=ONE).headline
-    found = verdict(replace(honest, headline=silent))
+    found = verdict(replace(honest, headline=silent, questions=None))
     assert found.grade == SMALL
     assert any("hindsight" in s for s in found.sentences)
 

@@ -137,6 +137,18 @@ def test_whoever_ignores_a_defence_counts_where_that_goes_further():
     assert not f.helps(replace(c, left=f.none))
 
 
+def test_where_nothing_helps_the_grade_is_that_of_the_undefended_model():
+    """The least of several wide intervals holds chance: that is luck, and no defence."""
+    none = reached(0.63, 0.07)
+    f = replace(with_left(*[reached(x, 0.07) for x in (0.55, 0.6, 0.61)]), none=none)
+    assert not f.helps(f.best)
+    found = verdict(f)
+    assert found.grade == grade_of_left(none) != NONE
+    assert "None of the defences helped" in found.headline
+    assert found.advice[0] == "Do not rely on any of these defences."
+    assert not any("Release" in line for line in found.advice)
+
+
 def test_what_can_be_undone_is_never_recommended():
     f = example()
     (temperature,) = (c for c in f.compared if c.undone)

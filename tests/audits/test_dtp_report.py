@@ -29,6 +29,7 @@ from privacygauge.register.line import line_of
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.render import files
 from privacygauge.report.values import Block, Folded, Items, Section, Table
+from privacygauge.runs.results import LIST
 from tests.audits.example_dtp import example
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
@@ -482,7 +483,7 @@ def test_all_files_are_written(tmp_path: Path, text: str) -> None:
     # The page of the fixture is another rendering of equal findings: equal bytes.
     paths = example().write(tmp_path / "out")
     assert [p.name for p in paths] == NAMES
-    assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
+    assert sorted(os.listdir(tmp_path / "out")) == sorted([LIST, *NAMES])
     assert (tmp_path / "out" / "report.html").read_text() == text
     assert [p.name for p in quiet().write(tmp_path / "two")] == NAMES[:3]
 

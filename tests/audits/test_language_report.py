@@ -24,6 +24,7 @@ from privacygauge.register.line import line_of
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.render import files
 from privacygauge.report.values import Table
+from privacygauge.runs.results import LIST
 from tests.language.made_scores import made_scores
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
@@ -110,7 +111,18 @@ def chance(unit, low=0.45, value=0.5):
     headline = replace(
         unit.headline, attack=evaluations[0], accuracy=accuracy, auc=flat, epsilon=nothing
     )
-    return replace(unit, evaluations=evaluations, headline=headline)
+    return replace(unit, evaluations=evaluations, spoken=evaluations, headline=headline)
+
+
+def of_chance(found, samples, patients):
+    """Return an audit of many people, none of whom stands out, with these lower ends."""
+    enough = replace(found.questions.detectable, average=0.52)
+    return replace(
+        found,
+        samples=chance(found.samples, samples, samples + 0.02),
+        patients=chance(found.patients, patients, patients + 0.02),
+        questions=replace(found.questions, tail=None, detectable=enough),
+    )
 
 
 # -- the verdict
@@ -129,12 +141,7 @@ def chance(unit, low=0.45, value=0.5):
 def test_the_graver_of_samples_and_patients_makes_the_verdict(
     found, samples, patients, grade, leading
 ):
-    f = replace(
-        found,
-        samples=chance(found.samples, samples, samples + 0.02),
-        patients=chance(found.patients, patients, patients + 0.02),
-    )
-    told = verdict(f)
+    told = verdict(of_chance(found, samples, patients))
     assert told.grade == grade
     assert told.headline.endswith(leading)
     assert (grade == NONE) == told.headline.startswith("No leak found")
@@ -212,7 +219,9 @@ def test_controls_in_the_document(found, void):
         assert controls["reference"]["auc"]["value"] == f.controls.reference.auc.value
         assert set(controls["matched"]["after"]) == ESTIMATE
     unplayed = Skipped("x", "no texts")
-    none = replace(found.controls, reference=unplayed, blind=unplayed, matched=unplayed)
+    none = replace(
+        found.controls, reference=unplayed, spread=unplayed, blind=unplayed, matched=unplayed
+    )
     controls = strict(replace(found, controls=none).to_json())["controls"]
     assert controls["honest"] is None
     assert controls["blind"] == {"skipped": "no texts"}
@@ -264,7 +273,7 @@ def test_curves_are_named_by_signal(found):
 
 @pytest.mark.slow
 def test_the_files_and_nothing_half(found, folder, tmp_path):
-    assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([LIST, *NAMES])
     assert (folder / "report.json").read_text() == found.to_json()
     assert len(pd.read_parquet(folder / "records.parquet")) == len(found.to_frame())
     (tmp_path / "file").touch()
@@ -377,12 +386,7 @@ def test_every_metric_is_a_measure_with_the_number_of_the_findings(found, void):
     [(0.45, 0.48, "accuracy"), (0.52, 0.60, "patient-accuracy"), (0.70, 0.60, "accuracy")],
 )
 def test_a_register_has_the_number_that_the_verdict_speaks_of(found, samples, patients, name):
-    f = replace(
-        found,
-        samples=chance(found.samples, samples, samples + 0.02),
-        patients=chance(found.patients, patients, patients + 0.02),
-    )
-    line = line_of(f.to_json(), "release")
+    line = line_of(of_chance(found, samples, patients).to_json(), "release")
     assert line.number.name == name
     assert line.number.estimate.low == max(samples, patients if "patient" in name else 0)
     # Samples or patients: the graver of two numbers was chosen.

@@ -110,7 +110,7 @@ def test_error_rates_given_for_accuracies_are_warned_of(silent):
     bare = replace(honest, answers=None, labels=None)
     for scores, told in ((bare.scores, False), (1 - bare.scores, True)):
         found = audit_leaderboard(replace(bare, scores=scores))
-        assert told == any("if these are error rates" in text for text in found.warnings)
+        assert told == any("of errors nothing can be told" in text for text in found.warnings)
     assert not any("error rates" in text for text in silent.warnings)
 
 

@@ -21,6 +21,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History
 from privacygauge.report.grades import UNTOLD
+from privacygauge.runs.results import LIST
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -74,6 +75,7 @@ def test_answers_and_labels_are_in_no_output(audit, tmp_path):
     lists = [x for x in _values(document) if isinstance(x, list) and len(x) >= 400]
     assert lists == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        LIST,
         "records.parquet",
         "report.html",
         "report.json",

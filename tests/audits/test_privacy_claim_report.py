@@ -24,6 +24,7 @@ from privacygauge.audits.privacy_claim.verdict import (
 from privacygauge.datasets.canary_scores import CanaryScores
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
+from privacygauge.evaluate.claim_power import Power
 from privacygauge.report.values import Origin
 from tests.report.test_html import Page
 
@@ -40,6 +41,7 @@ def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimAu
         "one-run", bounds, found, (), one_run_curve(1000, found, 1e-5, 0.95),
         origin=Origin("dp-audit", "0", 0, 0.95, "2026-01-31", skipped, (), {"python": "3"}),
         claim=PrivacyClaim(epsilon, 1e-5), canaries=canaries,
+        power=Power("the noise switched off", 1000, 5.0, 4.9),
     )  # fmt: skip
 
 

@@ -97,9 +97,22 @@ def harmless(found):
         epsilon=replace(nothing, low=0.0),
     )
     corrected = replace(
-        found.corrected, risks=(nothing,) * len(found.risks), copies=nothing, alone=nothing
+        found.corrected,
+        risks=(nothing,) * len(found.risks),
+        copies=nothing,
+        alone=nothing,
+        rows=nothing,
+        unlikely=None,
     )
-    return replace(found, evaluations=evaluations, headline=headline, corrected=corrected)
+    enough = replace(found.questions.detectable, average=0.54)
+    return replace(
+        found,
+        evaluations=evaluations,
+        headline=headline,
+        corrected=corrected,
+        proven=(),
+        questions=replace(found.questions, tail=None, detectable=enough),
+    )
 
 
 def shown(text):
@@ -137,7 +150,7 @@ def test_the_gravest_of_three_makes_the_verdict(found):
 def test_what_the_headline_speaks_of_comes_first(found):
     assert "equal in every column" in verdict(found).sentences[0]
     rare = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
-    few = replace(found.corrected, copies=rare, alone=rare)
+    few = replace(found.corrected, copies=rare, alone=rare, rows=rare, unlikely=None)
     told = verdict(replace(found, corrected=few))
     assert told.headline.startswith("Large leak: guesses about who")
     assert told.sentences[0].startswith("The strongest attack")
@@ -170,7 +183,7 @@ def test_far_from_every_record_is_never_safe(alone):
         alone,
         closest=tuple(Fact(fact.label, far) for fact in alone.closest),
         copies=tuple(Fact(fact.label, none) for fact in alone.copies),
-        corrected=replace(alone.corrected, alone=none),
+        corrected=replace(alone.corrected, alone=none, rows=none, unlikely=None),
     )
     assert verdict(f).grade == UNTOLD
     for name in (NONE.word, "safe"):
@@ -179,6 +192,11 @@ def test_far_from_every_record_is_never_safe(alone):
 
 def test_the_worst_risk_is_that_of_the_highest_corrected_lower_end(found):
     assert found.worst.beyond.low == max(x.low for x in found.corrected.risks)
+    nothing = Estimate(0.0, -0.001, 0.001, 0.95, 900, "fails everywhere")
+    nearly = Estimate(0.05, -0.01, 0.11, 0.95, 900, "made up")
+    of = (nothing, nearly, *(nothing,) * (len(found.risks) - 2))
+    close = replace(found, corrected=replace(found.corrected, risks=of))
+    assert close.worst.beyond == nearly
     bare = replace(found, corrected=replace(found.corrected, risks=()), risks=())
     assert bare.worst is None
 
@@ -409,12 +427,13 @@ def test_a_register_has_what_goes_furthest_beyond_chance(found):
         return replace(found, corrected=replace(found.corrected, **corrected)).report().main
 
     assert main().name == "beyond"
-    assert "copied" in main().label
+    assert "Copies" in main().label
     assert main().looks == 2
     few = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
-    assert "membership" in main(copies=few, alone=few, risks=(few,) * len(found.risks)).label
+    copied = dict.fromkeys(("copies", "alone", "rows", "unlikely"), few)
+    assert "membership" in main(**copied, risks=(few,) * len(found.risks)).label
     sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
-    assert called(found.risks[0]) in main(copies=few, alone=few, risks=sure).label
+    assert called(found.risks[0]) in main(**copied, risks=sure).label
 
 
 def test_without_a_holdout_a_register_has_copies_only(alone):

@@ -8,6 +8,7 @@ from privacygauge.classifier.gradients import ShadowModule
 from privacygauge.classifier.white_box import GRADIENT_NORM, WhiteBox
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
+from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.values import Severity
 from tests.thorough import THOROUGH
 
@@ -53,7 +54,7 @@ def test_a_network_that_learnt_by_heart_is_found_out_from_inside_and_from_outsid
         assert "black box" not in found.game.adversary
         assert found.origin.provenance["gradients"] == "dense"
     assert helped.records.ids[0] == 7
-    assert "half of the records" in alone.game.adversary
+    assert "some of the records" in alone.game.adversary
     assert "shadow predictions of its own" in helped.game.adversary
 
 
@@ -78,8 +79,10 @@ def test_on_weights_that_learnt_nothing_the_level_holds(rows):
             torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2)
         )
         found = audit_white_box(model, x, y, member, attacks=ATTACKS, unit=person, seed=seed)
-        severity = found.report().verdict.grade.severity
-        untold += severity is Severity.UNTOLD
+        verdict = found.report().verdict
+        severity = verdict.grade.severity
+        # 120 records could not have shown a moderate leak, which is said of all of them.
+        untold += severity is Severity.UNTOLD and verdict.headline != TOO_FEW
         leaks += severity not in (Severity.NOTHING, Severity.UNTOLD)
     # More than this is seen in one run of the tests of a thousand.
     assert leaks <= binom.ppf(0.999, games, 0.05)

@@ -40,7 +40,7 @@ def pipeline():
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attribute")
     rng = np.random.default_rng(0)
-    n = 200
+    n = 400
     frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
     frame.insert(1, "town", rng.choice(["X", "Y"], n))
     frame["illness"] = rng.choice(["flu", "none", "pox"], n)

@@ -120,7 +120,9 @@ def test_the_same_option_means_the_same_everywhere():
     for name in [command.name for command in COMMANDS] + vocabulary.OTHERS:
         for option in vocabulary.found(name):
             known.setdefault(option.flag, {}).setdefault(option.metavar, set()).add(name)
-    # A folder is the same thing where a server may be named too.
+    # A folder is the same thing where a server may be named too. The data of a reproduction are the
+    # files of a paper's owners, in a folder.
+    known["--data"].pop("FOLDER")
     different = {
         flag: found
         for flag, found in known.items()
@@ -199,19 +201,21 @@ def test_quiet_is_silent(monkeypatch, capsys):
     ("policy", "code", "told"),
     [
         ("[dp-audit]\nepsilon = 100", 0, ""),
-        ("[dp-audit]\nepsilon = -1", 3, "epsilon is"),
+        ("[dp-audit]\nepsilon = 0.001", 3, "epsilon is"),
         ("[classifier]\naccuracy = 0.6", 2, "sets no limit for dp-audit"),
         ("[dp-audit]\naccuracy = 0.6", 2, "no metric 'accuracy'; there are epsilon"),
-        ('[dp-audit]\nepsilon = "low"', 2, "dp-audit.epsilon must be a number"),
+        ('[dp-audit]\nepsilon = "low"', 2, "[dp-audit]: a limit must be"),
         ("[dp-audit", 2, "is not TOML"),
     ],
 )
 def test_a_policy_holds_a_release_to_limits(canaries, tmp_path, policy, code, told):
     (tmp_path / "policy.toml").write_text(policy)
+    broken = tmp_path / "broken.csv"
+    broken.write_text("score,member\n" + "\n".join(f"{i % 2},{i % 2}" for i in range(200)) + "\n")
     done = CliRunner().invoke(
         app,
         ["dp-audit", str(canaries), "--epsilon", "1", "--out", str(tmp_path / "out"),
-         "--policy", str(tmp_path / "policy.toml")],
+         "--control", str(broken), "--policy", str(tmp_path / "policy.toml")],
     )  # fmt: skip
     if code == 2:
         assert isinstance(done.exception, InputError)
@@ -228,7 +232,7 @@ def test_a_policy_holds_a_release_to_limits(canaries, tmp_path, policy, code, to
 
 @pytest.fixture
 def canaries(tmp_path):
-    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(200))
+    rows = "\n".join(f"{i % 7 + 5 * (i % 2)},{i % 2}" for i in range(200))
     (tmp_path / "canaries.csv").write_text(f"score,member\n{rows}\n")
     return tmp_path / "canaries.csv"
 

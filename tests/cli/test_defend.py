@@ -12,6 +12,7 @@ from privacygauge.classifier.defences import named
 from privacygauge.classifier.files import save_predictions
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
+from privacygauge.runs.results import LIST
 from tests.audits.example_defences import ATTACKS
 from tests.classifier.made import made_up
 
@@ -60,7 +61,7 @@ def test_a_report_is_written_and_the_table_is_printed(files, tmp_path):
     assert result.exit_code == 0, result.exception
     assert "label-only" in result.stdout
     names = sorted(path.name for path in (tmp_path / "report").iterdir())
-    assert names == ["attacks.csv", "defences.csv", "report.html", "report.json"]
+    assert names == [LIST, "attacks.csv", "defences.csv", "report.html", "report.json"]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 
 from privacygauge.audits.defences import play as defended_training
 from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import one_line, run_inside
 
@@ -80,7 +81,7 @@ def test_a_report_is_written_with_the_run_beside_it(inside, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("Training 4 models, ")
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["attacks.csv", "defences.csv", "report.html", "report.json", "run"]
+    assert names == [LIST, "attacks.csv", "defences.csv", "report.html", "report.json", "run"]
     found = json.loads((tmp_path / "out" / "report.json").read_text())
     assert found["command"] == "defend"
     assert found["n_shadows"] == 3

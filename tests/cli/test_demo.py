@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from privacygauge.runs.results import LIST
 from tests.cli.test_main import FILES, privacygauge, run_inside
 
 
@@ -17,7 +18,7 @@ def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path, capsys):
     assert done.stderr == ""
     assert "leak" in done.stdout.splitlines()[0]
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == sorted([*FILES, "target.npz", "shadow.npz"])
+    assert names == sorted([LIST, *FILES, "target.npz", "shadow.npz"])
     found = json.loads((tmp_path / "out" / "report.json").read_text())
     assert found["headline"]["accuracy"]["low"] > 0.6
     assert "drawn by a fair coin" in found["game"]["secret"]

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from privacygauge.cli.main import app, run
 from privacygauge.errors import InputError
+from privacygauge.runs.results import LIST
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_a_report_is_written_and_the_table_is_printed(canaries, tmp_path):
     assert result.exit_code == 0
     assert "The claim is refuted" in result.stdout
     names = sorted(path.name for path in (tmp_path / "report").iterdir())
-    assert names == ["curve.csv", "records.parquet", "report.html", "report.json"]
+    assert names == [LIST, "curve.csv", "records.parquet", "report.html", "report.json"]
     assert "The claim is refuted" in (tmp_path / "report" / "report.html").read_text()
 
 

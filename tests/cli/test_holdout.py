@@ -10,6 +10,7 @@ import pytest
 from privacygauge.audits.holdout_attack.asks import AttackRequest
 from privacygauge.audits.holdout_bound.play import holdout_bounds
 from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.runs.results import LIST
 from tests.cli.test_main import run_inside
 
 KEYS = ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl")
@@ -127,7 +128,7 @@ def test_attack_writes_a_report_and_goes_on_with_it(files, capsys, tmp_path):
     done = run_inside(attack(files, *options, *known), capsys)
     assert done.returncode == 0
     assert str(out / "report.html") in done.stdout
-    assert sorted(p.name for p in out.iterdir()) == ["report.html", "report.json", "run"]
+    assert sorted(p.name for p in out.iterdir()) == [LIST, "report.html", "report.json", "run"]
     text = (out / "report.json").read_text()
     found = json.loads(text)
     assert [(a["name"], a["guard"]) for a in found["attacks"]] == [

@@ -11,7 +11,7 @@ import pytest
 
 from privacygauge.classifier.files import save_predictions
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.runs.folder import Folder
+from privacygauge.runs.folder import Folder, url_of
 from privacygauge.runs.store import read_run
 from tests.classifier.made import made_up
 from tests.cli.test_main import one_line, run_inside
@@ -97,7 +97,7 @@ def test_what_is_wrong_names_the_url(place, scratch, capsys, tmp_path):
         ("none.csv", "/none.csv does not exist"),
         ("empty.csv", "/empty.csv is empty"),
         ("t.csv", "/t.csv has no column 'label'"),
-        ("t.tsv", "/t.tsv is a URL, and files are read of this machine"),
+        ("t.xlsx", "/t.xlsx is a URL, and files are read of this machine"),
         ("images", "/images is a URL, and files are read of this machine"),
     ):
         given = ("dtp", "--data", f"{MEMORY}/{name}", "--out", tmp_path / "out")
@@ -137,3 +137,50 @@ def test_data_lie_in_a_bucket(place, tmp_path, scratch, capsys, monkeypatch):
     one_line(run_inside(missing, capsys), f"{root}/none.npz does not exist")
     elsewhere = ("classifier", "s3://no-such-bucket/x.npz", "--out", tmp_path / "no")
     one_line(run_inside(elsewhere, capsys), "s3://no-such-bucket/x.npz ")
+
+
+SECRET = "AKIAEXAMPLE:sec/ret+word"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("classifier", "{}/target.npz"),
+        ("classifier", "t.npz", "--out", "{}/report"),
+        ("classifier", "--data", "{}/t.csv", "--model", "logistic"),
+        ("synthetic", "{}/t.csv", "--generator", "privbayes"),
+        ("resume", "{}/run"),
+        ("report", "{}/run", "--out", "again"),
+        ("runs", "{}/run"),
+        ("language", "--model", "{}/model"),
+        ("dp-audit", "{}/canaries.csv", "--epsilon", 1),
+        ("holdout", "log", "{}/history.csv", "--n", 100),
+    ],
+)
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"s3://{SECRET}@bucket",
+        "s3://AKIAEXAMPLE@bucket",
+        "abfs://account:sec@container",
+        "https://me:sec@host",
+    ],
+)
+def test_no_secret_of_a_url_is_used_shown_or_kept(tmp_path, monkeypatch, capsys, url, arguments):
+    monkeypatch.chdir(tmp_path)
+    save_predictions(made_up(n=40), tmp_path / "t.npz")
+    before = contents(tmp_path)
+    done = run_inside([str(text).format(url) for text in arguments], capsys)
+    said = done.stdout + done.stderr
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "sec" not in said.replace("secret", "").replace("SECRET", "")
+    assert "AKIA" not in said
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://bucket/a@b:c", "hdfs://me@host:9000/x", "abfs://container@account.dfs/x"]
+)
+def test_names_are_no_secrets(url):
+    assert url_of(url) == url_of(Path(url)) == url

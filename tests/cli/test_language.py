@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from privacygauge.runs.results import LIST
 from tests.cli.test_main import one_line, run_inside
 from tests.language.made_scores import made_scores, sized_scores
 
@@ -95,7 +96,7 @@ def test_the_report_is_written_and_printed(shifted, capsys, tmp_path):
     assert done.stdout.startswith("The test is not honest")
     assert f"Report: {out / 'report.html'}" in done.stdout
     names = sorted(path.name for path in out.iterdir())
-    assert names == ["records.parquet", "report.html", "report.json", "roc.csv"]
+    assert names == [LIST, "records.parquet", "report.html", "report.json", "roc.csv"]
     frame = pd.read_parquet(out / "records.parquet")
     assert list(frame.columns)[:6] == [
         "sample", "group", "energy_target", "energy_reference", "score", "member",
@@ -124,7 +125,7 @@ def test_no_limit_holds_where_the_test_is_not_honest(shifted, capsys):
 
 def test_limits_are_checked_where_only_the_numbers_of_texts_differ(tmp_path, capsys):
     path = tmp_path / "unequal.csv"
-    unequal = sized_scores(np.random.default_rng(0), (2, 20, 5), patients=(40, 40, 40))
+    unequal = sized_scores(np.random.default_rng(0), (2, 20, 5), patients=(450, 450, 40))
     frame_of(unequal).to_csv(path, index=False)
     given = ("language", "--scores", path, "--json", "-", "--fail-above", "auc=0.99")
     done = run_inside(given, capsys)
@@ -170,7 +171,7 @@ GOOD = "sample,energy_target,member\n1,2.0,1\n2,2.5,0\n"
         ("member.csv", GOOD.replace("2.5,0", "2.5,2"), "member must be true or false"),
         ("column.csv", GOOD.replace("energy_target", "energy"), "missing energy_target"),
         ("text.jsonl", '{"sample": 1,\n', "line 1 is not a JSON object"),
-        ("scores.txt", GOOD, "must end in .jsonl, .jsonl.gz, .csv or .parquet"),
+        ("scores.txt", GOOD, "must end in .parquet, .csv, .tsv, .csv.gz"),
     ],
 )
 def test_a_wrong_file_is_one_line(capsys, tmp_path, name, content, message):

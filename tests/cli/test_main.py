@@ -1,9 +1,11 @@
 """The command line as a user meets it: in a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from privacygauge.classifier.files import save_predictions
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.results import LIST
 from tests.classifier.made import logits_labels_member, made_up, softmax
 from tests.thorough import THOROUGH
 
@@ -63,7 +67,7 @@ def test_the_main_job(files, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert str(out / "report.html") in done.stdout
-    assert sorted(p.name for p in out.iterdir()) == FILES
+    assert sorted(p.name for p in out.iterdir()) == [LIST, *FILES]
     report = json.loads((out / "report.json").read_text())
     assert report["schema"] == "privacygauge/2"
     assert report["command"] == "classifier"
@@ -280,10 +284,59 @@ def test_an_interruption_leaves_no_report(tmp_path):
         assert len(errors.splitlines()) <= 1
         # An interruption may come when all is written; a part of a file never stays.
         for path in out.iterdir() if out.exists() else ():
-            assert path.name in FILES
+            assert path.name in [LIST, *FILES]
             whole = path.read_bytes()
             assert path.name != "report.html" or whole.rstrip().endswith(b"</html>")
             assert path.name != "report.json" or json.loads(whole)
+
+
+WAITING = """
+import sys, time
+import privacygauge.cli.main
+from privacygauge.__main__ import main
+from privacygauge.runs.folder import kept_or_scratch
+
+def run():
+    with kept_or_scratch(None) as folder:
+        open(folder + "/copy.csv", "w").write("x" * 1000)
+        print(folder, flush=True)
+        time.sleep(60)
+
+privacygauge.cli.main.run = run
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch, number):
+    shared = {**os.environ, "TMPDIR": str(tmp_path)}
+    running = subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=shared,
+    )
+    folder = Path(running.stdout.readline().strip())
+    assert folder.is_relative_to(tmp_path)
+    assert (folder / "copy.csv").exists()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    os.utime(folder.parent / ".held", (0, 0))
+    with kept_or_scratch(None):
+        assert (folder / "copy.csv").exists()  # whoever made it is alive
+    running.send_signal(number)
+    _, errors = running.communicate(timeout=60)
+    if number == signal.SIGTERM:
+        assert running.returncode == 143
+        assert errors.splitlines() == [
+            "privacygauge: terminated: every file is whole or was not written"
+        ]
+    else:
+        with kept_or_scratch(None):
+            assert not folder.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_file_is_reported_before_anything_large_is_imported(tmp_path):

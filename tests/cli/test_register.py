@@ -13,6 +13,7 @@ from privacygauge.cli.register import register
 from privacygauge.cli.runs import report
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder
+from privacygauge.runs.results import LIST
 from tests.register.documents import CLASSIFIER, COMPUTED, RANKING, UNTOLD, written
 from tests.runs.sample import contents
 
@@ -40,7 +41,7 @@ def test_a_register_is_printed_and_written(folders):
     assert result.stdout.startswith("Grave findings in 1 of 2 audits: model\n")
     assert "Register: board/register.html" in result.stdout
     assert {path.name for path in (folders / "board").iterdir()} == {
-        "register.html", "register.json", "register.csv",
+        LIST, "register.html", "register.json", "register.csv",
     }  # fmt: skip
     found = json.loads((folders / "board" / "register.json").read_text(encoding="ascii"))
     assert [line["name"] for line in found["lines"]] == ["model", "a twin"]
@@ -161,7 +162,7 @@ def test_a_run_without_a_report_is_rendered_again(folders, monkeypatch):
     from privacygauge.cli import runs
 
     (folders / "alone").mkdir()
-    monkeypatch.setattr(runs, "_finished_json", lambda run: json.dumps(COMPUTED))
+    monkeypatch.setattr(runs, "_finished_json", lambda run, data: json.dumps(COMPUTED))
     card = done("report", "alone", "--model-card").stdout
     assert "membership-inference-dtp" in card
     assert '- name: "alone"' in card

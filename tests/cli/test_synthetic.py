@@ -82,7 +82,7 @@ def test_files_names_and_going_on(table, capsys, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit", "code"), [("auc=0.9", 0), ("worst=0.0", 3), ("epsilon=5", 0), ("auc.low=-1", 3)]
+    ("limit", "code"), [("auc=0.9", 0), ("worst=0.0", 3), ("epsilon=5", 0), ("auc.low=0", 3)]
 )
 def test_a_pipeline_may_stop_a_release(table, capsys, limit, code):
     arguments = ("--generator", "silence", "--targets", "10,", "--json", "-", "--quiet")

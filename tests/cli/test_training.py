@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -13,6 +14,7 @@ import pytest
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.cost import Cost
 from privacygauge.errors import InputError
+from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import FILES, begun, one_line, run_inside
 from tests.runs.sample import made
@@ -116,7 +118,7 @@ def straight(place, tmp_path_factory):
 @pytest.mark.slow
 def test_a_model_of_the_users_is_trained_and_audited(place, straight):
     out, said, errors = straight
-    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "run"])
+    assert sorted(path.name for path in out.iterdir()) == sorted([LIST, *FILES, "run"])
     assert str(out / "report.html") in said
     assert errors.startswith("Training 8 models (1 target, 7 shadow models), ")
     report = json.loads((out / "report.json").read_text())
@@ -185,7 +187,7 @@ def test_a_report_is_written_again_and_nothing_is_trained(straight, tmp_path, in
     done = inside("report", out, "--out", tmp_path / "again")
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "again" / "report.json").read_bytes() == expected
-    assert sorted(p.name for p in (tmp_path / "again").iterdir()) == FILES
+    assert sorted(p.name for p in (tmp_path / "again").iterdir()) == [LIST, *FILES]
     # By the run's own folder; a limit holds here too.
     printed = inside("report", out / "run", "--json", "-", "--fail-above", "auc=0.1")
     told, before = json.loads(printed.stdout), json.loads(expected)
@@ -205,6 +207,71 @@ def test_a_run_is_of_its_own_data_and_settings(place, straight, inside, monkeypa
     one_line(inside(*TREE, "--out", out, "--seed", 1), "holds another run")
     other = inside("classifier", "--model", "naive-bayes", *BASE, "--out", out, "--jobs", 1)
     one_line(other, "holds another run")
+
+
+FAILING = """
+from sklearn.tree import DecisionTreeClassifier
+
+fits = []
+
+class Tree(DecisionTreeClassifier):
+    def fit(self, x, y):
+        fits.append(1)
+        if len(fits) > {}:
+            raise RuntimeError("oops")
+        return super().fit(x, y)
+
+def make(state):
+    return Tree(random_state=state)
+"""
+
+
+@pytest.mark.slow
+def test_a_first_try_that_fails_does_not_block_the_folder(place, inside, tmp_path):
+    own = tmp_path / "own_trees.py"
+    asked = ("classifier", "--model", f"{own}:make", *BASE, "--jobs", 1, "--shadows", 7)
+    out, straight = tmp_path / "out", tmp_path / "straight"
+    own.write_text(FAILING.format(5))
+    one_line_last(inside(*asked, "--out", out), "oops")
+    assert 0 < read_run(out / "run").n_done() < 8
+    own.write_text(FAILING.format(1000))
+    (out / "run" / "note.txt").write_text("kept")
+    for folder in (out, straight):
+        done = inside(*asked, "--seed", 1, "--out", folder)
+        assert done.returncode == 0, done.stderr
+    assert (out / "run" / "note.txt").read_text() == "kept"
+    assert (out / "report.json").read_bytes() == (straight / "report.json").read_bytes()
+    # What is done is no failure, and is never replaced.
+    own.write_text(FAILING.format(1001))
+    one_line_last(inside(*asked, "--seed", 1, "--out", out), "made with other code")
+    one_line_last(inside(*asked, "--seed", 2, "--out", out), "made with other code")
+
+
+@pytest.mark.slow
+def test_files_of_a_run_may_move(place, straight, inside, tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_bytes((place / "t.csv").read_bytes())
+    (place / "t.csv").rename(place / "elsewhere.csv")
+    try:
+        for command in ("report", "resume", "worker"):
+            out = tmp_path / command
+            shutil.copytree(straight[0], out)
+            code = () if command == "report" else ("--model", "user_models.py:tree", "--jobs", 1)
+            gone = inside(command, out, *code)
+            one_line(gone, "does not exist any more: if it was moved, say where it is with --data")
+            other = inside(command, out, *code, "--data", "user_models.py")
+            one_line(other, "user_models.py is not the file that the run began with")
+            one_line(inside(command, out, *code, "--data", "x=t.csv"), "the run has no file 'x'")
+            one_line(inside(command, out, *code, "--data", "none.csv"), "none.csv does not exist")
+            for text in (data, f"data={data}"):
+                done = inside(command, out, *code, "--data", text)
+                assert done.returncode == 0, done.stderr
+                found = (out / "report.json").read_bytes()
+                assert found == (straight[0] / "report.json").read_bytes()
+        # From then on the run knows it.
+        assert inside("resume", out, *code).returncode == 0
+    finally:
+        (place / "elsewhere.csv").rename(place / "t.csv")
 
 
 def one_line_last(done, message):
@@ -347,7 +414,7 @@ def given(*more, model="naive-bayes", data="t.csv", label="sick"):
         (given(model="user_models.py:number"), "estimator with fit and predict_proba"),
         (given(data="absent.csv"), "absent.csv does not exist"),
         (given(data="."), "holds no images in a folder for each class"),
-        (given(data="user_models.py"), "must end in .npz, .parquet, .csv or .jsonl"),
+        (given(data="user_models.py"), "must end in .npz, .parquet, .csv, .tsv,"),
         (given(label="sik"), "no column 'sik'; its columns are a, b, ward"),
         (given("--drop", "sik"), "no column 'sik'"),
         (given("--id", "sik"), "no column 'sik'"),

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
+from privacygauge.runs.results import LIST
 from tests.cli.test_main import one_line, run_inside
 from tests.synthetic.made_tables import frame_of
 
@@ -66,7 +67,7 @@ def test_the_files_of_a_report(table, capsys, tmp_path):
     assert "120 records" in done.stdout
     assert str(out / "report.html") in done.stdout.replace("\n", "")
     assert sorted(p.name for p in out.iterdir()) == [
-        "records.parquet", "report.html", "report.json",
+        LIST, "records.parquet", "report.html", "report.json",
     ]  # fmt: skip
     records = pd.read_parquet(out / "records.parquet")
     assert list(records) == ["row", "score", "rank"]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.core import seeds
+from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run
 from tests.cli.test_defend_training import TRAINERS
 from tests.cli.test_main import one_line, run_inside
@@ -44,10 +45,10 @@ ASKED = (
 
 @pytest.mark.slow
 def test_the_document_on_the_standard_output_is_all_there_is(inside):
-    more = ("--defence", "removal:0.1", "--fail-above", "tpr.low=-1", "--fail-above", "auc=1")
+    more = ("--defence", "removal:0.1", "--fail-above", "auc=0", "--fail-above", "tpr=1")
     done = inside(*ASKED, *more, "--json", "-", "--quiet")
     assert done.returncode == 3, done.stderr
-    assert done.stderr.startswith("privacygauge: tpr.low is ")
+    assert done.stderr.startswith("privacygauge: auc is ")
     assert len(done.stderr.splitlines()) == 1
     found = json.loads(done.stdout)
     assert found["command"] == "worst-case"
@@ -67,7 +68,7 @@ def test_a_report_is_written_that_other_commands_read(inside, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("Training 4 models, ")
     names = sorted(path.name for path in out.iterdir())
-    assert names == ["attacks.csv", "report.html", "report.json", "run", "trainings.csv"]
+    assert names == [LIST, "attacks.csv", "report.html", "report.json", "run", "trainings.csv"]
     for name in names:
         if name != "run":
             assert b"somebody" not in (out / name).read_bytes()
@@ -102,7 +103,7 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
     assert done.returncode == 0, done.stderr
     assert "Training" not in done.stderr
     assert (out / "report.json").read_text() == whole.stdout
-    again = inside("report", out, "--json", "-", "--fail-above", "tpr@0.1=-1")
+    again = inside("report", out, "--json", "-", "--fail-above", "tpr@0.1=0")
     assert again.returncode == 3
     assert {**json.loads(again.stdout), "limits": []} == json.loads(whole.stdout)
 

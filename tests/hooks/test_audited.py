@@ -215,3 +215,14 @@ def test_it_is_a_classifier_like_any_other():
 def test_what_is_wrong_is_said_in_one_line(call, told):
     with pytest.raises(InputError, match=told):
         call(*records(40))
+
+
+def test_equal_rows_get_one_coin():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    rows = np.repeat(np.arange(60), 4)
+    for given in (x[rows], coo_array(x[rows]), pd.DataFrame(x[rows])):
+        model = Audited(DecisionTreeClassifier(random_state=0)).fit(given, y[rows])
+        inside = model.inside_.reshape(60, 4)
+        assert (inside == inside[:, :1]).all()
+        assert len(np.unique(model.predictions_.units)) == len(model.predictions_) // 4

@@ -7,6 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from privacygauge.classifier.learned import Learned
+from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifier.quantiles import QuantileRegression
+from privacygauge.classifier.white_box import PARTS, WhiteBox
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
 from privacygauge.core.attacks.coin import Coin
@@ -58,6 +62,19 @@ LEARNT: tuple[Attack, ...] = (*ON_SHADOW, *ON_WORLDS)
 """Attacks that draw nothing: equal observations give equal scores."""
 
 ATTACKS: tuple[Attack, ...] = (*LEARNT, Coin())
+
+TRAINED: tuple[Attack, ...] = (
+    Learned(),
+    NeuralShokri(),
+    NeuralShokri(sorted=True),
+    NeuralNasr(),
+    Untargeted(),
+    QuantileRegression(),
+)
+"""Attacks on predictions that are trained on records with known membership."""
+
+TRAINED_FROM_INSIDE: tuple[Attack, ...] = (WhiteBox(), WhiteBox(PARTS))
+"""The same of attacks on gradients."""
 
 TEXT_SIGNALS = (
     "likelihood-ratio",

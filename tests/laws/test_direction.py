@@ -12,6 +12,7 @@ import privacygauge as pg
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.direction import inverted, mirrors
 from privacygauge.evaluate.roc import auc
+from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.values import Severity
 from tests.laws.turned import FORWARDS, IMPOSSIBLE, KINDS, SCORES, SIDES, verdict_of
 from tests.thorough import times
@@ -38,14 +39,16 @@ def test_what_is_a_leak_forwards_is_no_safety_the_wrong_way_round(kind: str, tur
         assert told.headline.startswith("Cannot be told")
     for form in (found.summary(), found.to_json(), found.to_html()):
         assert told.headline in form
-    assert any("higher for non-members" in text for text in found.warnings)
+    assert any("higher for non-members" in text or "swapped" in text for text in found.warnings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_a_leak_it_can_be_told(kind: str) -> None:
     games = times(20)
-    grades = [verdict_of(KINDS[kind](FORWARDS, 0.0, seed)).grade.severity for seed in range(games)]
+    verdicts = [verdict_of(KINDS[kind](FORWARDS, 0.0, seed)) for seed in range(games)]
+    # Too few records to see a moderate leak is no word about the direction.
+    grades = [one.grade.severity for one in verdicts if one.headline != TOO_FEW]
     # At most 2.5% of audits: more than this is seen in one run of the tests of 100,000.
     assert grades.count(UNTOLD) <= stats.binom.isf(1e-5, games, 0.025)
 
@@ -61,7 +64,9 @@ def signals(
 def audited(member: np.ndarray, **columns: np.ndarray) -> pg.LanguageAudit:
     """Return the audit of texts of which further signals alone may tell something."""
     rng = np.random.default_rng(1)
-    given = {"sample": np.arange(len(member)), "energy_target": rng.uniform(1, 3, len(member))}
+    energies = {name: rng.uniform(1, 3, len(member)) for name in ("target", "reference")}
+    given = {"sample": np.arange(len(member))}
+    given |= {f"energy_{name}": values for name, values in energies.items()}
     further = {f"signal_{name}": values for name, values in columns.items()}
     return pg.audit_language({**given, "member": member, **further})
 

@@ -159,6 +159,10 @@ def bombs_in(folder: Path, n_bytes: int) -> Path:
     with gzip.open(folder / "bomb.jsonl.gz", "wb") as file:
         for _ in range(n_bytes // part):
             file.write(b" " * part)
+    with gzip.open(folder / "bomb.csv.gz", "wb") as file:
+        file.write(b"label,member,text,account,score\n")
+        for _ in range(n_bytes // part):
+            file.write(b" " * part)
     column = pa.chunked_array([pa.array(np.zeros(part // 8, np.int64))] * (n_bytes // part))
     pq.write_table(pa.table({"label": column, "member": column}), folder / "bomb.parquet")
     text = pa.array(["x" * (n_bytes // 1_000)])
@@ -214,11 +218,17 @@ def test_a_head_that_lies_is_refused_in_an_archive(tmp_path, reader, kind):
     assert told(READERS[reader], tmp_path / "a.npz")
 
 
+_BOMBS = ("bomb.npz", "bomb.jsonl.gz", "bomb.csv.gz", "bomb.parquet", "texts.parquet")
+
+
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("name", ["bomb.npz", "bomb.jsonl.gz", "bomb.parquet", "texts.parquet"])
+@pytest.mark.parametrize("name", _BOMBS)
 def test_a_bomb_is_refused_in_one_line(bombs, reader, name):
     line = told(READERS[reader], bombs / name)
     assert len(line) < 400
+
+
+_TABULAR = ("predictions", "records", "categories", "labels", "history", "scores", "texts", "table")
 
 
 @pytest.mark.parametrize(
@@ -232,6 +242,7 @@ def test_a_bomb_is_refused_in_one_line(bombs, reader, name):
         ("texts", "bomb.jsonl.gz"),
         ("scores", "bomb.jsonl.gz"),
         ("history", "bomb.jsonl.gz"),
+        *((reader, "bomb.csv.gz") for reader in _TABULAR),
     ],
 )
 def test_a_bomb_is_called_by_its_size(bombs, reader, name):
@@ -260,6 +271,8 @@ except Exception as error:
         ("predictions", "bomb.parquet"),
         ("table", "texts.parquet"),
         ("texts", "bomb.jsonl.gz"),
+        ("table", "bomb.csv.gz"),
+        ("predictions", "bomb.csv.gz"),
     ],
 )
 def test_a_bomb_takes_less_memory_than_it_unpacks_to(large_bombs, reader, name):
@@ -322,7 +335,7 @@ def _lines(frame: pd.DataFrame) -> bytes:
 
 
 SCHEMA = read_table(FRAME).schema.to_json().encode()
-WHOLE: Mapping[str, tuple[tuple[str, bytes], ...]] = {
+WHOLE: dict[str, tuple[tuple[str, bytes], ...]] = {
     "predictions": (
         (
             "a.npz",
@@ -364,6 +377,17 @@ WHOLE: Mapping[str, tuple[tuple[str, bytes], ...]] = {
     "table": (("a.csv", FRAME.to_csv(index=False).encode()), ("a.parquet", _parquet(FRAME))),
     "schema": (("a.json", SCHEMA),),
 }
+for _reader, _frame in (
+    ("predictions", PREDICTED),
+    ("records", FRAME),
+    ("history", HISTORY),
+    ("scores", SCORES),
+    ("texts", SCORES),
+    ("table", FRAME),
+):
+    _packed = ("a.csv.gz", gzip.compress(_frame.to_csv(index=False).encode()))
+    _tabs = ("a.tsv", _frame.to_csv(index=False, sep="\t").encode())
+    WHOLE[_reader] = (*WHOLE[_reader], _packed, _tabs)
 FILES = [(reader, *file) for reader, files in WHOLE.items() for file in files]
 
 

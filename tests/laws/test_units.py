@@ -148,15 +148,17 @@ def test_units_of_one_row_each_change_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_equal_predictions_on_one_side_are_said_and_counted_one_by_one() -> None:
+def test_equal_predictions_on_one_side_are_said_and_count_as_one_unit() -> None:
     rng = np.random.default_rng(0)
     unit, member = people("2 rows each", rng)
     given = {**answers(unit, rng, share=1.0), "member": member}
     audit = pg.audit_classifier(given)
-    assert audit.headline.accuracy.n == 400
+    assert audit.headline.accuracy.n == 200
     assert any("400 of 400 rows" in line and "--unit" in line for line in audit.warnings)
     named = pg.audit_classifier({**given, "unit": unit})
     assert named.headline.accuracy.n == 200
+    apart = pg.audit_classifier({**given, "unit": np.arange(400)})
+    assert apart.headline.accuracy.n == 400
 
 
 @pytest.mark.slow

@@ -123,7 +123,10 @@ def claim(turn: str, leak: float, seed: int, **more: Any) -> Any:
     score = rng.normal(size=800) + leak * member
     sign = -1 if turn == SCORES else 1
     canaries = {"score": sign * score, "member": member ^ (turn == SIDES)}
-    return audit_privacy_claim(canaries, 0.1, 1e-5, **more)
+    # The attack finds what is broken.
+    bits = rng.random(800) < 0.5
+    control = {"score": rng.normal(size=800) + 9.0 * bits, "member": bits}
+    return audit_privacy_claim(canaries, 0.1, 1e-5, control=control, **more)
 
 
 def generator(turn: str, leak: float, seed: int) -> Any:
@@ -168,6 +171,8 @@ def signals(turn: str, leak: float, seed: int) -> Any:
             "energy_target": rng.uniform(1, 3, 300),
             "member": member ^ (turn == SIDES),
             "signal_own": sign * (rng.normal(size=300) + leak * member),
+            # Without any control nothing is called a leak.
+            "energy_reference": rng.uniform(1, 3, 300),
         }
     )
 

@@ -12,8 +12,10 @@ from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, epsilon
 from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.fairness import compare
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.played import GameDescription, Records
+from privacygauge.evaluate.questions import asked
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc
@@ -94,6 +96,9 @@ def example(
     site = site.astype(object)
     site[: n // 20] = '<b>rare</b> & "odd"'
     columns = {"age": age, "<i>site</i>": site.astype(str), "class": label}
+    slices = find_slices(last, columns, evaluations[-1].title)
+    known = {"class": label, "<i>site</i>": site.astype(str)}
+    titles = [found.title for found in evaluations]
     return Audit(
         origin=Origin(
             "privacygauge classifier target.npz --shadow shadow.npz --seed 0",
@@ -129,7 +134,11 @@ def example(
         evaluations=tuple(evaluations),
         headline=headline,
         risk=risk,
-        slices=find_slices(last, columns, evaluations[-1].title),
+        slices=slices,
+        comparison=compare(known, secret, np.arange(n), stream(seed, "blind attacker")),
+        questions=asked(
+            list(zip(titles, transcripts, strict=True)), slices, stream(seed, "few records")
+        ),
         records=Records(_ids(n), secret, scores, guesses, _score(secret, hardness, shift)),
         facts=(
             Fact("Accuracy of the model on members", proportion(right[secret])),

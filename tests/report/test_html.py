@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from privacygauge.report.attacks.records import roc_frame
-from tests.report.example import example
+from privacygauge.report.render import document
+from privacygauge.report.render import page as page_of
+from tests.report.example import ATTACKS, example
 from tests.thorough import quarter
 
 pytestmark = pytest.mark.slow  # every plot is drawn
@@ -101,3 +103,13 @@ def test_hundreds_of_thousands_of_records_give_a_small_page() -> None:
     assert len(page.encode()) < 3_000_000
     assert len(roc_frame(findings.evaluations).to_csv()) < 1_000_000
     assert time.perf_counter() - start < 60
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_number_of_the_document_is_on_the_page(seed):
+    found = example(400, shift=0.3, seed=seed, attacks=ATTACKS[:3]).report()
+    text = " ".join("".join(Page(page_of(found)).text).split())
+    for number in document(found)["numbers"]:
+        assert number["shown"]["value"] in text, number["name"]
+        if not next(x for x in found.measures if x.name == number["name"]).card:
+            assert number["name"] in text

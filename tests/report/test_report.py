@@ -8,6 +8,7 @@ import pytest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import OutputError
 from privacygauge.report import render
+from privacygauge.runs.results import LIST
 from tests.report.example import example
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -23,7 +24,7 @@ def findings() -> Audit:
 def test_four_files_are_written(findings: Audit, tmp_path: Path) -> None:
     paths = findings.write(tmp_path / "out")
     assert [p.name for p in paths] == NAMES
-    assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
+    assert sorted(os.listdir(tmp_path / "out")) == sorted([LIST, *NAMES])
     assert (tmp_path / "out" / "report.json").read_text() == findings.to_json()
     assert (tmp_path / "out" / "report.html").read_text() == findings.to_html()
 
@@ -43,8 +44,9 @@ def test_an_interruption_leaves_whole_files_only(
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
         findings.write(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == sorted(NAMES[:call])
-    for name in NAMES[:call]:
+    written = [LIST, *NAMES][:call]
+    assert sorted(os.listdir(tmp_path)) == sorted(written)
+    for name in written[1:]:
         assert (tmp_path / name).stat().st_size > 1000
 
 

@@ -7,6 +7,7 @@ it again. Nothing here imports a command line, nor anything that takes time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
 from enum import Enum, StrEnum
@@ -174,7 +175,7 @@ class Request:
         """
 
     @property
-    def metrics(self) -> tuple[str, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """What a release can be held to, where that is less than its command can ask for."""
         return ()
 
@@ -186,6 +187,12 @@ class Request:
             if isinstance(found[name], str):
                 found[name] = _settled(asked.role, found[name])
         return {**found, **urls}
+
+    @classmethod
+    def file_names(cls) -> tuple[str, ...]:
+        """Return the names of the fields that are files or models, the data first."""
+        names = [f.name for f, asked in cls.asked() if asked.role in _READ]
+        return tuple(sorted(names, key=lambda name: name != "data"))
 
     def files(self) -> dict[str, Path]:
         """Return the files that were named, by the name of the field."""
@@ -228,7 +235,8 @@ def _settled(role: Role, text: str) -> str:
     return absolute(text) if is_code else text
 
 
-COPIED = (".csv", ".parquet", ".npz", ".npy", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _TEXTS))
 """What the names of files end in that are read once, from their beginning to their end."""
 
 
@@ -239,9 +247,41 @@ def is_copied(text: str, role: Role) -> bool:
     return role is Role.MODEL or (role is Role.FILE and text.lower().endswith(COPIED))
 
 
-def with_low(*metrics: str) -> tuple[str, ...]:
+class Metric(str):
+    """The name of a number that a release can be held to, with the range of its limits."""
+
+    __slots__ = ("most",)
+
+    most: float
+    """The largest limit that can ever be exceeded, or nearly; the smallest is 0, no leak at all.
+    Infinity where there is none."""
+
+    def __new__(cls, name: str, most: float = math.inf) -> Self:
+        """Return a name with the range from 0 to `most`."""
+        found = super().__new__(cls, name)
+        found.most = most
+        return found
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it runs from 0 to 1, so that a limit may be written in percent."""
+        return self.most == 1.0
+
+
+def shares(*names: str) -> tuple[Metric, ...]:
+    """Return metrics in [0, 1]: accuracies, rates, areas, differences of such."""
+    return tuple(Metric(name, 1.0) for name in names)
+
+
+def amounts(*names: str) -> tuple[Metric, ...]:
+    """Return metrics in [0, infinity): epsilons, distances, counts."""
+    return tuple(Metric(name) for name in names)
+
+
+def with_low(*metrics: Metric) -> tuple[Metric, ...]:
     """Return metrics, each followed by the name of the lower end of its interval."""
-    return tuple(name for metric in metrics for name in (metric, f"{metric}.low"))
+    ends = ((metric, Metric(f"{metric}.low", metric.most)) for metric in metrics)
+    return tuple(name for pair in ends for name in pair)
 
 
 class Group(StrEnum):
@@ -274,8 +314,8 @@ class Command(Generic[R]):
     """Plays what was asked."""
     help: str
     """What it does, with examples."""
-    metrics: tuple[str, ...]
-    """What a release can be held to by ``--fail-above``; see `with_low`."""
+    metrics: tuple[Metric, ...]
+    """What a release can be held to by ``--fail-above``; see `shares`, `amounts`, `with_low`."""
     limits: str
     """What ``--fail-above`` says of the metrics."""
     trains: bool = False
@@ -286,3 +326,10 @@ class Command(Generic[R]):
     """Whether it keeps a run that can be resumed; see `Request.keeps`."""
     folder: str | None = "privacygauge-report"
     """Where results go if nothing is said; None for nowhere."""
+    tables: tuple[str, ...] = ()
+    """Names of the files that it may write beside report.html and report.json."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all files that it may write into its folder."""
+        return ("report.html", "report.json", *self.tables)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
+from privacygauge.audits.asking import Command, Group, Request, Role, amounts, argument, asks
 from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
@@ -136,10 +136,11 @@ class CanaryAudit(Reported):
 
 def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    from privacygauge.audits.privacy_claim.verdict import open_without_claim
     from privacygauge.report.numbers import fixed, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
 
-    if found.grade.severity is Severity.UNTOLD or found.gauge is None:
+    if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
@@ -316,7 +317,7 @@ MEASURE = Command(
     MeasureRequest,
     measure,
     _MEASURE,
-    ("epsilon", "exposure"),
+    amounts("epsilon", "exposure"),
     "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound of one canary with all "
     "its copies) or exposure (the median, in bits).",
 )

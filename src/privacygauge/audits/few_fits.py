@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.generator.play import clipped_numbers
 from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
+from privacygauge.audits.privacy_claim.verdict import open_without_claim
 from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
@@ -260,7 +261,7 @@ def seen_from(n_guesses: int, fits: int, level: float) -> str:
 
 def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
     """Return the verdict where nobody claims anything; what cannot be told stays so."""
-    if found.grade.severity is Severity.UNTOLD or found.gauge is None:
+    if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     low, level, g = a.claim.free.estimate.low, rate(a.level), a.guessed

@@ -10,7 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
+from privacygauge.audits.asking import (
+    Command,
+    Group,
+    Metric,
+    Role,
+    amounts,
+    argument,
+    asks,
+    option,
+    shares,
+    with_low,
+)
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
 
@@ -23,15 +34,20 @@ if TYPE_CHECKING:
     from privacygauge.synthetic.generators.generator import Generator
     from privacygauge.synthetic.selection import TargetsAsked
 
-OF_GENERATOR = with_low("auc", "worst", "epsilon")
+OF_GENERATOR = with_low(*shares("auc", "worst"), *amounts("epsilon"))
 """What a generator can be held to."""
 
-OF_FITS = with_low("accuracy", "auc", "epsilon")
+OF_FITS = with_low(*shares("accuracy", "auc"), *amounts("epsilon"))
 """What a generator can be held to by a few fits."""
 
-OF_TABLE = with_low(
-    *("beyond", "accuracy", "auc", "epsilon", "copies"),
-    *("singling-out", "linkability", "inference"),
+OF_TABLE = (
+    *with_low(
+        *shares("beyond", "accuracy", "auc"),
+        *amounts("epsilon"),
+        *shares("copies", "singling-out", "linkability", "inference"),
+    ),
+    *amounts("worst-records"),
+    *shares("detectable"),
 )
 """What a released table can be held to."""
 
@@ -205,7 +221,7 @@ class SyntheticRequest(TableRequest):
         return self.generator is not None
 
     @property
-    def metrics(self) -> tuple[str, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """What can be held to a limit, of a generator or of a table."""
         if self.fits is not None:
             return OF_FITS
@@ -296,7 +312,8 @@ def _learnt_from(
     from privacygauge.synthetic.related import Related
 
     generator = written_generator(name, work.read)
-    frame = read_frame(asked.data, asked.separator)
+    names = (asked.ids, asked.unit, asked.key)
+    frame = read_frame(asked.data, asked.separator, names=names)
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
     columns: dict[str, Any] = {
         "schema": asked.given_schema,
@@ -312,7 +329,7 @@ def _learnt_from(
         if takes_tables(generator):
             raise InputError(f"{name} learns from several tables: name them by --related and --key")
         return generator, frame, known | columns
-    rows = read_frame(asked.related[0], asked.separator)
+    rows = read_frame(asked.related[0], asked.separator, names=names)
     related = Related.of(frame, rows, asked.key, **columns)
     return over(generator, related), related.table(), known
 
@@ -347,7 +364,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
 
     files = asked.files()
     frames = {
-        name: read_frame(path, asked.separator)
+        name: read_frame(path, asked.separator, names=(asked.ids, asked.unit, asked.key))
         for name, path in files.items()
         if name != "schema" and not name.startswith(_RELATED)
     }
@@ -387,7 +404,9 @@ COMMAND = Command(
     "Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst (AUC of the "
     "record at most risk) or epsilon; add .low for the lower end of the interval. Of a released "
     "table: beyond (whatever goes furthest beyond the holdout), accuracy, auc, epsilon, copies, "
-    "singling-out, linkability, inference.",
+    "singling-out, linkability, inference, worst-records (people that stand out, at least) or "
+    "detectable (the least accuracy that would have been found).",
     trains=True,
     keeps=True,
+    tables=("records.parquet", "roc.csv"),
 )

@@ -142,7 +142,8 @@ def loaded(
 
 def on_records(running: Running, records: Records, **further: str) -> Running:
     """Return how an audit is run, saying of how many records, and what else there is to say."""
-    known = {**(running.provenance or {}), "records": f"{len(records):,}", **further}
+    notes = {"membership": "; ".join(records.notes)} if records.notes else {}
+    known = {**(running.provenance or {}), "records": f"{len(records):,}", **further, **notes}
     return replace(running, provenance=known)
 
 

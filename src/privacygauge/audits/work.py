@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,7 +15,9 @@ from privacygauge.core.versions import today
 from privacygauge.errors import InputError
 from privacygauge.report.values import Report
 from privacygauge.runs.copies import copied, copied_folder
-from privacygauge.runs.folder import shown
+from privacygauge.runs.folder import scratch, shown
+from privacygauge.runs.named import FILES
+from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 from privacygauge.runs.user_code import code_in, compared_code
 
@@ -58,7 +59,7 @@ class Work:
             self.tell(line)
 
     def invocation(self, command: str, request: Request) -> Mapping[str, Any] | None:
-        """Return how to start the run again, with digests of the code that it names.
+        """Return how to start the run again, with digests of the code and files that it names.
 
         None where the run is only read.
 
@@ -74,6 +75,7 @@ class Work:
             "command": command,
             "options": request.settled(),
             "code": code,
+            FILES: file_hashes(request.files()),
             "made": self.made or today(),
         }
 
@@ -134,7 +136,7 @@ def with_copies(request: R) -> Iterator[R]:
     if not urls:
         yield request
         return
-    with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+    with scratch() as folder:
         here = {
             name: (copied_folder if role is Role.MODEL else copied)(
                 url, Path(folder, name, url.rstrip("/").rpartition("/")[2])

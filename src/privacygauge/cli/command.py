@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import MISSING, Field
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from privacygauge.audits.asking import Asked, Command, Request, Role, is_copied
 from privacygauge.cli import options
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import require_local, shown
+from privacygauge.runs.folder import require_local, shown, url_of
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
@@ -122,12 +123,22 @@ def _require_local(request: Request) -> None:
         value = getattr(request, f.name)
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
         for text in () if is_free else value if isinstance(value, tuple) else (value,):
-            if not isinstance(text, str) or text.startswith(("http:", "https:")):
+            if not isinstance(text, str):
+                continue
+            url_of(text)  # refuses one with a password
+            if text.startswith(("http:", "https:")):
                 continue
             if asked.role is Role.CODE:
                 require_local(text, "code is run from files")
             elif not is_copied(text, asked.role):
                 require_local(text, "files are read")
+
+
+def read_by(request: Request, policy: Path | None) -> tuple[Path, ...]:
+    """Return the files that a command reads: none of them may be replaced by a result."""
+    code = (Path(name.rpartition(":")[0]) for name in request.code().values())
+    files = (*request.files().values(), *(path for path in code if path.suffix == ".py"))
+    return files if policy is None else (*files, policy)
 
 
 def _require_files(request: Request) -> None:
@@ -155,11 +166,19 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     from privacygauge.cli.output import bar, conclude, destination, told
     from privacygauge.runs import backends
     from privacygauge.runs.named import RUN
+    from privacygauge.runs.store import failing, is_void, plan_in
 
-    folder = destination(out, json, command.folder)
+    read = read_by(request, given["policy"])
+    folder = destination(out, json, command.folder, command.files, read)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
-    with backends.backend(given.get("backend", "loky")), with_copies(request) as here:
+    # Only of a run that begins here, or again: one that was there is refused, and stays as it is.
+    is_new = run is not None and (plan_in(run) is None or is_void(run))
+    with (
+        failing(run) if is_new and run is not None else nullcontext(),
+        backends.backend(given.get("backend", "loky")),
+        with_copies(request) as here,
+    ):
         if given.get("plan_only"):
             return _planned(command, here, work)
         audit = command.play(here, work)

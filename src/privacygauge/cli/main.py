@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import cache
 from typing import Annotated
@@ -132,6 +133,12 @@ def run() -> int:
         return _fail(error.format_message(), error.exit_code)
     except Abort:
         code = 130
+    except ModuleNotFoundError as error:
+        if (extra := _extra_with(error.name or "")) is None:
+            raise
+        return _fail(
+            f"this needs {error.name}, which is not installed: pip install 'privacygauge[{extra}]'"
+        )
     except MemoryError:
         return _fail("there is not enough memory for this: give fewer records, or more memory")
     except BrokenPipeError:
@@ -142,6 +149,30 @@ def run() -> int:
         # Typer swallows an interruption; it is told where all others end.
         raise KeyboardInterrupt
     return int(code or 0)
+
+
+_COMES_WITH = {"tokenizers": "transformers"}
+"""Modules that no extra names, and the one with which each comes."""
+
+
+def _extra_with(module: str) -> str | None:
+    """Return the smallest of our extras that installs a module; None where none does."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("privacygauge") or ()
+    except PackageNotFoundError:
+        return None
+    top = module.partition(".")[0]
+    wanted = _COMES_WITH.get(top, top).replace("_", "-").lower()
+    extras: dict[str, set[str]] = {}
+    for line in lines:
+        extra = re.search(r"extra == [\"']([\w-]+)[\"']", line)
+        if extra:
+            name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+            extras.setdefault(extra[1], set()).add(name.replace("_", "-").lower())
+    found = [extra for extra, names in extras.items() if wanted in names]
+    return min(found, key=lambda extra: (extra != top, len(extras[extra])), default=None)
 
 
 def _fail(message: str, code: int = 2) -> int:

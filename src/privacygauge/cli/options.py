@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privacygauge.audits.asking import Command
+from privacygauge.audits.asking import Command, Metric
 
 RESULTS = "Results"
 """The heading of options that say where results go."""
@@ -32,7 +32,7 @@ def names(*known: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def metrics_of(commands: Iterable[Command[Any]]) -> tuple[str, ...]:
+def metrics_of(commands: Iterable[Command[Any]]) -> tuple[Metric, ...]:
     """Return what audits can be held to, each name once."""
     return tuple(dict.fromkeys(name for command in commands for name in command.metrics))
 
@@ -108,14 +108,14 @@ def switch(flag: str, told: str) -> Any:
 def out(folder: str | None, files: str = "report.html, report.json and tables") -> Any:
     """Return the option of ``--out``, whose default is `folder`."""
     usual = f"{folder}, or none with --json" if folder else "none"
-    told = f"Folder for {files}; what is there is replaced. Default: {usual}."
+    told = f"Folder for {files}; only what PrivacyGauge wrote there is replaced. Default: {usual}."
     return text("--out", "DIR", told, RESULTS)
 
 
 def limits(told: str, metrics: tuple[str, ...]) -> Any:
     """Return the option of ``--fail-above`` for these metrics."""
     offers = names(*(f"{metric}=" for metric in metrics))
-    many = f"{told} May be given several times."
+    many = f"{told} Shares may be given in percent (60%). May be given several times."
     return text("--fail-above", "METRIC=VALUE", many, RESULTS, offers)
 
 
@@ -126,7 +126,7 @@ QUIET = typer.Option(
 )
 _POLICY = (
     "Limits in a TOML file, as --fail-above: a table for each command, named as it is, of lines "
-    'such as accuracy = 0.6 or "tpr@0.01" = 0.02.'
+    'such as accuracy = 0.6, accuracy = "60%" or "tpr@0.01" = 0.02.'
 )
 POLICY = text("--policy", "FILE", _POLICY, RESULTS)
 PLAN_ONLY = typer.Option(

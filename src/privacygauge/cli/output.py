@@ -14,23 +14,40 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from privacygauge.errors import InputError
 from privacygauge.report import render
-from privacygauge.report.limits import Limit, exceeded, held
+from privacygauge.report.limits import Limit, exceeded, held, never_exceeded
 from privacygauge.report.values import Report
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import shown
+from privacygauge.runs.results import require_free, write_results
 
 SECONDS = 60.0
 """Between lines of progress where there is no terminal, at least."""
 
 
-def destination(out: Path | None, json: str | None, default: str | None) -> Path | None:
-    """Return the folder to write to, checked to be writable; None where JSON alone is asked for."""
+def destination(
+    out: Path | None,
+    json: str | None,
+    default: str | None,
+    files: Collection[str] = (),
+    inputs: Collection[str | Path] = (),
+) -> Path | None:
+    """Return the folder to write to, checked to be writable; None where JSON alone is asked for.
+
+    `files` are the names of what will be written there. None of them, nor the file for JSON,
+    replaces one of the `inputs` or anything else that PrivacyGauge did not write.
+    """
     usual = None if default is None else Path(default)
     folder = out if out is not None or json is not None else usual
     if folder is not None:
+        require_free(folder, files, inputs=inputs)
         check_writable(folder)
-    check_json(json)
+    check_json(json, inputs)
+    if folder is not None and json not in (None, "-"):
+        place = Path(str(json)).absolute()
+        if place.parent == folder.absolute() and place.name in {*files} - {"report.json"}:
+            raise InputError(f"--json {json} is a file of the report: choose another name")
     return folder
 
 
@@ -39,20 +56,34 @@ def told(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def check_json(json: str | None) -> None:
-    """Prove that the file for JSON can be made, if one is asked for."""
-    if json not in (None, "-"):
-        check_writable(Path(str(json)).parent)
+def check_json(json: str | None, inputs: Collection[str | Path] = (), flag: str = "--json") -> None:
+    """Prove that the file for JSON can be made, if one is asked for, and replaces nothing."""
+    if json in (None, "-") or _is_stream(path := Path(str(json))):
+        return
+    require_free(path.parent, [path.name], inputs=inputs, way_out=_another(flag))
+    check_writable(path.parent)
 
 
-def emit_text(text: str, to: str | Path) -> None:
+def emit_text(text: str, to: str | Path, flag: str = "--json") -> None:
     """Write a text to a file, whole or not at all, or to the standard output for ``-``."""
     if to == "-":
         print(text, end="")
         return
     path = Path(to)
+    if _is_stream(path):
+        path.write_text(text, encoding="utf-8")
+        return
     check_writable(path.parent)
-    write_all(path.parent, {path.name: text.encode()})
+    write_results(path.parent, {path.name: text.encode()}, way_out=_another(flag))
+
+
+def _another(flag: str) -> str:
+    return f"choose another file with {flag}, or move the file away"
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe or a device, such as /dev/stdout, which is written into."""
+    return path.is_fifo() or path.is_char_device()
 
 
 def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
@@ -85,6 +116,9 @@ def conclude(
 ) -> int:
     """Hold a report to limits, write and print it, and return the exit code."""
     failures = exceeded(report, limits)
+    if not quiet and not failures:
+        for line in never_exceeded(limits):
+            told(f"privacygauge: {line}")
     return emit_report(replace(report, held=held(report, limits)), folder, json, quiet, failures)
 
 

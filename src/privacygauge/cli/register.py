@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privacygauge.audits.asking import Metric
 from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import url_of
+from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
     from privacygauge.register.line import RegisterLine
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
 SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
-METRICS = (SEVERITY, *options.metrics_of(COMMANDS))
+METRICS = (Metric(SEVERITY, 3.0), *options.metrics_of(COMMANDS))
 """What a register may be held to, whatever its lines are."""
 
 CARD = "model-card.md"
 """What is written with --out."""
 _FOLDER = "privacygauge-register"
+_NAMES = ("register.html", "register.json", "register.csv")
 _FILES = "register.html, register.json and register.csv"
 _REPORTS = (
     "Folders of finished audits of any kind, or their report.json, here or at URLs; NAME=FOLDER "
@@ -59,11 +62,12 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report
-    from privacygauge.register.play import STEM, risk_register
+    from privacygauge.register.play import REPORT, STEM, risk_register
     from privacygauge.report.limits import parsed_limits
 
     asked = named(reports)
-    folder = destination(out, json, _FOLDER)
+    read = [place for path in asked.values() for place in (path, Path(path) / REPORT)]
+    folder = destination(out, json, _FOLDER, _NAMES, read)
     found = risk_register(asked, title=title, level=level)
     # A line may have names that no list here has: an audit from Python, or of another version.
     known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
@@ -139,8 +143,10 @@ def model_card(
     from privacygauge.register.play import card_of
 
     if out is not None:
+        require_free(out, [CARD])
         check_writable(out)
-    emit_text(card_of(_line(run, own, audited, name), dataset), "-" if out is None else out / CARD)
+    card = card_of(_line(run, own, audited, name), dataset)
+    emit_text(card, "-" if out is None else out / CARD, "--out")
 
 
 def refuse_with(options: dict[str, object]) -> None:

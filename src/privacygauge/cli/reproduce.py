@@ -12,6 +12,7 @@ from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import kept_or_scratch, require_local
+from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
     from privacygauge.reproduce.result import Result
@@ -24,11 +25,15 @@ _LIST = "List every table and figure of the papers, and what it is."
 _QUICK = "A small form of it, with wide intervals."
 _SHARE = (
     "The part of the full form's repetitions that are made, where the whole takes hours: "
-    "long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9 and meeus-*."
+    "long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9, -12 and meeus-*."
 )
 _OUT = (
     "Folder for NAME.json, NAME.svg and for what was trained: after an interruption the same "
     "command goes on there."
+)
+_DATA = (
+    "Folder with the paper's own data, where you have them: Purchase100, Texas100, purchases, "
+    "logits or the census; which files is on the page Reproduction."
 )
 _PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing is made again."
 
@@ -43,6 +48,7 @@ def reproduce(
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
     out: Annotated[Path | None, options.text("--out", "DIR", _OUT)] = None,
+    data: Annotated[Path | None, options.text("--data", "FOLDER", _DATA)] = None,
     page: Annotated[Path | None, options.text("--page", "FILE", _PAGE)] = None,
     seed: options.Seed = 0,
     json: options.Json = None,
@@ -57,21 +63,26 @@ def reproduce(
     from privacygauge.reproduce.page import page as written
     from privacygauge.runs import backends
 
-    for place in (out, page):
+    for place in (out, page, data):
         require_local(place or "", "reproductions are kept in folders")
+    if data is not None and name in (None, ALL):
+        raise InputError("--data needs NAME, the table or figure that is made on the folder's data")
     if page is not None:
         if out is None:
             raise InputError("--page needs --out DIR, the folder of the results that it shows")
-        emit_text(written(out), page)
+        check_json(str(page), flag="--page")
+        emit_text(written(out), page, "--page")
         return
     if listed or name is None:
         items = ((x.name, x.status.value, x.title, x.told) for x in ITEMS)
         heads = ("name", "status", "what", "why")
         emit_rows([dict(zip(heads, item, strict=True)) for item in items], json)
         return
-    effort = Effort(quick, seed, None, jobs, share=share)
+    effort = Effort(quick, seed, None, jobs, share=share, data=data)
     chosen = None if name == ALL else reproduction(name)
     if out is not None:
+        made = [x.name for x in ITEMS] if chosen is None else [chosen.name]
+        require_free(out, [f"{x}.{form}" for x in made for form in ("json", "svg")])
         check_writable(out)
     check_json(json)
     with backends.backend(backend):
@@ -93,7 +104,7 @@ def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: b
     if out is not None:
         make.keep(chosen, result, out)
     if json is not None:
-        emit_text(result.to_json(judgement(name)), json)
+        emit_text(result.to_json(judgement(name, result.form, result.data)), json)
     if not quiet and json != "-":
         _print(result)
 
@@ -122,11 +133,13 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
 
 def _print(result: Result) -> None:
     from privacygauge.cli.output import emit_rows
-    from privacygauge.reproduce.catalogue import judgement
+    from privacygauge.reproduce.catalogue import deviations_of, judgement
     from privacygauge.reproduce.result import cell_row, claim_row, judged_lines
 
-    table, judged = result.table, judgement(result.table.name)
+    table, judged = result.table, judgement(result.table.name, result.form, result.data)
     print(table.title)
+    for name, size in result.data.items():
+        print(f"Data: {name}, {size}")
     emit_rows([cell_row(line) for line in judged_lines(table, judged)], None)
     verdict = judged.of(table)
     if verdict.claims:
@@ -134,3 +147,5 @@ def _print(result: Result) -> None:
     print(f"Verdict: {verdict}")
     for note in table.notes:
         print(f"Note: {note}")
+    for deviation in deviations_of(table.name):
+        print(f"Differs: {deviation}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privacygauge.cli import options
-from privacygauge.cli.command import asked_limits
+from privacygauge.cli.command import asked_limits, read_by
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import require_local, shown
@@ -55,8 +55,17 @@ GeneratorOption = Annotated[
 ]
 
 
+_MOVED = (
+    "Where the data of the run is now, if it was moved. Another file is given with the name of its "
+    "option, such as holdout=people.csv. It must be the same file: its digest is compared. May be "
+    "given several times."
+)
+MovedOption = Annotated[list[str] | None, options.text("--data", "FILE", _MOVED)]
+
+
 def resume(
     run: RunArgument,
+    data: MovedOption = None,
     model: ModelOption = None,
     fitted: FittedOption = None,
     generator: GeneratorOption = None,
@@ -75,12 +84,13 @@ def resume(
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
     code = {"model": model, "fitted": fitted, "generator": generator}
-    found = _named_again(run, code, jobs, quiet)
+    found = _named_again(run, code, data, jobs, quiet)
     raise typer.Exit(_written(*found, backend, out, json, fail_above, policy))
 
 
 def worker(
     run: RunArgument,
+    data: MovedOption = None,
     model: ModelOption = None,
     fitted: FittedOption = None,
     generator: GeneratorOption = None,
@@ -97,7 +107,7 @@ def worker(
     from privacygauge.audits.work import with_copies
 
     code = {"model": model, "fitted": fitted, "generator": generator}
-    command, request, work = _named_again(run, code, jobs, quiet)
+    command, request, work = _named_again(run, code, data, jobs, quiet)
     request.check(jobs)
     with sharing(), with_copies(request) as here:
         command.play(here, work)
@@ -105,17 +115,22 @@ def worker(
 
 
 def _named_again(
-    run: Path, code: Mapping[str, str | None], jobs: int, quiet: bool
+    run: Path,
+    code: Mapping[str, str | None],
+    data: Sequence[str] | None,
+    jobs: int,
+    quiet: bool,
 ) -> tuple[Command[Any], Request, Work]:
     """Return the command of a run, what was asked with its code named again, and work on it."""
     from privacygauge.runs.user_code import named_again
 
-    place, command, asked = _started(run)
+    place, command, asked = _started(run, data)
     return command, command.request.kept(named_again(asked, code, place)), _work(place, jobs, quiet)
 
 
 def report(
     run: Annotated[Path, options.argument("RUN", _RUN, options.reports_and_runs)],
+    data: MovedOption = None,
     out: OutOption = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
@@ -139,22 +154,24 @@ def report(
         refuse_with({"--json": json, "--fail-above": fail_above, "--policy": policy})
         place = run.absolute()
         own = place.parent if place.name == RUN else place
-        model_card(run, own, lambda: _finished_json(run), name, dataset, out)
+        model_card(run, own, lambda: _finished_json(run, data), name, dataset, out)
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    found = _finished(run, quiet)
+    found = _finished(run, data, quiet)
     raise typer.Exit(_written(*found, "loky", out, json, fail_above, policy))
 
 
-def _finished_json(run: Path) -> str:
+def _finished_json(run: Path, data: Sequence[str] | None) -> str:
     """Return the JSON of a finished run's report; nothing is trained."""
     from privacygauge.report.render import as_json
 
-    return as_json(_reported(*_finished(run, True)))
+    return as_json(_reported(*_finished(run, data, True)))
 
 
-def _finished(run: Path, quiet: bool) -> tuple[Command[Any], Request, Work]:
+def _finished(
+    run: Path, data: Sequence[str] | None, quiet: bool
+) -> tuple[Command[Any], Request, Work]:
     """Return the command of a finished run, what was asked, and work that only reads it.
 
     Nothing is trained, and nothing is imported that the run names.
@@ -162,7 +179,7 @@ def _finished(run: Path, quiet: bool) -> tuple[Command[Any], Request, Work]:
     from privacygauge.runs.named import require_finished
 
     require_finished(run)
-    place, command, asked = _started(run)
+    place, command, asked = _started(run, data)
     return command, command.request.kept(asked), _work(place, 1, quiet, recorded=True)
 
 
@@ -222,21 +239,29 @@ def _written(
     """Write what an audit finds, and return the exit code."""
     from privacygauge.cli.output import conclude, destination
     from privacygauge.runs import backends
+    from privacygauge.runs.store import forget_failure
 
     limits = asked_limits(command, request, fail_above, policy)
     usual = work.folder if out is None and json is None else out
-    folder = destination(usual, json, "privacygauge-report")
+    read = read_by(request, policy)
+    folder = destination(usual, json, "privacygauge-report", command.files, read)
     with backends.backend(backend):
         report = _reported(command, request, work)
+    if work.run is not None and not work.recorded:
+        forget_failure(work.run)
     return conclude(report, limits, folder, json, work.quiet)
 
 
-def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
-    """Return a run's own folder, the command that started it, and the options of it."""
-    from privacygauge.runs.named import invocation_of, run_in
+def _started(run: Path, data: Sequence[str] | None) -> tuple[Path, Command[Any], dict[str, Any]]:
+    """Return a run's own folder, the command that started it, and the options of it.
+
+    `data` says where files are that were moved.
+    """
+    from privacygauge.runs.named import invocation_of, moved, run_in
 
     invocation = invocation_of(run)
     command, asked = str(invocation.get("command")), invocation.get("options")
     if command not in RESUMABLE or not isinstance(asked, dict):
         raise InputError(f"{shown(run)} was started by no command of this version: start it again")
-    return run_in(run), RESUMABLE[command], dict(asked)
+    place, request = run_in(run), RESUMABLE[command].request
+    return place, RESUMABLE[command], moved(asked, request.file_names(), data or (), place)

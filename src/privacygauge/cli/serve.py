@@ -216,16 +216,24 @@ def contest(
 @app.command()
 def phase(
     name: Name,
-    opens: Annotated[str, options.text("--opens", "TIME", "ISO 8601; UTC.")],
-    closes: Annotated[str, options.text("--closes", "TIME", "ISO 8601; UTC.")],
+    opens: Annotated[str | None, options.text("--opens", "TIME", "ISO 8601; UTC.")] = None,
+    closes: Annotated[str | None, options.text("--closes", "TIME", "ISO 8601; UTC.")] = None,
+    remove: Annotated[bool, options.switch("--remove", "Remove this phase.")] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Take submissions between two moments alone; one of several such phases, or the only one.
 
     Example: privacygauge holdout serve phase main --opens 2026-03-01 --closes 2026-06-01T18:00
     """
-    from privacygauge.holdout.server.contest import set_phase
+    from privacygauge.holdout.server.contest import remove_phase, set_phase
 
+    if remove:
+        if opens is not None or closes is not None:
+            raise InputError("--remove takes neither --opens nor --closes")
+        remove_phase(_connected(database), name)
+        return
+    if opens is None or closes is None:
+        raise InputError("--opens and --closes must both be given, or --remove")
     set_phase(_connected(database), name, opens, closes)
 
 
@@ -386,7 +394,10 @@ def rescore(
     ],
     database: Database = "leaderboard.sqlite",
 ) -> None:
-    """Make all submissions again on a new board, without those of hidden accounts.
+    """Make all submissions again on a new board of the same contest, and say what changed.
+
+    Everything goes along but submissions of hidden accounts: limits, phases, teams, mergers,
+    choices, invitations and actions. It is done at once, or not at all.
 
     Example: privacygauge holdout serve rescore corrected.sqlite --labels corrected.npy
     """
@@ -398,6 +409,12 @@ def rescore(
 
     found = rescoring.rescore(source, new, truth)
     print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
+    for team in found.moved:
+        before, after = (
+            "no score" if score is None else f"{score:.6g} (place {place})"
+            for score, place in ((team.before, team.place_before), (team.after, team.place_after))
+        )
+        print(f"{team.account}: {before} before, {after} now")
     if found.left_out:
         print(f"Left out: {', '.join(found.left_out)}")
 
@@ -419,9 +436,9 @@ def export(
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
-    check_json(file)
+    check_json(file, [database], "FILE")
     form = as_csv if file.endswith(".csv") else as_json_lines
-    emit_text(form(entries(_connected(database), exact=exact)), file)
+    emit_text(form(entries(_connected(database), exact=exact)), file, "FILE")
 
 
 def _connected(database: str) -> Engine:

@@ -56,16 +56,26 @@ def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
 
 
 def warnings(found: Sequence[Inverted], where: str = "") -> tuple[str, ...]:
-    """Return a warning that names every attack that is the wrong way round.
+    """Return one warning that names the attacks that are the wrong way round; none if none is.
 
     `where` is in which of several games, such as the name of a defence.
     """
+    if not found:
+        return ()
     begin = f"{plain(where)}: " if where else ""
-    return tuple(
-        f"{begin}{_told(attack)}. Check the sign of the scores, and that the sides were not "
-        "swapped and differ in nothing but membership."
-        for attack in found
+    first = min(found, key=lambda attack: attack.auc.high)
+    names = [plain(attack.attack) for attack in found if attack is not first]
+    more = [f"{count(len(names) - _NAMED)} more"] if len(names) > _NAMED else []
+    others = ", ".join([*names[:_NAMED], *more])
+    also = f"; so are those of {others}" if names else ""
+    return (
+        f"{begin}{_told(first)}{also}. Check the sign of the scores, and whether the sides were "
+        "swapped or differ in more than membership",
     )
+
+
+_NAMED = 3
+"""Further attacks that a warning names."""
 
 
 def _told(found: Inverted) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +22,16 @@ class Limit:
 
 
 def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tuple[Limit, ...]:
-    """Return the limits in texts such as ``accuracy=0.6``.
+    """Return the limits in texts such as ``accuracy=0.6`` or ``accuracy=60%``.
 
     Raises
     ------
     InputError
-        For a name that is not among the metrics, or a value that is not a number.
+        For a name that is not among the metrics, or a value that is not a number in the metric's
+        range: a limit outside of it would never be exceeded, or always.
     """
-    return tuple(_parsed(text, metrics) for text in texts or ())
+    pairs = (text.partition("=") for text in texts or ())
+    return tuple(_limit(x.strip(), y, metrics, "--fail-above") for x, _, y in pairs)
 
 
 def held(report: Report, limits: Collection[Limit]) -> tuple[Held, ...]:
@@ -47,7 +50,7 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     ----------
     path : str or Path
         A TOML file with a table for each command, such as ``[classifier]``, of lines such as
-        ``accuracy = 0.6`` or ``"tpr@0.01" = 0.02``.
+        ``accuracy = 0.6``, ``accuracy = "60%"`` or ``"tpr@0.01" = 0.02``.
     command : str
         The command's name, with hyphens for spaces.
     metrics : collection of str
@@ -71,9 +74,10 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     if not isinstance(table, dict) or not table:
         raise InputError(f"{file} sets no limit for {command}: add a table [{command}]")
     for name, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise InputError(f"{file}: {command}.{name} must be a number, got {value!r}")
-    return tuple(_parsed(f"{name}={value}", metrics, file) for name, value in table.items())
+    where = f"{file}: [{command}]"
+    return tuple(_limit(name, str(value), metrics, where) for name, value in table.items())
 
 
 def exceeded(report: Report, limits: Collection[Limit]) -> list[str]:
@@ -88,6 +92,15 @@ def exceeded(report: Report, limits: Collection[Limit]) -> list[str]:
     return lines
 
 
+def never_exceeded(limits: Collection[Limit]) -> list[str]:
+    """Return a line for every limit of 100%, which some write for 1%."""
+    return [
+        f"a limit of 1 on {limit.metric} is 100% and is never exceeded: 1% is {limit.metric}=1%"
+        for limit in limits
+        if limit.value == _most(limit.metric) == 1
+    ]
+
+
 def _checked(report: Report, limit: Limit) -> str:
     found = report.numbers.get(limit.metric)
     if found is None:
@@ -97,17 +110,33 @@ def _checked(report: Report, limit: Limit) -> str:
     return ""
 
 
-def _parsed(text: str, metrics: Collection[str], where: str = "--fail-above") -> Limit:
-    name, _, number = text.partition("=")
+def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limit:
+    """Return the limit that a text sets; `where` it stands begins what is wrong with it."""
     if name not in metrics:
         known = [metric for metric in metrics if not metric.endswith(".low")]
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
+    known_as = next(metric for metric in metrics if metric == name)
+    most = _most(known_as)
+    digits = number.strip().removesuffix("%")
     try:
-        value = float(number)
+        value = float(digits)
     except ValueError as error:
-        raise InputError(
-            f"--fail-above must be METRIC=VALUE, such as {name}=0.6, got {text!r}"
-        ) from error
-    if not value == value:  # not a number would let everything pass
-        raise InputError("--fail-above: the value must be a number, got nan")
-    return Limit(name, value)
+        example = f"{name}=60%" if most == 1 else f"{name}=0.6"
+        rule = f"a limit must be METRIC=VALUE, such as {example}"
+        raise InputError(f"{where}: {rule}, got {name}={number}") from error
+    if digits != number.strip():
+        if most != 1:
+            raise InputError(f"{where}: {name} is not a share, and {number} is one: give a number")
+        value /= 100
+    if not 0 <= value <= most or math.isinf(value):
+        # A limit above all values is never exceeded, and nothing is above not-a-number.
+        rule = f"in [0, {most:g}]" if math.isfinite(most) else "finite and at least 0"
+        meant = f": did you mean {value / 100:g}?" if most == 1 < value <= 100 else ""
+        raise InputError(f"{where}: a limit of {name} must be {rule}, got {number}{meant}")
+    return Limit(known_as, value)
+
+
+def _most(metric: str) -> float:
+    """Return the largest limit; infinity for a metric that only a line of a register names."""
+    found: float = getattr(metric, "most", math.inf)
+    return found

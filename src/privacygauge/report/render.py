@@ -17,6 +17,7 @@ from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
 from privacygauge.report.values import (
     Cell,
+    Column,
     Content,
     Json,
     Measure,
@@ -27,7 +28,8 @@ from privacygauge.report.values import (
     Tone,
     Whisker,
 )
-from privacygauge.runs import atomic
+from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.results import require_free, write_results
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,6 +68,7 @@ def page(report: Report) -> str:
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
         limits=_limits(report),
         cards=report.cards,
+        further=_further(report),
     )
 
 
@@ -106,6 +109,16 @@ def _limits(report: Report) -> Table:
     )
     heads, note = columns("Metric", "At most", "Found"), "As --fail-above or a policy set them."
     return Table("limits", "Limits", heads, rows, note)
+
+
+def _further(report: Report) -> Table:
+    """Return the numbers that are no cards: what stands in the JSON stands on the page."""
+    rows = tuple(
+        (x.name, x.label, Cell(x.shown, doubtful=x.doubtful)) for x in report.measures if not x.card
+    )
+    heads = columns("Name", Column("What it is", prose=True), "Number")
+    note = "By the names that --fail-above, policies and report.json use."
+    return Table("further-numbers", "Further numbers", heads, rows, note)
 
 
 def summary(report: Report) -> str:
@@ -271,7 +284,10 @@ def write(report: Report, directory: str | Path, stem: str = "report") -> list[P
     Raises
     ------
     OutputError
-        Before anything is rendered, if no file can be made there; later, if the disk is full.
+        Before anything is rendered, if no file can be made there, or one that PrivacyGauge did not
+        write would be replaced; later, if the disk is full.
     """
-    atomic.check_writable(Path(directory))
-    return atomic.write_all(Path(directory), files(report, stem))
+    place = Path(directory)
+    require_free(place, (f"{stem}.html", f"{stem}.json", *report.frames))
+    check_writable(place)
+    return write_results(place, files(report, stem))

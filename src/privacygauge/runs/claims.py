@@ -21,10 +21,7 @@ from dataclasses import dataclass, field
 from privacygauge.errors import OutputError
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import Task
-from privacygauge.runs.store import Run
-
-CLAIMS = "claims"
-"""The folder in a run's own that holds claims."""
+from privacygauge.runs.store import CLAIMS, Run
 
 BEAT = 20.0
 """Seconds between two writings of a claim."""

@@ -61,6 +61,9 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
+NOT_CHECKED = "code not checked: "
+"""What the name of a piece begins with that says what was left out."""
+
 PROGRAM = "command:"
 """What a name of code begins with that is a program."""
 

@@ -18,10 +18,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.errors import InputError, PrivacyGaugeError
-from privacygauge.runs.claims import CLAIMS, Claims, Watch, pause
+from privacygauge.runs.claims import Claims, Watch, pause
 from privacygauge.runs.plan import Task
 from privacygauge.runs.sharing import Enough, Way, way
-from privacygauge.runs.store import Run
+from privacygauge.runs.store import CLAIMS, Run, failing
 from privacygauge.runs.threads import keep_one_thread, one_thread
 
 Work = Callable[[Task], Mapping[str, ArrayLike]]
@@ -74,7 +74,7 @@ def complete(
     if way() is Way.PLAN_ONLY:
         raise Enough
     is_shared = way() is Way.BESIDE_OTHERS
-    with run.folder.held(shared=is_shared), one_thread():
+    with run.folder.held(shared=is_shared), one_thread(), failing(run.path):
         if is_shared:
             _until_all_are_done(run, work, n_jobs, progress)
             return

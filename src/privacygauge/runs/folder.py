@@ -43,7 +43,29 @@ def url_of(path: str | Path) -> str | None:
     's3://bucket/report/run'
     """
     begun = _URL.match(str(path))
-    return f"{begun[1]}://{str(path)[begun.end() :]}" if begun else None
+    if begun is None:
+        return None
+    place = str(path)[begun.end() :]
+    _require_no_secret(begun[1], place)
+    return f"{begun[1]}://{place}"
+
+
+_STORES = ("s3", "gs", "gcs")
+"""Kinds of URL whose name of a bucket holds neither a colon nor an at sign."""
+
+
+def _require_no_secret(kind: str, place: str) -> None:
+    """Refuse a key or password in a URL: whatever names the URL, such as a run, would tell it."""
+    host = place.partition("/")[0]
+    known = (
+        ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
+    )
+    if known:
+        raise InputError(
+            f"the URL {kind}://... holds a user's name, key or password, which files beside the "
+            "report would tell: leave it out and set it in the environment, such as "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in the store's settings"
+        )
 
 
 def located(path: str | Path) -> str:
@@ -77,10 +99,49 @@ def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
     if path is not None:
         yield str(path)
         return
+    with scratch() as folder, computed(Way.ALONE):
+        yield folder
+
+
+_SCRATCH = "privacygauge-"
+_HELD = ".held"
+_YOUNG = 60.0
+"""Seconds in which a folder may have been made and not be held yet."""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[str]:
+    """Give a folder that is removed afterwards; those of processes that were killed go first."""
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="privacygauge-") as scratch, computed(Way.ALONE):
-        yield scratch
+    if os.name != "posix":
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH) as folder:
+            yield folder
+        return
+    import fcntl
+
+    for place in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_HELD}"):
+        _remove_left(place)
+    with (
+        tempfile.TemporaryDirectory(prefix=_SCRATCH) as around,
+        open(Path(around, _HELD), "wb") as held,
+    ):
+        with contextlib.suppress(OSError):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until this process ends
+        folder = os.path.join(around, "files")
+        os.mkdir(folder)
+        yield folder
+
+
+def _remove_left(place: Path) -> None:
+    """Remove a folder for scratch if the process that made it has ended."""
+    import fcntl
+    import shutil
+
+    with contextlib.suppress(OSError), open(place, "rb+") as file:
+        if time.time() - place.stat().st_mtime > _YOUNG:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(place.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True)

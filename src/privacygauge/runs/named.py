@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privacygauge.core.checks import listed
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder, located, shown, url_of
+from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 
 RUN = "run"
 """Folder inside of the report's that keeps what was computed."""
+
+FILES = "files"
+"""What a run calls the digests of the files that it was started with, by the name of the option."""
 
 SCORES = "scores"
 """Folder inside of a run of synthetic tables that keeps what attacks said of them."""
@@ -47,6 +52,57 @@ def invocation_of(run: Path) -> Mapping[str, Any]:
             f"{shown(run)} was started from Python: make the same call again, with the same folder"
         )
     return invocation
+
+
+def moved(
+    asked: Mapping[str, Any], files: Collection[str], given: Sequence[str], run: Path
+) -> dict[str, Any]:
+    """Return the options of a run, with the files that were moved since it began.
+
+    Parameters
+    ----------
+    asked : mapping of str to object
+        The options that the run keeps.
+    files : collection of str
+        The names of those that are files, the first of them the data.
+    given : sequence of str
+        Where files are now: ``FILE`` for the first that the run has, ``OPTION=FILE`` for another.
+    run : Path
+
+    Raises
+    ------
+    InputError
+        If a file is not the run's, or another one than it began with; or if one is not there any
+        more and nothing says where it is.
+    """
+    found, known = dict(asked), [name for name in files if isinstance(asked.get(name), str)]
+    digests = (read_run(run).invocation or {}).get(FILES)
+    there = digests if isinstance(digests, Mapping) else {}
+    for text in given:
+        option, equals, file = text.partition("=")
+        name = option.strip("-").replace("-", "_") if equals else next(iter(known), "")
+        path = file if equals else text
+        if name not in known:
+            raise InputError(
+                f"--data {text}: the run has no file {name!r}; it has {listed(known) or 'none'}"
+            )
+        if url_of(path) is None:
+            here = file_hashes({name: Path(path).absolute()})[name].rpartition(" ")[2]
+            if not Path(path).exists():
+                raise InputError(f"{path} does not exist")
+            if name in there and str(there[name]).rpartition(" ")[2] != here:
+                raise InputError(
+                    f"{path} is not the file that the run began with, {asked[name]}: its digest "
+                    "differs; name that file, or start a new run in another folder"
+                )
+        found[name] = located(path)
+    for name in known:
+        if url_of(found[name]) is None and not Path(found[name]).exists():
+            raise InputError(
+                f"{found[name]} does not exist any more: if it was moved, say where it is with "
+                f"--data {name}=FILE"
+            )
+    return found
 
 
 def require_finished(run: Path) -> None:

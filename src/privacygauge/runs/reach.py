@@ -44,6 +44,10 @@ _COMPILED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrappe
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
+MOST_PIECES = 10_000
+"""Functions and classes that are looked at, which takes some seconds."""
+
+
 def code_of(*things: object) -> Code:
     """Return all of the user's code that some objects reach, with the values that it uses.
 
@@ -63,8 +67,12 @@ def code_of(*things: object) -> Code:
     reach = _Reach()
     for thing in things:
         reach.held(thing, "what is trained")
-    while reach.waiting:
+    for _ in range(MOST_PIECES):
+        if not reach.waiting:
+            break
         reach.waiting.popleft()()
+    else:
+        reach.unchecked.add(f"of the functions and classes all after the first {MOST_PIECES:,}")
     pieces = {name: digest(" ".join(sorted(found))) for name, found in sorted(reach.pieces.items())}
     return Code({**pieces, **dict(sorted(reach.packages.items()))}, tuple(sorted(reach.unchecked)))
 
@@ -209,7 +217,11 @@ class _Reach:
 
     def _import(self, package: str, name: str) -> None:
         """Look at what a function imports when it is called, whether or not it has been by now."""
-        files = files_of_module(name) or (files_of_module(f"{package}.{name}") if package else {})
+        files = files_of_module(name)
+        if not files and package:
+            files = files_of_module(f"{package}.{name}")
+        if files.cut:
+            self.unchecked.add(files.cut)
         for piece, text in pieces_of(files).items():
             self.add(piece, text)
         if not files and not is_theirs(name):

@@ -6,6 +6,7 @@ Comments, docstrings and line breaks do not count.
 from __future__ import annotations
 
 import ast
+import csv
 import functools
 import hashlib
 import re
@@ -13,16 +14,31 @@ import site
 import sys
 import sysconfig
 import types
+from collections import deque
 from collections.abc import Iterator, Mapping
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def files_beside(path: Path) -> dict[str, Path]:
+MOST_FILES = 400
+"""Files that are parsed for one file or module of the user's; more are no project of one model."""
+
+MOST_BYTES = 4_000_000
+"""Bytes that are parsed for it; 4 MB take about five seconds."""
+
+
+class Files(dict[str, Path]):
+    """Files by module, the first that are imported."""
+
+    cut: str = ""
+    """What to say of those that were left out; empty where none was."""
+
+
+def files_beside(path: Path) -> Files:
     """Return the files that a file imports from its own folder, by module; itself first.
 
     They are read, and nothing is imported.
@@ -30,7 +46,7 @@ def files_beside(path: Path) -> dict[str, Path]:
     return _reached(path.stem, path, path.parent)
 
 
-def files_of_module(name: str) -> dict[str, Path]:
+def files_of_module(name: str) -> Files:
     """Return a module's file and those that it imports beside it; nothing is imported.
 
     Empty where the module is installed, built in or cannot be found.
@@ -40,12 +56,12 @@ def files_of_module(name: str) -> dict[str, Path]:
         try:
             spec = PathFinder.find_spec(".".join(parts[: number + 1]), place)
         except (ImportError, ValueError):
-            return {}
+            return Files()
         if spec is None or is_installed(spec.origin or ""):
-            return {}
+            return Files()
         place = spec.submodule_search_locations
     if spec is None or spec.origin is None:  # a folder without code of its own
-        return {}
+        return Files()
     path = Path(spec.origin)
     depth = len(parts) - (path.name != "__init__.py")
     return _reached(name, path, path.parents[depth])
@@ -55,8 +71,7 @@ def pieces_of(files: Mapping[str, Path]) -> dict[str, str]:
     """Return a digest of every definition and constant of some files, by its name."""
     found: dict[str, str] = {}
     for module, path in files.items():
-        tree = _tree(path)
-        found |= {module: digest(path.read_bytes())} if tree is None else _pieces(tree, module)
+        found |= _read(path.read_bytes(), module, path.name == "__init__.py").pieces
     return found
 
 
@@ -66,18 +81,39 @@ def digest(content: str | bytes) -> str:
     return hashlib.sha256(plain).hexdigest()[:16]
 
 
-def _reached(module: str, path: Path, folder: Path) -> dict[str, Path]:
-    found, waiting = {}, [(module, path)]
+def _reached(module: str, path: Path, folder: Path) -> Files:
+    found, size = Files(), 0
+    waiting = deque([(module, path)])
     while waiting:
-        name, place = waiting.pop()
+        name, place = waiting.popleft()
         if name in found:
             continue
+        content = place.read_bytes()
+        size += len(content)
+        if found and (len(found) == MOST_FILES or size > MOST_BYTES):
+            found.cut = f"{module}: of the files that it imports all after the first {len(found):,}"
+            break
         found[name] = place
-        tree = _tree(place)
-        package = name if place.name == "__init__.py" else name.rpartition(".")[0]
-        named = () if tree is None else _imported(tree, package)
-        waiting += [one for text in sorted(set(named)) for one in _files(text, folder) if text]
+        named = _read(content, name, place.name == "__init__.py").imports
+        waiting += [one for text in named for one in _files(text, folder) if text]
     return found
+
+
+class _Source(NamedTuple):
+    """What a file says."""
+
+    imports: tuple[str, ...]
+    pieces: Mapping[str, str]
+
+
+@functools.lru_cache(maxsize=4 * MOST_FILES)  # several functions import the same files
+def _read(content: bytes, module: str, is_package: bool) -> _Source:
+    """Return what a file imports, and digests of what it defines; of no Python its own digest."""
+    tree = _tree(content)
+    if tree is None:
+        return _Source((), {module: digest(content)})
+    package = module if is_package else module.rpartition(".")[0]
+    return _Source(tuple(sorted(set(_imported(tree, package)))), _pieces(tree, module))
 
 
 def _imported(tree: ast.AST, package: str) -> Iterator[str]:
@@ -103,10 +139,10 @@ def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
                 break
 
 
-def _tree(path: Path) -> ast.Module | None:
+def _tree(content: bytes) -> ast.Module | None:
     """Return what a file says, without docstrings; None where it is no Python."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return None
     for node in ast.walk(tree):
@@ -163,9 +199,46 @@ def is_their_function(function: types.FunctionType) -> bool:
 
 @functools.cache
 def is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python, to an installed package or to PrivacyGauge."""
-    places = Path(file).absolute(), Path(file).resolve()
-    return any(place.is_relative_to(root) for place in places for root in _installed())
+    """Return whether a file belongs to Python, to an installed package or to PrivacyGauge.
+
+    A package is installed wherever it lies (``pip --target``, a cluster's modules, an environment
+    below another) if an installer recorded the file as one of its distribution.
+    """
+    places = {Path(file).absolute(), Path(file).resolve()}
+    if any(place.is_relative_to(root) for place in places for root in _installed()):
+        return True
+    return any(_of_distribution(place) for place in places)
+
+
+def _of_distribution(file: Path) -> bool:
+    """Return whether a file is in the record of a distribution above it, or below an installer's.
+
+    Metadata without a record is no proof: a project that is developed has such beside its code.
+    """
+    for folder in file.parents:
+        if folder.name in _OF_INSTALLERS or (folder.suffix == ".egg" and file != folder):
+            return True
+        if file.relative_to(folder).as_posix() in _recorded(folder):
+            return True
+    return False
+
+
+_OF_INSTALLERS = ("site-packages", "dist-packages")
+"""Folders that nobody writes code in."""
+
+
+@functools.cache
+def _recorded(folder: Path) -> frozenset[str]:
+    """Return the files that installers recorded in a folder, relative to it."""
+    found: set[str] = set()
+    for known in distributions(path=[str(folder)]):
+        lines = (known.read_text("RECORD") or "").splitlines()
+        # A name with a comma is in quotation marks.
+        found.update(
+            next(csv.reader([line]))[0] if line[:1] == '"' else line.partition(",")[0]
+            for line in lines
+        )
+    return frozenset(found)
 
 
 def version_of(module: str) -> str:

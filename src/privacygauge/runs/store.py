@@ -7,6 +7,7 @@ changed, or of another plan is found without being decoded, and its task is comp
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import listed
-from privacygauge.errors import InputError
-from privacygauge.runs.code import changed
+from privacygauge.errors import InputError, OutputError
+from privacygauge.runs.code import NOT_CHECKED, changed
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
@@ -40,6 +41,8 @@ from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
+_MOST_NAMED = 12
+"""Pieces of code that a report names one by one."""
 _INSIDE = ("attributes", "privacygauge")
 OTHER_CODE = (
     "{} was made with other code: {}; restore the code, or choose another folder for a new run"
@@ -181,7 +184,8 @@ def open_run(
     ----------
     path : str or pathlib.Path
         A folder that is empty, does not exist, or holds a run of this plan, or of a smaller one
-        that it has grown from (`Plan.grown_from`); or a URL that fsspec knows.
+        that it has grown from (`Plan.grown_from`); or a URL that fsspec knows. A void run
+        (`is_void`) of another plan is replaced.
     plan : Plan
     static : mapping of str to Static, optional
         Arrays to keep with the run, the same whenever it is opened.
@@ -200,6 +204,11 @@ def open_run(
     folder = Folder(located(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
+    replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
+    if replaces:
+        with folder.held():
+            _clear(folder)
+        stored = None
     if stored is not None:
         if plan.grown_from(stored.plan) and way() is Way.ALONE:
             with folder.held():
@@ -207,7 +216,7 @@ def open_run(
         growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
         _check_same(stored, Record(plan, checksums, None), folder.path, growing)
         _forget_cut_task(folder, stored.plan, plan)
-    elif (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
+    elif not replaces and (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
             f"{shown(path)} holds something else than a run ({listed(names, 3)}): choose another "
             "folder"
@@ -219,6 +228,66 @@ def open_run(
         if folder.get(key) != content:
             folder.set(key, content)
     return Run(folder.path, plan, record.invocation, tuple(record.static))
+
+
+CLAIMS = "claims"
+"""The folder in a run's own that holds claims."""
+
+FAILED = "failed"
+"""The file in a run's folder that says that its work raised an exception when it was last done."""
+
+
+@contextlib.contextmanager
+def failing(path: str | Path) -> Iterator[None]:
+    """Note in the run of a local folder that an exception was raised meanwhile, or that none was.
+
+    Not where nothing could be written: that is the disk's doing.
+    """
+    folder = Folder(located(path))
+    try:
+        yield
+    except OutputError:
+        raise
+    except Exception:
+        if folder.is_local and _stored_record(folder) is not None:
+            with contextlib.suppress(OutputError):
+                folder.set(FAILED, b"")
+        raise
+    forget_failure(path)
+
+
+def forget_failure(path: str | Path) -> None:
+    """Remove the note that the work of a run failed, if there is one."""
+    folder = Folder(located(path))
+    if folder.is_local:
+        folder.remove(FAILED)
+
+
+def is_void(path: str | Path) -> bool:
+    """Return whether a folder of this machine holds a run whose work raised an exception.
+
+    Another plan may take its place: a first try that fails does not block its folder.
+    """
+    folder = Folder(located(path))
+    return folder.is_local and folder.get(FAILED) is not None
+
+
+def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
+    """Return whether a run is one of this plan, or of a smaller one that it has grown from."""
+    if plan.grown_from(stored.plan):
+        return True
+    try:
+        _check_same(stored, Record(plan, checksums, None), "", ())
+    except InputError:
+        return False
+    return True
+
+
+def _clear(folder: Folder) -> None:
+    """Remove a run and those inside of it."""
+    inner = [name for name in folder.names() if _stored_record(Folder(f"{folder.path}/{name}"))]
+    for name in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
+        folder.remove(name)
 
 
 def read_run(path: str | Path) -> Run:
@@ -313,7 +382,15 @@ def unchecked_code(run: str | Path | None) -> list[str]:
     Without a run nothing is kept, so that nothing can resume with other code.
     """
     known = None if run is None else plan_in(run)
-    return [] if known is None else [f"code not checked: {x}" for x in known.code.unchecked]
+    if run is None or known is None:
+        return []
+    named = (read_run(run).invocation or {}).get("code")
+    pieces = [p for x in named.values() for p in x] if isinstance(named, Mapping) else []
+    cut = [str(piece) for piece in pieces if str(piece).startswith(NOT_CHECKED)]
+    found = list(dict.fromkeys([*cut, *(f"{NOT_CHECKED}{x}" for x in known.code.unchecked)]))
+    if len(found) <= _MOST_NAMED:
+        return found
+    return [*found[:_MOST_NAMED], f"{NOT_CHECKED}{len(found) - _MOST_NAMED:,} further pieces"]
 
 
 def _forget_cut_task(folder: Folder, there: Plan, here: Plan) -> None:

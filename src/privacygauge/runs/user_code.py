@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, absolute, on_one_side
+from privacygauge.runs.code import NOT_CHECKED, PROGRAM, absolute, on_one_side
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of, version_of
-from privacygauge.runs.store import OTHER_CODE, read_run, require_same_code
+from privacygauge.runs.store import OTHER_CODE, is_void, read_run, require_same_code
 
 
 def names_code(value: object) -> bool:
@@ -51,7 +51,7 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
         If the run was made with other code: one line that says what has changed.
     """
     here = {name: _pieces(text) for name, text in code_in(given).items()}
-    there = {} if run is None else _recorded(run)
+    there = {} if run is None or is_void(run) else _recorded(run)
     for name in here:
         if name in there:
             _require_same(there[name], here[name], run)
@@ -108,6 +108,8 @@ def _pieces(name: str) -> dict[str, str]:
     place, attribute = _parts(name)
     files = files_beside(Path(place)) if place.endswith(".py") else files_of_module(place)
     known = pieces_of(files) or {"the module": digest(f"{place} {version_of(place)}")}
+    if files.cut:
+        known[NOT_CHECKED + files.cut] = ""
     return {"the name after the colon": digest(attribute), **known}
 
 

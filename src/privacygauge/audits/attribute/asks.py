@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, asks, with_low
+from privacygauge.audits.asking import Command, Group, Role, amounts, asks, shares, with_low
 from privacygauge.audits.training import LabelledRecords, data_option, loaded
 
 if TYPE_CHECKING:
     from privacygauge.audits.attribute.play import AttributeAudit
     from privacygauge.audits.work import Work
 
-METRICS = with_low("attribute-advantage", "attribute-rate")
+METRICS = (
+    *with_low(*shares("attribute-advantage", "attribute-rate")),
+    *amounts("attribute-exposed"),
+)
 """What a release can be held to."""
 
 _HELP = """Guess a sensitive column of the people that a model was trained on.
 
-The same guesses about other people, and guesses without the model, tell a leak from what columns
-say about each other.
+Guesses without the model, and the same guesses about other people, tell a leak from what columns
+say about each other and from what the model knows of everybody.
 
 Example: privacygauge attribute --fitted model.py:model --data people.csv --label income --member
 trained --sensitive illness
@@ -26,7 +29,8 @@ trained --sensitive illness
 
 _LIMITS = (
     "Exit with code 3 if METRIC is above VALUE: attribute-advantage (right guesses for members "
-    "beyond those for others) or attribute-rate. Add .low for the lower end of the interval."
+    "that the model adds), attribute-exposed (the share of the members whom the surest guesses "
+    "give away, at least) or attribute-rate. Add .low for the lower end of the interval."
 )
 
 
@@ -42,7 +46,9 @@ class AttributeRequest(LabelledRecords):
     member: str = asks("COLUMN", "Column that says which records it was trained on.")
     sensitive: str = asks("COLUMN", "Column that is guessed.")
     without_label: bool = asks("", "The adversary does not know the class.")
-    unit: str | None = asks("COLUMN", "Column of the people behind the rows. Default: equal ids.")
+    unit: str | None = asks(
+        "COLUMN", "Column of the people behind the rows. Default: equal ids, or equal rows."
+    )
 
 
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
@@ -73,4 +79,13 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     )
 
 
-COMMAND = Command("attribute", Group.CLASSIFIER, AttributeRequest, play, _HELP, METRICS, _LIMITS)
+COMMAND = Command(
+    "attribute",
+    Group.CLASSIFIER,
+    AttributeRequest,
+    play,
+    _HELP,
+    METRICS,
+    _LIMITS,
+    tables=("records.parquet",),
+)

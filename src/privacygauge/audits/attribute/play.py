@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audits.running import Running
 from privacygauge.classifier.attributes_judged import JudgedGuesses, judged_guesses
 from privacygauge.core import checks
-from privacygauge.core.equal_rows import said_of_units
 from privacygauge.report.numbers import percent_estimate, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
@@ -44,7 +43,7 @@ def audit_attribute(
     x: ArrayLike | pd.DataFrame,
     y: ArrayLike,
     *,
-    sensitive: str | int | Sequence[int],
+    sensitive: str | int | Sequence[str] | Sequence[int],
     member: ArrayLike,
     knows_label: bool = True,
     name: str | None = None,
@@ -60,9 +59,11 @@ def audit_attribute(
     """Audit whether a trained model gives away a sensitive column of its training people.
 
     The adversary knows all other columns, asks the model about every value, and guesses. What
-    the model gives away is how much more often that succeeds for members than for people of the
-    same population outside of the training set. What imputation achieves without the model
-    stands beside it: what columns tell about each other is no leak.
+    the model gives away is how much more often that succeeds than imputation from the other
+    columns, which does not ask it: what columns tell about each other is not a leak. And it is
+    how much more the model adds about members than about people of the same population outside
+    of the training set: what it knows of everybody is not a leak either. Beside the average of
+    all members, those whose values the surest guesses give away are counted.
 
     Parameters
     ----------
@@ -72,10 +73,10 @@ def audit_attribute(
         What the model is asked about.
     y : array_like of int or str, shape (n,)
         Classes in 0..k-1, or their names.
-    sensitive : str, int or sequence of int
-        The sensitive column of a frame, or of an array; several columns of an array where they
-        are 1 for one value each and 0 otherwise. Numbers of more than 12 different values are
-        cut into 5 bins.
+    sensitive : str, int or sequence of either
+        The sensitive column of a frame, or of an array; several where they are 1 for one value
+        each and 0 otherwise, or other writings of it, such as a code: they are guessed as one.
+        Numbers of more than 12 different values are cut into 5 bins.
     member : array_like of bool, shape (n,)
         True where the model was trained on the record; both must occur.
     knows_label : bool
@@ -88,6 +89,7 @@ def audit_attribute(
         What the model calls the classes 0..k-1.
     ids, unit : array_like, shape (n,), optional
         Names of the records, and the person behind each; intervals and parts go by person.
+        Default: equal rows of one class and side are one person.
     seed : int
     level : float
         Of every interval, in (0, 1); of all attacks together.
@@ -102,7 +104,8 @@ def audit_attribute(
     Notes
     -----
     Yeom et al. (2018), definition 5, with people outside of the training set for the control;
-    Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`.
+    Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`; what they add: `Added`;
+    the surest guesses: `surest`.
     """
     running = Running(command, seed, level, provenance)
     found = judged_guesses(
@@ -124,12 +127,13 @@ def audit_attribute(
     )
     origin = running.origin(
         skipped=found.guesses.skipped,
-        warnings=(*said_of_units(found.unit, found.member), *inverted),
+        warnings=(*found.said, *inverted),
         about={"class": "known" if knows_label else "unknown"},
     )
     if name is None:
-        places = np.atleast_1d(sensitive).tolist()
-        name = sensitive if isinstance(sensitive, str) else f"column {places}"
+        secret = found.guesses.secret
+        own = secret.columns
+        name = ", ".join(map(str, own)) if isinstance(own[0], str) else f"column {[*own]}"
     n = len(found.member)
     rows = np.arange(n) if ids is None else checks.vector(ids, "ids", length=n)
     return AttributeAudit(**vars(found), origin=origin, column=name, ids=rows)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.attribute.play import AttributeAudit
-from privacygauge.core.estimate import Skipped
+from privacygauge.classifier.attributes_judged import Added, named_columns
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.both_sides import BothSides
+from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction, grades
 from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import frame, names_of, values_of
@@ -88,7 +90,8 @@ def report(f: AttributeAudit) -> Report:
             "column": f.column,
             "values": list(f.guesses.secret.names),
             "attacks": values_of(f.attacks),
-            "beyond_imputation": values_of(f.beyond),
+            "beyond_imputation": values_of(f.added),
+            "surest": values_of(f.surest),
             "controls": values_of(f.controls),
             "n_members": n_in,
             "n_others": len(f.member) - n_in,
@@ -101,44 +104,62 @@ def report(f: AttributeAudit) -> Report:
 
 
 def grade(f: AttributeAudit) -> Grade:
-    """Return the grade: by the lower end of the strongest attack's difference.
+    """Return the graver grade of two: of what the model adds on average, and of surest guesses.
 
-    Nothing can be told where a control differs between the sides, and no leak is excluded where
-    the control could not be computed or an attack succeeds more often on non-members.
+    The average counts by the lower end of the interval, the surest guesses by the share of the
+    members whose values they surely give away. Nothing can be told where a control differs
+    between the sides or could not be computed; and no leak is excluded where an attack succeeds
+    more often on non-members, or another column is the sensitive one in another writing.
     """
-    found = grades.grade_of((1 + f.best.difference.low) / 2)
-    unsure = bool(f.inverted) or isinstance(f.imputation, Skipped)
-    if f.fired or (found is grades.NONE and unsure):
+    if f.fired or f.best is None or f.surest is None:
         return grades.UNTOLD
-    return found
+    found = grades.gravest((_of_average(f.best), _of_surest(f.surest)))
+    unsure = bool(f.inverted or f.guesses.secret.follow)
+    return grades.UNTOLD if found is grades.NONE and unsure else found
+
+
+def _of_average(best: Added) -> Grade:
+    return grades.grade_of((1 + best.advantage.low) / 2)
+
+
+def _of_surest(surest: Tail) -> Grade:
+    return grades.grade_of((1 + surest.share) / 2)
 
 
 def verdict(f: AttributeAudit) -> Verdict:
     """Return the verdict on what a model gives away about a column."""
-    found, best = grade(f), f.best
-    if found is grades.UNTOLD:
+    found, best, surest = grade(f), f.best, f.surest
+    if found is grades.UNTOLD or best is None or surest is None:
         return _untold(f)
-    d, column, leak = best.difference, plain(f.column), found is not grades.NONE
-    headline = (
-        f"The model gives {column} away: guesses are right at least {_points(d.low)} more often "
-        "for members than for others"
-        if leak
-        else f"No leak of {column} found: members' values are guessed no more often than others'"
-    )
-    sentences = (
-        f"The guesses of {_name(best)} are right for {percent(best.members.value)} of the members "
-        f"and for {percent(best.others.value)} of the people outside of the training set, a "
-        f"difference of {_points(d.value)} ({100 * d.low:.1f} to {100 * d.high:.1f}, the "
-        f"{rate(f.level)} interval for all attacks together).",
-        _beside(f),
-    )
+    added, column, leak = best.advantage, plain(f.column), found is not grades.NONE
+    by_surest = surest.share > max(added.low, 0.0)
+    if not leak:
+        headline = (
+            f"No leak of {column} found: about members the model adds no more to what other "
+            "columns tell than about others"
+        )
+    elif by_surest:
+        headline = (
+            f"The model gives {column} away of at least {count(surest.exposed)} of "
+            f"{count(surest.n_in)} members, whose values other columns do not tell"
+        )
+    else:
+        headline = (
+            f"The model gives {column} away: guesses about members are right at least "
+            f"{_points(added.low)} more often than other columns alone allow"
+        )
+    sentences = (_average(f, best), _stand_out(surest))
     advice = (
         ("Regularise the model, or train it without the column.", "Audit the other columns too.")
         if leak
         else ("Audit the other sensitive columns too, each by itself.",)
     )
-    label, limits = "Right guesses beyond those for others", (-0.2, 0.0, 0.1, 0.3, 1.0)
-    gauge = grades.gauge(label, d, limits, ("0%", "10%", "30%"), rule=_RULE)
+    label, shown = "Right guesses of members that the model adds", added
+    if by_surest:
+        n, level = surest.n_in, surest.level
+        label, shown = _EXPOSED, Estimate(surest.share, surest.share, 1.0, level, n, "exact")
+    limits = (-0.2, 0.0, 0.1, 0.3, 1.0)
+    gauge = grades.gauge(label, shown, limits, ("0%", "10%", "30%"), rule=_RULE)
     return Verdict(found, grades.GRADES, headline, sentences, _UNSAID, advice, gauge)
 
 
@@ -154,8 +175,15 @@ def _untold(f: AttributeAudit) -> Verdict:
             f"members and {percent(first.others.value)} among others, a difference of "
             f"{percent_estimate(first.difference)}: what attacks find beyond may come from it.",
         )
-    elif not f.inverted:
-        assert isinstance(f.imputation, Skipped)
+    elif f.guesses.secret.follow:
+        follow = plain(named_columns(f.guesses.secret.follow))
+        headline = f"Cannot be told: {follow} say what {plain(f.column)} is, without the model"
+        sentences = (
+            "They follow from the sensitive column in every record: whoever knows them needs no "
+            "model, and of an adversary who does not know them this audit tells nothing.",
+        )
+        advice = "Leave these columns out, or name them with the sensitive one, and audit again."
+    elif isinstance(f.imputation, Skipped):
         headline = "Cannot be told: the control of attribute inference could not be computed"
         sentences = (f"The imputation without the model {f.imputation.reason}.",)
         advice = "Give more records of people outside of the training set."
@@ -163,7 +191,7 @@ def _untold(f: AttributeAudit) -> Verdict:
     return Verdict(untold, (untold,), headline, sentences, direction.OPEN, (advice,))
 
 
-def _name(attack: BothSides) -> str:
+def _name(attack: BothSides | Added) -> str:
     return attack.name.replace("-and-", " and ")
 
 
@@ -171,33 +199,67 @@ def _points(value: float) -> str:
     return f"{fixed(100 * value, 1)} points"
 
 
-def _beside(f: AttributeAudit) -> str:
-    found = f.imputation
-    if isinstance(found, Skipped):
-        return f"What imputation guesses without the model is not known: it {found.reason}."
-    name, gain = max(f.beyond.items(), key=lambda known: known[1].low)
-    better = f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
-    if gain.low <= 0:
-        better = "No attack is significantly better for members than imputation: the best of them, "
-        better += f"{name}, gains {percent_estimate(gain)}"
+def _average(f: AttributeAudit, best: Added) -> str:
+    imputed, added = f.imputation, best.advantage
+    assert not isinstance(imputed, Skipped)  # then nothing can be told
+    rates = next(attack for attack in f.attacks if attack.name == best.name)
     return (
         f"Without the model, imputation from the other columns is right for "
-        f"{percent(found.members.value)} of the members and {percent(found.others.value)} of the "
-        f"others. {better}."
+        f"{percent(imputed.members.value)} of the members and {percent(imputed.others.value)} of "
+        f"the people outside of the training set; with it, the guesses of {_name(best)} are right "
+        f"for {percent(rates.members.value)} and {percent(rates.others.value)}. What the model "
+        f"adds about members, beyond what it adds about others, is {_points(added.value)} "
+        f"({100 * added.low:.1f} to {100 * added.high:.1f}, the {rate(added.level)} interval for "
+        "all attacks together)."
+    )
+
+
+def _stand_out(surest: Tail) -> str:
+    if not surest.exposed:
+        return (
+            "Among the surest guesses that imputation does not make, or not surely, members are no "
+            f"more frequent "
+            f"than by chance (p = {fixed(surest.p_value, 2)})."
+        )
+    return (
+        f"Of the {count(surest.top)} surest guesses that are right where imputation is wrong or "
+        f"unsure, {count(surest.members)} are about members: at least {count(surest.exposed)} of "
+        f"{count(surest.n_in)} members are given away by their own records "
+        f"({rate(surest.level)} bound)."
     )
 
 
 def _measures(f: AttributeAudit) -> Iterator[Measure]:
-    best, imputed = f.best, f.imputation
+    best, imputed, n = f.best, f.imputation, len(f.attacks)
+    label, name = "Right guesses of members that the model adds", "attribute-advantage"
     told = "What the model gives away about the people that it was trained on."
-    label, shown = "Right guesses beyond those for others", percent_estimate(best.difference)
-    name, n = "attribute-advantage", len(f.attacks)
-    note, guessing = f"{_name(best)}, best of {n}", "no leak: 0%"
-    yield Measure(name, label, best.difference, shown, note, told, guessing, looks=n)
+    if best is None or f.surest is None:
+        assert isinstance(imputed, Skipped)
+        shown = percent_estimate(imputed)
+        yield Measure(name, label, imputed, shown, "", told, "no leak: 0%")
+        yield Measure("attribute-exposed", _EXPOSED, imputed, shown, "", told, "no leak: 0%")
+        return
+    added = best.advantage
+    shown, note = percent_estimate(added), f"{_name(best)}, best of {n}"
+    yield Measure(name, label, added, shown, note, told, "no leak: 0%", looks=n)
+    told = "Beyond what columns tell and what the model adds about anybody."
+    share, note = f.surest.share, f"{count(f.surest.exposed)} of {count(f.surest.n_in)}"
+    yield Measure(
+        "attribute-exposed",
+        _EXPOSED,
+        share,
+        Shown(percent(share)),
+        note,
+        told,
+        "no leak: 0%",
+        level=f.surest.level,
+    )
+    rates = next(attack for attack in f.attacks if attack.name == best.name)
     told = "With the model and all other columns."
-    label, shown = "Right guesses for members", percent_estimate(best.members)
-    yield Measure("attribute-rate", label, best.members, shown, _name(best), told)
-    known = imputed if isinstance(imputed, Skipped) else imputed.members
+    label, shown = "Right guesses for members", percent_estimate(rates.members)
+    yield Measure("attribute-rate", label, rates.members, shown, _name(best), told)
+    assert not isinstance(imputed, Skipped)  # the attacks could be compared with it
+    known = imputed.members
     label, shown = "Right guesses by imputation", percent_estimate(known)
     told = "What can be guessed about anyone in the population."
     yield Measure("imputed-rate", label, known, shown, "imputation", told, gate=False)
@@ -214,14 +276,22 @@ def _row(name: str, found: BothSides | Skipped) -> tuple[Content, ...]:
 
 def _rates(f: AttributeAudit) -> Table:
     dash = Shown(DASH)
-    gains = {name: percent_estimate(gain) for name, gain in f.beyond.items()}
-    rows = (
-        Row((*_row(_name(a), a), gains.get(a.name, dash)), Tone.BEST if a is f.best else Tone.PLAIN)
-        for a in f.attacks
+    added = {one.name: one for one in f.added}
+    rows = []
+    for attack in f.attacks:
+        found = added.get(attack.name)
+        gains = (dash, dash)
+        if found is not None:
+            gains = percent_estimate(found.members), percent_estimate(found.advantage)
+        tone = Tone.BEST if found is not None and found is f.best else Tone.PLAIN
+        rows.append(Row((*_row(_name(attack), attack), *gains), tone))
+    without = Row((*_row("imputation", f.imputation), dash, dash), Tone.FAINT)
+    heads = (
+        *_HEADS,
+        Column("Members, beyond imputation"),
+        Column("The same, beyond others"),
     )
-    without = Row((*_row("imputation", f.imputation), dash), Tone.FAINT)
-    heads = (*_HEADS, Column("Members, beyond imputation"))
-    note = "Differences of all attacks hold together; the imputation does not see the model."
+    note = "Intervals of all attacks hold together; the imputation does not see the model."
     title = "Right guesses, with the model and without it"
     return Table("rates", title, heads, (*rows, without), note)
 
@@ -269,14 +339,21 @@ def _columns(f: AttributeAudit) -> dict[str, object]:
     }
 
 
+_EXPOSED = "Members surely given away, at least"
+
 _RULE = (
-    "The grade follows from the lower end of the interval. Its limits, 10 and 30 points, are a "
+    "The grade follows from the lower end of the interval, or from the share of the members whom "
+    "the surest guesses give away where that is more. Its limits, 10 and 30 points, are a "
     "convention of PrivacyGauge: set your own with --fail-above or --policy."
 )
 
 _TERMS = {
     "Imputation": "The guess of a column from all others, learnt on people outside.",
     "Member": "A record that the model was trained on.",
-    "Attribute advantage": "How much more often a guess is right for members than for others: "
-    "what the model gives away beyond what columns tell about each other.",
+    "Attribute advantage": "How much more often a guess about a member is right than imputation "
+    "is, less the same for people outside: what the model gives away beyond what columns tell "
+    "about each other and what it tells about anybody.",
+    "Surest guesses": "Right guesses where imputation is wrong or unsure, by how much the model "
+    "speaks for them: where members are too many among the first of them, their records are given "
+    "away.",
 }

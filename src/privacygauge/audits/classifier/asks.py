@@ -11,9 +11,11 @@ from privacygauge.audits.asking import (
     Group,
     Request,
     Role,
+    amounts,
     argument,
     asks,
     option,
+    shares,
     with_low,
 )
 from privacygauge.audits.training import Training, model_option, training_option
@@ -26,17 +28,27 @@ if TYPE_CHECKING:
 NAME = "classifier"
 """The name of the command."""
 
-METRICS = with_low(
-    *("accuracy", "advantage", "auc", "tpr@0.1", "tpr@0.01", "tpr@0.001", "epsilon", "risk")
+METRICS = (
+    *with_low(
+        *shares("accuracy", "advantage", "auc", "tpr@0.1", "tpr@0.01", "tpr@0.001"),
+        *amounts("epsilon"),
+        *shares("risk", "worst-group"),
+    ),
+    *amounts("worst-records"),
+    *shares("detectable"),
 )
 """What a release can be held to."""
 
 LIMITS = (
     "Exit with code 3 if METRIC of any attack is above VALUE: accuracy, auc, advantage, tpr@0.1, "
-    "tpr@0.01, tpr@0.001, epsilon or risk. Add .low for the lower end of the interval "
-    "(accuracy.low=0.6)."
+    "tpr@0.01, tpr@0.001, epsilon, risk, worst-group (right guesses in the worst group that is "
+    "shown), worst-records (members that stand out) or detectable (the least accuracy that would "
+    "have been found). Add .low for the lower end of the interval (accuracy.low=0.6)."
 )
 """What ``--fail-above`` says of `METRICS`."""
+
+TABLES = ("records.parquet", "roc.csv")
+"""Files beside the report."""
 
 RISKS = ("isotonic", "histogram")
 """Estimators of the privacy risk score."""
@@ -61,7 +73,7 @@ class ClassifierRequest(Training):
     target: str | None = argument(
         "TARGET",
         "Predictions of the audited model: .npz with probs (or logits), labels, member; .csv, "
-        ".parquet or .jsonl with p_0 ... (or z_0 ...), label, member.",
+        ".tsv, .parquet or .jsonl with p_0 ... (or z_0 ...), label, member.",
     )
     shadow: str | None = asks(
         "SHADOW",
@@ -72,8 +84,14 @@ class ClassifierRequest(Training):
     pool: str | None = asks(
         "POOL",
         "Predictions of many shadow models on TARGET's records, for attacks on single records: "
-        ".npz with probs (or logits) (k, n, c), labels (n,), member (k, n).",
+        ".npz with probs (or logits) (k, n, c), labels (n,), member (k, n), and perhaps the names "
+        "classes (c,).",
         role=Role.FILE,
+    )
+    classes: tuple[str, ...] = asks(
+        "M|A,B,...",
+        "Number of classes, or their names in the order of TARGET's columns p_0, p_1, ..., for "
+        "labels that are texts. Default: as the predictions show.",
     )
     slices: tuple[str, ...] = option(
         "--slice",
@@ -165,6 +183,7 @@ class ClassifierRequest(Training):
         of_predictions = {
             "--shadow": self.shadow,
             "--pool": self.pool,
+            "--classes": self.classes,
             "--slice": self.slices,
             "--show": self.show,
             "--feature": self.features,
@@ -203,17 +222,22 @@ def play(asked: ClassifierRequest, work: Work) -> Audit:
 def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.audits.classifier.models import audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.classifier.files import as_pool, load_predictions
     from privacygauge.core.attacks.posterior import ESTIMATORS
 
+    names = () if asked.unit is None else (asked.unit,)
+    read = partial(load_predictions, classes=asked.classes, names=names)
     audit = partial(
         audit_classifier,
-        target,
-        asked.shadow,
+        read(target),
+        None if asked.shadow is None else read(asked.shadow),
         features=asked.features,
         allow_missing_classes=asked.allow_missing_classes,
     )
     if asked.pool is not None:
-        audit = partial(audit_pool, target, asked.pool)
+        released = read(target)
+        pool = as_pool(asked.pool, classes=asked.classes, target_classes=released.classes)
+        audit = partial(audit_pool, released, pool)
     return audit(
         estimator=ESTIMATORS[asked.risk],
         slices=asked.slices or None,
@@ -224,7 +248,16 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
 
 
 COMMAND = Command(
-    NAME, Group.CLASSIFIER, ClassifierRequest, play, _HELP, METRICS, LIMITS, trains=True, keeps=True
+    NAME,
+    Group.CLASSIFIER,
+    ClassifierRequest,
+    play,
+    _HELP,
+    METRICS,
+    LIMITS,
+    trains=True,
+    keeps=True,
+    tables=TABLES,
 )
 
 _DEMO = """Audit a real model on real data that needs no download.
@@ -253,8 +286,8 @@ def play_demo(asked: DemoRequest, work: Work) -> Audit:
     with work.bar("Training models") as progress:
         target, shadow = train_predictions(forest, *digits(), seed=asked.seed, progress=progress)
     if work.folder is not None:
-        save_predictions(target, work.folder / "target.npz")
-        save_predictions(shadow, work.folder / "shadow.npz")
+        for name, made in zip(_PREDICTIONS, (target, shadow), strict=True):
+            save_predictions(made, work.folder / name)
     return audit_classifier(
         target,
         shadow,
@@ -267,4 +300,15 @@ def play_demo(asked: DemoRequest, work: Work) -> Audit:
 
 
 _FOLDER = "privacygauge-demo"
-DEMO = Command("demo", Group.START, DemoRequest, play_demo, _DEMO, METRICS, LIMITS, folder=_FOLDER)
+_PREDICTIONS = ("target.npz", "shadow.npz")
+DEMO = Command(
+    "demo",
+    Group.START,
+    DemoRequest,
+    play_demo,
+    _DEMO,
+    METRICS,
+    LIMITS,
+    folder=_FOLDER,
+    tables=(*TABLES, *_PREDICTIONS),
+)

@@ -24,12 +24,16 @@ class Audit(Attacked, Reported):
     """One row a target."""
     doubts: tuple[str, ...] = ()
     """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
+    other_labels: tuple[str, ...] = ()
+    """Why the labels of one side may be those of other records: no leak counts then."""
 
     @property
     def attacks(self) -> Attacks:
         """The attacks, and what to speak of."""
         groups = self.slices.announced
-        return Attacks(self.game, self.evaluations, self.headline, self.level, groups)
+        return Attacks(
+            self.game, self.evaluations, self.headline, self.level, groups, self.questions
+        )
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""

@@ -16,6 +16,7 @@ from privacygauge.audits.classifier.predictions import Asked, assemble, pool_des
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Work
+from privacygauge.classifier.answers import said_of_times
 from privacygauge.classifier.cost import DEFAULT_SHADOWS, paid_for
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.fitted import (
@@ -26,18 +27,20 @@ from privacygauge.classifier.fitted import (
     with_names_of,
 )
 from privacygauge.classifier.held import Held, numeric
-from privacygauge.classifier.label_only import LabelOnlyQueries, with_labels
+from privacygauge.classifier.known import comparison_of
+from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model
 from privacygauge.classifier.one_logit import of_one_logit, require_logits
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.pool_game import PoolGame, require_apart
 from privacygauge.classifier.recorded import recorded_target
-from privacygauge.classifier.rows import ByRows
+from privacygauge.classifier.rows import AVERAGED, ByRows
+from privacygauge.classifier.said_classes import with_labels
 from privacygauge.classifier.shadowed import shadowed
 from privacygauge.classifier.shadows import Progress, failures
 from privacygauge.classifier.suite import FORETOLD, pool_attacks
 from privacygauge.classifier.trial import given
-from privacygauge.classifier.whose import settled, twice, with_unit
+from privacygauge.classifier.whose import settled, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
 from privacygauge.core.game import Attack
@@ -94,7 +97,10 @@ def audit_model(
     fitted : Fitted, optional
         The model to audit, where it exists already.
     label_only : LabelOnlyQueries, optional
-        The adversary sees classes only, and makes these queries about each record.
+        The adversary sees classes only, and makes these queries about each record: of numbers,
+        images of any shape, texts or tables, with missing values or without; of a `Training` about
+        what it looks up. Models need no probabilities: ``predict``, or a function that returns
+        classes by number or name, is enough.
     n_shadows : int
         More models make attacks on single records stronger: from 4 on they work, from 64 on
         each record can have a variance of its own.
@@ -151,7 +157,8 @@ def audit_model(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    about = given(model if label_only is None else with_labels(model), x, y)
+    about = given(model if label_only is None else with_labels(model, y), x, y)
+    label_only = None if label_only is None else label_only.fitting(about.x)
     owner = owners(unit, ids, len(about.y))
     options = {
         "unit": owner,
@@ -186,7 +193,12 @@ def audit_model(
         attacks=attacks,
         estimator=estimator,
         drawn=fitted is None,
-        warnings=[*failures(made.failed, n_shadows), *unchecked_code(run), *of_units],
+        warnings=[
+            *failures(made.failed, n_shadows),
+            *unchecked_code(run),
+            *of_units,
+            *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
+        ],
         seed=seed,
         level=level,
         command=command,
@@ -245,17 +257,25 @@ def audit_pool(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    target = with_unit(as_predictions(target, "target"), unit)
-    pool = pool if isinstance(pool, LogitPool) else as_pool(pool, "pool")
+    target = as_predictions(target, "target", unit=unit)
+    pool = (
+        pool
+        if isinstance(pool, LogitPool)
+        else as_pool(pool, "pool", target_classes=target.classes)
+    )
     if isinstance(pool, Pool):
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
-    target, of_units = settled(target, drawn=drawn, features=features)
+    owned = settled(target, drawn=drawn, features=features)
+    target = owned.target
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)
     known = None if features is None else numeric(features)
     [dealt] = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
+    comparison, unused = comparison_of(
+        [dealt], owned, seed, level, features=features, pool=pool, drawn=drawn
+    )
     suite = pool_attacks(logits=target.logits)
     if further is not None:
         dealt, suite = further.onto(dealt), further.attacks
@@ -266,8 +286,9 @@ def audit_pool(
         pool_description(target, pool, drawn=drawn, labels=further is not None),
         Asked(estimator, slices, show_columns),
         running,
+        comparison=comparison,
         has_shadow=True,
-        warnings=[*warnings, *of_units, *lone_records(pool), *of_one_logit(pool)],
+        warnings=[*warnings, *owned.warnings, *unused, *lone_records(pool), *of_one_logit(pool)],
     )
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
     return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))

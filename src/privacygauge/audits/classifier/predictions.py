@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.verdict import doubts
+from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.attacked import are_columns, contents_of, groups_of, played, records_of
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import prediction_attacks
-from privacygauge.classifier.whose import settled, with_unit
+from privacygauge.classifier.whose import settled
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Round
 from privacygauge.errors import InputError
+from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.played import GameDescription, Records
-from privacygauge.report import direction
+from privacygauge.report import direction, fairness
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +50,16 @@ def assemble(
     asked: Asked,
     running: Running,
     *,
+    comparison: Comparison,
     has_shadow: bool,
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
     """Return the audit of rounds that were dealt already; their targets are the rows of `target`.
 
-    `has_shadow` is whether the shadow records come from other models, and not from the target's
-    other half; `skipped` and `warnings` are known already.
+    `comparison` says on which of them members and non-members are compared; `has_shadow` is whether
+    the shadow records come from other models, and not from the target's other half; `skipped` and
+    `warnings` are known already.
     """
     level, contents = running.level, contents_of(target, asked.shown)
     columns, unsliced = groups_of(target, asked.slices)
@@ -64,13 +69,32 @@ def assemble(
         target,
         asked.estimator,
         columns,
+        comparison,
         running.seed,
         level,
         has_shadow=has_shadow,
     )
     turned = direction.warnings(done.found.headline.inverted)
     doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
-    told = dict.fromkeys((*target.notes, *warnings, *done.warnings, *turned, *doubtful))
+    nobody = tuple(knows_nobody(rounds, level, has_shadow=has_shadow))
+    other_labels = tuple(of_one_side(rounds, target, level, has_shadow=has_shadow))
+    matched = fairness.warnings(comparison)
+    if not comparison.compared.all():
+        n_in = int(np.count_nonzero(comparison.compared & target.member))
+        n_out = int(np.count_nonzero(comparison.compared)) - n_in
+        game = replace(game, n_in=n_in, n_out=n_out)
+    told = dict.fromkeys(
+        (
+            *target.notes,
+            *warnings,
+            *matched,
+            *done.warnings,
+            *turned,
+            *doubtful,
+            *nobody,
+            *other_labels,
+        )
+    )
     return Audit(
         **vars(done.found),
         origin=running.origin(
@@ -85,8 +109,10 @@ def assemble(
             done.risk,
             contents,
             target.unit,
+            done.vulnerability,
         ),
         doubts=doubtful,
+        other_labels=other_labels,
     )
 
 
@@ -95,7 +121,8 @@ _DRAWN = "drawn by a fair coin for every record: members and non-members differ 
 
 _GIVEN = (
     "came with the data: no coins were drawn, so members and non-members may also differ in "
-    "other ways than membership, and this audit cannot tell the two apart"
+    "other ways than membership; where classes, columns or features show it, records are compared "
+    "that are alike in it, and what they do not show cannot be told from a leak"
 )
 
 
@@ -104,8 +131,8 @@ def game_description(
 ) -> GameDescription:
     """Return the game on predictions in words."""
     if shadow is None:
-        has = "and knows the membership of half of the records, to learn thresholds on"
-        learnt = "on the other half of the target's own records, both ways (cross-fitting)"
+        has = "and knows the membership of some of the records, to learn thresholds on"
+        learnt = "on two other fifths of the target's own records, in turn (cross-fitting)"
     else:
         has = f"and has shadow predictions of its own, on {shadow.n_in:,} members and "
         has += f"{shadow.n_out:,} non-members"
@@ -166,7 +193,8 @@ def audit_classifier(
         `as_predictions`.
     shadow : Predictions, path, mapping of arrays, or data frame, optional
         Predictions of a model that the adversary trained itself, on records of its own. Without
-        it thresholds are cross-fitted: learnt on one half of the targets, used on the other.
+        it thresholds are cross-fitted: learnt on two fifths of the targets and used on another
+        one, in turn.
     features : array_like, shape (n, d), or sequence of str, optional
         The target's records as numbers (an embedding will do), or the columns of both files that
         hold them. With them quantile regression is played: it asks how sure a model that was not
@@ -208,21 +236,30 @@ def audit_classifier(
     Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
     """
     running = Running(command, seed, level, provenance)
-    target = with_unit(as_predictions(target, "target"), unit)
+    target = as_predictions(target, "target", unit=unit)
     shadow = None if shadow is None else as_predictions(shadow, "shadow")
     caveats.require_other_rows(target, shadow)
+    own_rows: tuple[str, ...] = ()
+    if shadow is not None and shadow_features is None:
+        shadow, own_rows = caveats.without_own_rows(target, shadow)
     if shadow is None and shadow_features is not None:
         raise InputError("shadow_features are given without a shadow: give both, or neither")
     x = records_of(target, features, "features")
     own = features if shadow_features is None and are_columns(features) else shadow_features
     known = None if shadow is None else records_of(shadow, own, "shadow_features")
-    target, of_units = settled(target, drawn=drawn, features=x)
+    owned = settled(target, drawn=drawn, features=x)
+    target = owned.target
     game = PredictionGame(target, shadow, x, known)
+    rounds = game.deal(1, seeds.stream(seed, "deal"))
+    comparison, unused = comparison_of(rounds, owned, seed, level, features=x, drawn=drawn)
+    if shadow is None and not comparison.compared.all():
+        game = replace(game, compared=comparison.compared)
+        rounds = game.deal(1, seeds.stream(seed, "deal"))
     warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
     reason = "orders records as confidence does unless logits are given"
     same = [Skipped("scaled-logit", reason)] if attacks is None and not target.logits else []
     return assemble(
-        game.deal(1, seeds.stream(seed, "deal")),
+        rounds,
         prediction_attacks(logits=target.logits, features=x is not None)
         if attacks is None
         else attacks,
@@ -230,7 +267,14 @@ def audit_classifier(
         game_description(target, shadow, drawn),
         Asked(estimator, slices, show_columns),
         running,
+        comparison=comparison,
         has_shadow=shadow is not None,
         skipped=same,
-        warnings=[*(() if shadow is None else shadow.notes), *warnings, *of_units],
+        warnings=[
+            *(() if shadow is None else shadow.notes),
+            *warnings,
+            *own_rows,
+            *owned.warnings,
+            *unused,
+        ],
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from privacygauge.audits.classifier import risk
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import verdict
@@ -11,6 +13,8 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.slices import SliceTable
+from privacygauge.evaluate.vulnerability import FALSE_DISCOVERIES, Vulnerability
+from privacygauge.report import fairness
 from privacygauge.report.attacks import data, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
@@ -36,7 +40,10 @@ _SLICES = 60
 def report(f: Audit) -> Report:
     """Return everything that the audit says, as plain values."""
     a, found = f.attacks, riskiest(f)
+    ranked = f.records.vulnerability is not None and bool(f.records.vulnerability.stands_out.any())
     facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts))
+    compared = fairness.section(f.comparison)
+    questions = measures.questions_section(f.questions)
     return Report(
         "classifier",
         "Audit of a classifier",
@@ -48,12 +55,21 @@ def report(f: Audit) -> Report:
         ),
         intro=measures.intro(a),
         origin=f.origin,
-        verdict=verdict(a, f.doubts),
+        verdict=verdict(
+            a,
+            f.doubts,
+            f.comparison,
+            ranked=ranked,
+            unmatched=f.unmatched,
+            other_labels=f.other_labels,
+        ),
         measures=(*measures.highest(a), *measures.cards(a), risk.measure(f.risk)),
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
+            *(() if compared is None else (compared,)),
             tables.section(a),
             *_on_models(f.targets, f.more_models),
+            *(() if questions is None else (questions,)),
             plots.curves(a.evaluations, a.best),
             risk.section(f.risk),
             Section("slices", "Groups of records", tuple(_groups(f.slices)), "Groups"),
@@ -76,6 +92,8 @@ def report(f: Audit) -> Report:
                 "skipped": [{"name": s.name, "reason": s.reason} for s in f.slices.skipped],
             },
             "facts": values_of(f.facts),
+            "comparison": fairness.as_data(f.comparison),
+            **measures.questions_data(f.questions),
         },
         frames={
             "records.parquet": lambda: records.records_frame(f.records),
@@ -87,7 +105,10 @@ def report(f: Audit) -> Report:
 
 
 def riskiest(f: Audit) -> Riskiest:
-    """Return the records of the highest risk."""
+    """Return the most vulnerable members, or the records of the highest privacy risk score."""
+    shown = f.records.vulnerability
+    if shown is not None:
+        return records.riskiest(f.records, shown.attack, shown.value, members=True)
     assert f.records.risk is not None  # every record has one
     return records.riskiest(f.records, "privacy risk score", f.records.risk)
 
@@ -127,13 +148,61 @@ def _groups(found: SliceTable) -> Iterator[Block]:
 
 def _riskiest(found: Riskiest) -> Iterator[Block]:
     hidden = "" if found.records.contents else "; their contents are not in this file"
-    yield text(
-        f"Ranked by {found.by}. Records are named by id{hidden}. A non-member in this list is a "
-        "false alarm."
-    )
-    yield records.table(found, "Records by falling risk", heads=("Id", "Risk"), member=True)
+    shown = found.records.vulnerability
+    if shown is None:
+        yield text(
+            f"Ordered by {found.by}, that is, by how confident the model is of them. This is not a "
+            "ranking of vulnerability, and shows of no single person that they are at risk: no "
+            "attack of this audit compares models trained with a record and without it. Shadow "
+            "models trained on these very records would. Records are named by id"
+            f"{hidden}. A non-member in this list is a false alarm."
+        )
+        title = "Records by falling risk score"
+        yield records.table(found, title, heads=("Id", "Risk"), member=True)
+    else:
+        yield text(
+            f"Members ranked by their vulnerability: the probability that {shown.attack} gives to "
+            "the truth at even odds, on average over models trained with the record and without "
+            f"it; {count(shown.n_models)} models were compared, the target among them. At 0.5 "
+            "nothing is told. Beside it stands the probability that the target's answer alone "
+            f"gives to membership. Records are named by id{hidden}."
+        )
+        yield text(_false_ones(shown, found))
+        rows = found.rows.tolist()
+        further = {
+            "From this model": [fixed(float(shown.posterior[i]), 3) for i in rows],
+            "Stands out": ["yes" if shown.stands_out[i] else "no" for i in rows],
+        }
+        title = "Members by falling vulnerability"
+        yield records.table(found, title, heads=("Id", "Vulnerability"), further=further)
     n = f"{count(len(found.rows))} of {count(found.n)}"
     yield note(f"{n} records are shown; all are in records.parquet.")
+
+
+def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
+    """Return how many members stand out, and how many of them are expected to be false."""
+    unit = found.records.unit
+    person = np.arange(len(shown.value)) if unit is None else unit
+    n = len(np.unique(person[shown.stands_out]))
+    everyone = len(np.unique(person[found.records.member]))
+    if n == 0:
+        told = (
+            f"None of the {count(everyone)} stands out at a false discovery rate of "
+            f"{rate(FALSE_DISCOVERIES)}: their order may be chance."
+        )
+    else:
+        n_false = count(int(np.ceil(FALSE_DISCOVERIES * n)))
+        told = (
+            f"{count(n)} of the {count(everyone)} stand out; at most about {n_false} of these "
+            f"are expected to be false (false discovery rate of {rate(FALSE_DISCOVERIES)} among "
+            "shadow models, Benjamini-Hochberg). The order of the others may be chance."
+        )
+    if shown.on_target <= 0.5:
+        told += (
+            " On the target itself that attack was not shown to tell members from others: the "
+            "list speaks of models trained like it."
+        )
+    return told
 
 
 def either(estimate: Estimate) -> Shown:

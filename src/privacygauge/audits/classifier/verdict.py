@@ -6,23 +6,33 @@ Where predictions may not be what they are said to be, finding no leak shows not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import gains
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.fairness import Comparison
+from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Attacks
-from privacygauge.evaluate.rates import mean
+from privacygauge.evaluate.rates import difference, mean
 from privacygauge.evaluate.roc import auc
-from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import judged
+from privacygauge.report import direction, fairness
+from privacygauge.report.attacks.verdict import TOO_FEW, judged
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.numbers import decimal_estimate, fixed
 from privacygauge.report.values import Grade, Verdict
 
 DOUBTFUL = "Cannot be told: no leak was found, but the predictions may not be what they should be"
+"""The verdict in one line."""
+
+OTHER_LABELS = "Cannot be told: the model does not know the classes of the {side}"
+"""The verdict in one line."""
+
+WRONG_LABELS = "Cannot be told: more labels of the {side} seem to be wrong"
 """The verdict in one line."""
 
 CHECKS = (
@@ -33,6 +43,17 @@ CHECKS = (
     "Audit again: this audit supports no decision about a release.",
 )
 """What to do next, the most urgent first."""
+
+UNSHOWN = "It says neither that something leaks nor that nothing does."
+"""What an audit of too few records leaves open."""
+
+MORE_RECORDS = (
+    "Audit on more records: of members and of non-members, at least as many as the sentence above "
+    "would need to show a moderate leak.",
+    "Where there are no more records, train shadow models (--model and --data, or --pool): attacks "
+    "on single records show more with as many records.",
+)
+"""What to do next."""
 
 _COMPARED = "confidence"
 """The signal by which the target is compared with shadow models: it needs no threshold."""
@@ -51,14 +72,44 @@ REPEAT = (
 """The last advice."""
 
 
-def verdict(a: Attacks, doubts: tuple[str, ...] = ()) -> Verdict:
+def verdict(
+    a: Attacks,
+    doubts: tuple[str, ...] = (),
+    comparison: Comparison | None = None,
+    *,
+    ranked: bool = False,
+    unmatched: Headline | None = None,
+    other_labels: tuple[str, ...] = (),
+) -> Verdict:
     """Return the verdict on attacks on a classifier, graded as `judged` does.
 
-    It cannot be told where no leak was found, but there are doubts about the predictions.
+    It cannot be told where members and non-members differ without the release, or where no leak was
+    found but there are doubts about the predictions. `ranked` is whether single records stand out
+    in the table of the riskiest; `unmatched` what attacks reach on all records, where a column on
+    which they were matched may have been made from the answers. `other_labels` is why attacks may
+    have found that the labels of one side are those of other records, see `of_one_side`.
     """
+    if comparison is not None and not comparison.told:
+        return fairness.verdict(comparison)
     found = judged(a)
-    if found.grade == NONE and doubts:
+    if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
+        return fairness.of_unnamed_people()
+    if other_labels and found.grade not in (NONE, UNTOLD):
+        side = "members" if " members" in other_labels[0] else "non-members"
+        wrong = "contradicts the labels" in other_labels[0]
+        headline = (WRONG_LABELS if wrong else OTHER_LABELS).format(side=side)
+        return Verdict(UNTOLD, (UNTOLD,), headline, other_labels, direction.OPEN, CHECKS)
+    average = a.headline.reached.accuracy.low > 0.5
+    if comparison is not None and average and not comparison.beyond_placebo(a.headline.auc):
+        return fairness.of_a_placebo(comparison, a.headline.auc)
+    if found.grade in (NONE, UNTOLD) and doubts:
         return doubtful(doubts)
+    hidden = unmatched is not None and unmatched.reached.accuracy.low > 0.5
+    if comparison is not None and hidden and found.grade in (NONE, UNTOLD):
+        assert unmatched is not None
+        return fairness.explained(comparison, unmatched.reached.accuracy)
+    if found.headline == TOO_FEW:
+        return Verdict(UNTOLD, (UNTOLD,), TOO_FEW, found.sentences, UNSHOWN, MORE_RECORDS)
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)
     leak = found.grade != NONE
@@ -73,7 +124,11 @@ def verdict(a: Attacks, doubts: tuple[str, ...] = ()) -> Verdict:
         found.headline,
         (*found.sentences, *((MATTERS,) if leak else ())),
         unsaid(found.grade),
-        (*(mending(found.grade) if leak else ()), *(() if resolved else (more,)), REPEAT),
+        (
+            *(mending(found.grade, ranked=ranked) if leak else ()),
+            *(() if resolved else (more,)),
+            REPEAT,
+        ),
         accuracy_gauge("the strongest attack", a.headline.reached),
     )
 
@@ -89,19 +144,26 @@ def unsaid(grade: Grade) -> str:
     )
 
 
-def mending(grade: Grade) -> tuple[str, ...]:
-    """Return what makes a leak smaller, the most urgent first."""
+def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
+    """Return what makes a leak smaller, the most urgent first.
+
+    Single records are spoken of where they are `ranked` by what models with and without each of
+    them show: confidence tells nobody who is at risk.
+    """
     hold = "Hold the release back, or limit who may query it, until the leak is smaller."
     private = (
         "Train with differential privacy (DP-SGD) where the release has to be public: no other "
         "defence comes with a guarantee."
     )
+    removing = (
+        "Look up the records that stand out in the table below. Removing them helps them, not "
+        "always the others: audit again afterwards."
+    )
     return (
         *((hold,) if grade == LARGE else ()),
         "Reduce overfitting: stop the training earlier, regularise more (weight decay, dropout), "
         "or train on more data.",
-        "Look up the riskiest records in the table below. Removing them helps them, not always "
-        "the others: audit again afterwards.",
+        *((removing,) if ranked else ()),
         *((private,) if GRADES.index(grade) > GRADES.index(SMALL) else ()),
     )
 
@@ -119,6 +181,7 @@ def doubts(
     shadow = rounds[0].observation.shadow
     if has_shadow and shadow is not None:
         yield from _of_shadows(rounds, shadow, level)
+        yield from _of_a_refit(rounds, shadow, level)
 
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:
@@ -127,7 +190,7 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
         return
     gain, claimed = gains(target)
     found = mean(gain, level, unit="records", owner=target.unit)
-    if found.low <= 0 and found.high < claimed / 4:
+    if found.low <= 0 and found.high < claimed / _UNKNOWN:
         yield (
             "The target does not know its classes: it gives a record's class a probability that is "
             f"{decimal_estimate(found)} above the mean over all records, where its own certainty "
@@ -136,18 +199,179 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
         )
 
 
+def of_one_side(
+    rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
+) -> Iterator[str]:
+    """Yield that the labels of one side alone may be those of other records.
+
+    The model knows the classes of one side and nothing of the other's, and what it says without
+    regard to the labels tells the sides apart in nothing: a difference of the labels, not of the
+    model. Where shadow models know as little of their records of that side, it is the task.
+    """
+    gain, claimed = gains(target)
+    found = {}
+    for name, side in (("members", target.member), ("non-members", ~target.member)):
+        owner = None if target.unit is None else target.unit[side]
+        found[name] = mean(gain[side], level, unit="records", owner=owner)
+    unknown = [
+        name for name, one in found.items() if one.low <= 0 and one.high < claimed / _UNKNOWN
+    ]
+    signals = [r.observation.signals for r in rounds]
+    if not all({_WITHOUT_LABELS, "correctness"} <= set(one) for one in signals):
+        return
+    secret, unit = (np.concatenate([getattr(r, x) for r in rounds]) for x in ("secret", "unit"))
+    blind = np.concatenate([one[_WITHOUT_LABELS] for one in signals])
+    if auc(Transcript(blind, secret, unit=unit), level).excludes(0.5):
+        return
+    right = np.concatenate([one["correctness"] for one in signals]) == 1.0
+    if not unknown:
+        labels = np.concatenate([r.observation.stratum for r in rounds])
+        yield from _of_wrong_labels(right, secret, unit, labels, level)
+    if len(unknown) != 1 or max(one.low for one in found.values()) <= 0:
+        return
+    [name] = unknown
+    inside = name == "members"
+    shadow = rounds[0].observation.shadow
+    if has_shadow and shadow is not None:
+        theirs = shadow.signals["correctness"] == 1.0
+        rows = secret == inside
+        others = shadow.member == inside
+        owners = unit[rows], shadow.unit[others]
+        if difference(right[rows], theirs[others], level, owners=owners).high >= -_POINTS:
+            return
+    yield (
+        f"The model does not know the classes of the {name}: it gives them a probability that is "
+        f"{decimal_estimate(found[name])} above the mean over all records, where its own certainty "
+        f"claims {fixed(claimed, 3)}; and without the labels its answers tell the sides apart in "
+        f"nothing. Most likely labels and predictions of the {name} are of different records"
+    )
+
+
+def _of_wrong_labels(
+    right: Bools, secret: Bools, unit: Ints, labels: Ints, level: float
+) -> Iterator[str]:
+    """Yield that the model contradicts members' labels more often than other people's.
+
+    No training on labels makes a model contradict them. Where the answers tell nothing without
+    the labels, it is the labels that differ, as those of a training set do that nobody cleaned.
+    """
+    owners = unit[secret], unit[~secret]
+    away = difference(right[secret], right[~secret], level, owners=owners)
+    if away.high >= -_POINTS or _difference_within_classes(right, secret, labels) >= -_POINTS:
+        return
+    yield (
+        f"The model contradicts the labels of the members {-100 * away.value:.1f} points more "
+        f"often ({-100 * away.high:.1f} to {-100 * away.low:.1f}) than those of the non-members, "
+        "which no training on them explains; and without the labels its answers tell the sides "
+        "apart in nothing. Most likely more labels are wrong among the members, as where only a "
+        "test set was cleaned"
+    )
+
+
+def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> float:
+    """Return members' share of right answers less others', in classes as frequent as members'."""
+    found = 0.0
+    for label in np.unique(labels[member]):
+        mine = labels == label
+        inside, outside = right[mine & member], right[mine & ~member]
+        if len(outside):
+            found += len(inside) * (inside.mean() - outside.mean())
+    return float(found / np.count_nonzero(member))
+
+
+_UNKNOWN = 4
+"""A model that knows its classes has far more than this part of what it claims."""
+
+_WITHOUT_LABELS = "entropy"
+"""A signal that does not look at the labels."""
+
+
+def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
+    """Yield that the target knows its non-members better than models that never saw theirs."""
+    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    secret = np.concatenate([r.secret for r in rounds])
+    unit = np.concatenate([r.unit for r in rounds])
+    known = shadow.signals["correctness"] == 1.0
+    sides = shadow.member, ~shadow.member
+    inside, outside = ((known[side], shadow.unit[side]) for side in sides)
+    overfit = difference(inside[0], outside[0], level, owners=(inside[1], outside[1]))
+    owners = unit[~secret], outside[1]
+    better = difference(right[~secret], outside[0], level, owners=owners)
+    if overfit.low > _POINTS and better.low > _POINTS:
+        yield (
+            f"The target is right about non-members {100 * better.value:.1f} points more often "
+            f"({100 * better.low:.1f} to {100 * better.high:.1f}) than shadow models are about "
+            "theirs. Most likely it was trained on them too, as a model that is fitted again on "
+            "all data is; or the shadow models were trained on less"
+        )
+
+
+_POINTS = 0.02
+"""Smaller differences of accuracies are no news."""
+
+
 def _of_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
+    found = _beside_shadows(rounds, shadow, level)
+    if found is None or found.knows_nobody:
+        return
+    yield (
+        f"{found.words} Most likely the membership is that of another model, or the target was "
+        "trained or asked in another way than they were"
+    )
+
+
+def knows_nobody(rounds: Sequence[Round], level: float, *, has_shadow: bool) -> Iterator[str]:
+    """Yield that the target answers about all records as about those that it never saw.
+
+    So does a model that leaks nothing of them, and so do answers that are not the model's own.
+    """
+    shadow = rounds[0].observation.shadow
+    if not has_shadow or shadow is None:
+        return
+    found = _beside_shadows(rounds, shadow, level)
+    if found is not None and found.knows_nobody:
+        yield (
+            f"{found.words} It answers about members and non-members as shadow models do about "
+            "records that they never saw. If it was trained on these members, check that the "
+            "answers are its own, and not those of other models, as cross_val_predict gives them"
+        )
+
+
+@dataclass(frozen=True)
+class _Beside:
+    words: str  # that shadow models leak, and the target does not
+    knows_nobody: bool
+
+
+def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _Beside | None:
+    """Return what a target that leaks less than shadow models knows of all records alike.
+
+    A target of another membership knows some of those that are called non-members too; one that
+    answers about all records as shadow models do about those they never saw knows nobody.
+    """
     known = [shadow.signals, *(r.observation.signals for r in rounds)]
     if not all(_COMPARED in signals for signals in known):
-        return
+        return None
     seen = np.concatenate([signals[_COMPARED] for signals in known[1:]])
     secret, unit = (np.concatenate([getattr(r, x) for r in rounds]) for x in ("secret", "unit"))
+    theirs_seen = shadow.signals[_COMPARED]
     ours = auc(Transcript(seen, secret, unit=unit), level)
-    theirs = auc(Transcript(shadow.signals[_COMPARED], shadow.member, unit=shadow.unit), level)
-    if theirs.low > max(0.5, ours.high):
-        yield (
-            "Shadow models give their members away, the target does not: the area under the ROC "
-            f"curve of the {_COMPARED} is {decimal_estimate(theirs)} for them and "
-            f"{decimal_estimate(ours)} for it. Most likely the membership is that of another "
-            "model, or the target was trained or asked in another way than they were"
-        )
+    theirs = auc(Transcript(theirs_seen, shadow.member, unit=shadow.unit), level)
+    if theirs.low <= max(0.5, ours.high):
+        return None
+    unseen = theirs_seen[~shadow.member]
+    surer = auc(
+        Transcript(
+            np.concatenate([seen, unseen]),
+            np.arange(len(seen) + len(unseen)) < len(seen),
+            unit=np.concatenate([unit, 1 + unit.max() + shadow.unit[~shadow.member]]),
+        ),
+        level,
+    )
+    words = (
+        "Shadow models give their members away, the target does not: the area under the ROC "
+        f"curve of the {_COMPARED} is {decimal_estimate(theirs)} for them and "
+        f"{decimal_estimate(ours)} for it."
+    )
+    # Of a wrong membership as many of the records are known as there are members.
+    return _Beside(words, surer.high < 0.5 + (theirs.value - 0.5) * float(secret.mean()))

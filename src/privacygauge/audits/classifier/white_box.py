@@ -14,6 +14,7 @@ from privacygauge.audits.classifier.predictions import Asked, assemble, game_des
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.gradients import ShadowModule, white_box_side
+from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, white_box_attacks
 from privacygauge.classifier.whose import settled
@@ -66,12 +67,12 @@ def audit_white_box(
     member : array_like of bool, shape (n,)
         True where the record was in the training set; both kinds must occur.
     shadow : ShadowModule, optional
-        What the adversary learns from. Without one it knows the membership of half of the
-        records, learns on these, and is judged on the other half, both ways.
+        What the adversary learns from. Without one it knows the membership of two parts of
+        five of the records, learns on these, and is judged on another part, in turn.
     attacks : sequence of Attack, optional
         Default: the suite of `white_box_attacks`.
     estimator, slices, ids, unit
-        As in `audit_model`; halves go by person too.
+        As in `audit_model`; parts go by person too.
     allow_missing_classes : bool
         Whether classes without shadow records may use the global threshold.
     drawn : bool
@@ -108,7 +109,8 @@ def audit_white_box(
         unit=unit,
         name="target model",
     )
-    seen, of_units = settled(seen, drawn=drawn, features=np.asarray(x))
+    owned = settled(seen, drawn=drawn, features=np.asarray(x))
+    seen = owned.target
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
     caveats.require_other_rows(seen, known)
@@ -119,13 +121,22 @@ def audit_white_box(
         name="membership inference with the weights",
         adversary=outside.adversary.replace(_BLACK_BOX, _WHITE_BOX),
     )
+    rounds = game.deal(1, seeds.stream(seed, "deal"))
+    comparison, unused = comparison_of(
+        rounds, owned, seed, level, features=np.asarray(x), drawn=drawn
+    )
     return assemble(
-        game.deal(1, seeds.stream(seed, "deal")),
+        rounds,
         white_box_attacks() if attacks is None else attacks,
         seen,
         game_in_words,
         Asked(estimator, slices),
         replace(running, provenance={**engine, **(provenance or {})}),
+        comparison=comparison,
         has_shadow=own is not None,
-        warnings=[*caveats.missing_classes(seen, known, allow_missing_classes), *of_units],
+        warnings=[
+            *caveats.missing_classes(seen, known, allow_missing_classes),
+            *owned.warnings,
+            *unused,
+        ],
     )

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
+from privacygauge.audits.asking import (
+    Command,
+    Group,
+    Role,
+    argument,
+    asks,
+    option,
+    shares,
+    with_low,
+)
 from privacygauge.audits.training import (
     TRAINING,
     DefendedTraining,
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "defend"
 """The name of the command."""
 
-METRICS = with_low("accuracy", "auc", "accuracy-left", "auc-left")
+METRICS = with_low(*shares("accuracy", "auc", "accuracy-left", "auc-left"))
 """What a release can be held to: the least private of the defences and, left, the most private."""
 
 
@@ -64,6 +73,11 @@ class DefendRequest(DefendedTraining):
         "rounding:DIGITS, top-k:K, temperature:T or label-only; at training, with --data, "
         f"{TRAINING_DEFENCES_HELP}; several as a,b.",
         offers=DEFENCES,
+    )
+    classes: tuple[str, ...] = asks(
+        "M|A,B,...",
+        "Number of classes, or their names in the order of the columns p_0, p_1, ..., for labels "
+        "that are texts. Default: as the predictions show.",
     )
     owner_target: str | None = asks(
         "FILE",
@@ -108,16 +122,23 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_defences
+    from privacygauge.classifier.files import load_predictions
 
     defences = _on_answers(asked.defences)
     files = {name.replace("_", " "): path for name, path in asked.files().items()}
     with work.bar("Attacking") as progress:
+        own = (asked.target, asked.shadow, asked.owner_target, asked.owner_shadow)
+        target, shadow, target_owner, shadow_owner = (
+            None if path is None else load_predictions(path, classes=asked.classes) for path in own
+        )
+        assert target is not None
+        assert shadow is not None  # see `check`
         return audit_defences(
-            str(asked.target),
-            str(asked.shadow),
+            target,
+            shadow,
             defences,
-            target_owner=asked.owner_target,
-            shadow_owner=asked.owner_shadow,
+            target_owner=target_owner,
+            shadow_owner=shadow_owner,
             unit=asked.unit,
             **asked.told(NAME, files),
             progress=progress,
@@ -159,5 +180,14 @@ def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 
 COMMAND = Command(
-    NAME, Group.CLASSIFIER, DefendRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
+    NAME,
+    Group.CLASSIFIER,
+    DefendRequest,
+    play,
+    _HELP,
+    METRICS,
+    _LIMITS,
+    trains=True,
+    keeps=True,
+    tables=("defences.csv", "attacks.csv", "epochs.csv"),
 )

@@ -33,7 +33,7 @@ from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import given
-from privacygauge.classifier.whose import settled, twice, with_unit
+from privacygauge.classifier.whose import settled, twice
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
@@ -145,7 +145,8 @@ def audit_defences(
     Song & Mittal (2021), section 3.2.
     """
     running = Running(command, seed, level, provenance)
-    target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
+    owned = settled(as_predictions(target, "target", unit=unit))
+    target, of_units = owned.target, owned.warnings
     shadow = as_predictions(shadow, "shadow")
     require_different(defences)
     asked = asked_of(target, shadow, attacks, estimator, seed, level)
@@ -193,7 +194,8 @@ def audit_defended(
         If the defended answers are on other records.
     """
     running = Running(command, seed, level, provenance)
-    target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
+    owned = settled(as_predictions(target, "target", unit=unit))
+    target, of_units = owned.target, owned.warnings
     shadow = as_predictions(shadow, "shadow")
     answers = as_predictions(defended_target, "defended_target")
     own = as_predictions(defended_shadow, "defended_shadow")

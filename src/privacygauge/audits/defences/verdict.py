@@ -26,13 +26,17 @@ _WORTH = {
 def verdict(f: DefenceAudit) -> Verdict:
     """Return the verdict on defences.
 
-    The grade is that of what is left with the defence that leaves least: the graver of two, as
+    The grade is that of what is left with the defence that leaves least, if it leaves
+    significantly less than no defence does; else that of the undefended model, since the best of
+    several defences that do nothing looks better by chance alone. It is the graver of two, as
     in other audits, by the guesses and by the ranking of the best attacks. A defence that
     can be undone counts as none. It cannot be told where no leak is found with that defence,
     or with none at all, but an attack takes members for non-members, or the predictions may not be
     what they are said to be.
     """
-    grade = grade_of_left(f.best.left)
+    helps = f.helps(f.best)
+    spoken_of = f.best.left if helps else f.none
+    grade = grade_of_left(spoken_of)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
         return direction.verdict(direction.sentences(hidden[0]))
@@ -40,7 +44,8 @@ def verdict(f: DefenceAudit) -> Verdict:
         return doubtful(f.doubts)
     sentences = (*_left(f), *_beside(f), *_sure(f))
     headline, advice = _headline(f, grade), tuple(_advice(f, grade))
-    gauge = accuracy_gauge(f"the best attack, with {plain(f.best.title)}", f.best.left.reached)
+    behind = f"with {plain(f.best.title)}" if helps else "without a defence"
+    gauge = accuracy_gauge(f"the best attack, {behind}", spoken_of.reached)
     return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice, gauge)
 
 
@@ -63,7 +68,9 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
         return "No leak found, with a defence or without: no attack clearly beat guessing"
     if not f.helps(best):
         what = "None of the defences helped" if several else "The defence did not help"
-        return f"{what} significantly: guesses are right {before} of the time without one"
+        ranked = f.none.reached.by_ranking
+        left = ranked_pairs(f.none.auc) if ranked else f"guesses are right {before} of the time"
+        return f"{what} significantly: {left} without one"
     if grade == NONE:
         return (
             f"No leak found with {name}; without a defence guesses are right {before} of the time"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, asks, option
+from privacygauge.audits.asking import Command, Group, amounts, asks, option, shares
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
 from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NUMBERS, ORDERS
 from privacygauge.errors import InputError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.dtp.play import DtpAudit
     from privacygauge.audits.work import Work
 
-METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
+METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
 """What a release can be held to."""
 
 
@@ -140,5 +140,14 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 
 COMMAND = Command(
-    "dtp", Group.CLASSIFIER, DtpRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
+    "dtp",
+    Group.CLASSIFIER,
+    DtpRequest,
+    play,
+    _HELP,
+    METRICS,
+    _LIMITS,
+    trains=True,
+    keeps=True,
+    tables=("records.parquet", "removal.csv"),
 )

@@ -24,7 +24,7 @@ from privacygauge.classifier.dtp.named import (
     learner_on_numbers,
     many_categories,
 )
-from privacygauge.classifier.dtp.names import ON_CATEGORIES, ON_NUMBERS
+from privacygauge.classifier.dtp.names import ON_CATEGORIES
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
 from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
@@ -219,8 +219,7 @@ def _given(
         return table, table.x, learner, many_categories(table)
     trainer = on_numbers(trainer_named(asked.model, work.read)) if asked.keeps else None
     records = loaded(asked, NUMBERS, unit=asked.unit)
-    scaled = asked.model in (*NETWORKS, *ON_NUMBERS)
-    x = standardised(records.x) if scaled else records.x
+    x = standardised(records.x) if asked.model in NETWORKS else records.x
     if trainer is None:
         return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, asks, with_low
+from privacygauge.audits.asking import Command, Group, asks, shares, with_low
 from privacygauge.audits.language_models import (
     ANSWERS,
     ModelsRequest,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.runs.store import Run
 
-METRICS = with_low("extracted-beyond", "extracted", "verbatim")
+METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
 """What a release can be held to."""
 
 # What counts as extracted is decided when the answers are there.
@@ -115,4 +115,5 @@ COMMAND = Command(
     "can be extracted and the reference does not give), extracted-beyond (less that of people who "
     "were not trained on) or verbatim. Add .low for the lower end of the interval.",
     keeps=True,
+    tables=("records.parquet",),
 )

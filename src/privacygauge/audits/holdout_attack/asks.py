@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from privacygauge.audits.asking import Command, Group, Request, asks, option, with_low
+from privacygauge.audits.asking import Command, Group, Request, asks, option, shares, with_low
 from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.holdout.priors import Prior
 
-METRICS = with_low("bias", "accuracy")
+METRICS = with_low(*shares("bias", "accuracy"))
 """What a test set can be held to."""
 
 

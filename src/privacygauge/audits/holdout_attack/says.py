@@ -144,8 +144,6 @@ def _examples(f: HoldoutAudit) -> str:
 
 
 def _guaranteed_for(f: HoldoutAudit) -> str:
-    if f.scored == "accuracy":
-        return "for labels that are equally frequent and an attacker without a model"
     return "for an attacker without a model who knows how frequent every hidden value is"
 
 

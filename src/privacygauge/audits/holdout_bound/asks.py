@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, asks
+from privacygauge.audits.asking import Command, Group, Request, amounts, asks, shares
 from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from privacygauge.audits.holdout_bound.play import HoldoutBounds
     from privacygauge.audits.work import Work
 
-METRICS = ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1")
+METRICS = (
+    *shares("bias", "honest", "nb", "majority", "scan", "kl"),
+    *amounts("theorem-3-1"),  # a bound, which may be above 1
+)
 """What the reuse of a test set can be held to."""
 
 _NAME = "holdout bound"

@@ -9,7 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Command, Group, Request, Role, asks, with_low
+from privacygauge.audits.asking import (
+    Command,
+    Group,
+    Request,
+    Role,
+    amounts,
+    asks,
+    shares,
+    with_low,
+)
 from privacygauge.audits.language_models import (
     ANSWERS,
     base_option,
@@ -37,9 +46,10 @@ NAME = "language"
 """The command."""
 
 METRICS = (
-    *with_low("accuracy", "auc", "advantage", "tpr@0.1", "tpr@0.01", "tpr@0.001", "epsilon"),
-    *with_low("patient-auc", "patient-accuracy"),
-    "patient-epsilon",
+    *with_low(*shares("accuracy", "auc", "advantage", "tpr@0.1", "tpr@0.01", "tpr@0.001")),
+    *with_low(*amounts("epsilon"), *shares("patient-auc", "patient-accuracy")),
+    *amounts("patient-epsilon", "worst-records"),
+    *shares("detectable"),
 )
 """What a release can be held to."""
 
@@ -61,7 +71,7 @@ _FOLDERS = ("target", "reference", "base", "answers")
 # made when the energies are there.
 _DECIDES = (
     *("kind", "masks", "pattern", "form", "text", "ids", "group"),
-    *("recall", "device", "precision", "context", "stride", "seed"),
+    *("recall", "device", "precision", "context", "stride", "literal", "seed"),
 )
 
 _HELP = """Audit a language model, from the model itself or from energies of texts.
@@ -175,6 +185,11 @@ class LanguageRequest(Request):
         "N",
         "Tokens by which each window of a longer text begins after the one before; 0 reads the "
         "beginning alone. Default: half a window.",
+    )
+    literal: bool = _asking_option(
+        "",
+        "Read special tokens that are written in texts, such as <|im_end|>, as letters: for texts "
+        "of people who are not trusted.",
     )
 
     def check(self, jobs: int) -> None:
@@ -350,7 +365,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "warnings": warnings,
             "device": asked.device,
             "precision": cast("Asked", asked.precision),
-            "windows": Windows(asked.context, asked.stride),
+            "windows": Windows(asked.context, asked.stride, asked.literal),
             "base": asked.base,
             "energies": None if run is None else run.parent / ENERGIES,
             "run": asked.answers or (None if run is None else str(run / ANSWERS)),
@@ -411,9 +426,11 @@ COMMAND = Command(
     METRICS,
     "Exit with code 3 if METRIC is above VALUE, or if a control says that the test is not honest: "
     "accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest of all attacks, sample by "
-    "sample), epsilon, patient-auc, patient-accuracy, patient-epsilon (with coins); add .low for "
-    "the lower end of the interval.",
+    "sample), epsilon, patient-auc, patient-accuracy, patient-epsilon (with coins), worst-records "
+    "(people that stand out) or detectable (the least accuracy that would mostly have been found); "
+    "add .low for the lower end of the interval.",
     trains=True,
     jobs=1,
     keeps=True,
+    tables=("records.parquet", "roc.csv", ENERGIES),
 )

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.running import Running
-from privacygauge.core import checks
+from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.audited import Audited, audited
 from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.controls import unlearnt
+from privacygauge.language.lengths import comparable
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.scores import TextScores
 from privacygauge.language.units import Asked, ThresholdFinding, UnitFindings, asked_for
@@ -39,9 +40,17 @@ class LanguageAudit(Reported, Audited):
     """What was played."""
 
     def attacks(self, unit: UnitFindings) -> Attacks:
-        """Return the attacks on samples, or on patients, in the form that reports share."""
+        """Return the attacks on samples, or on patients, in the form that reports share.
+
+        People are those of both: what is asked beside the average goes with the samples.
+        """
         game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
-        return Attacks(game, unit.evaluations, unit.headline, self.level)
+        questions = self.questions if unit is self.samples else None
+        return Attacks(game, unit.evaluations, unit.headline, self.level, (), questions)
+
+    def spoken(self, unit: UnitFindings) -> Attacks:
+        """Return those that the verdict speaks of."""
+        return replace(self.attacks(unit), evaluations=unit.spoken)
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
@@ -113,7 +122,7 @@ def audit_language(
     seed : int
         All random draws derive from it.
     level : float
-        Of every interval, in (0, 1); those of the four controls hold together at this level.
+        Of every interval, in (0, 1); those of the controls hold together at this level.
     command : str
         What the report names as its origin.
     provenance : mapping of str to str, optional
@@ -170,7 +179,12 @@ def audit_of(
     about: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
     """Return what `audit_language` does; `about` are lines before those of `running`."""
-    found, skipped = audited(scores, asked, show, coins)
+    apart: tuple[str, ...] = ()
+    if coins is None:
+        # Coins that were dealt before the training make every difference one of chance.
+        drawn = seeds.stream(asked.seed, "language", "equal lengths")
+        scores, apart = comparable(scores, drawn)
+    found, skipped = audited(scores, asked, show, coins, apart)
     told = (*warnings, *_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)
     game = _description(scores, found.samples, coins is not None)

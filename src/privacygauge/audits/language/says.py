@@ -71,6 +71,8 @@ def _gated(f: LanguageAudit) -> Iterator[Measure]:
     The verdict is about the graver of samples and patients: either may err at the audit's level.
     """
     accuracy, *others = measures.highest(f.attacks(f.samples))
+    # Texts have no groups but their people.
+    others = [x for x in others if x.name != "worst-group"]
     by_patient, area_by_patient = _patients(f)
     by_sample = replace(accuracy, looks=len(f.units))
     by_patient = replace(by_patient, looks=len(f.units))
@@ -194,7 +196,12 @@ def _data(f: LanguageAudit) -> dict[str, Json]:
     and long samples under ``lengths``.
     """
     c = f.controls
-    played = ("reference", c.reference), ("blind", c.blind), ("sizes", c.sizes)
+    played = (
+        ("reference", c.reference),
+        ("spread", c.spread),
+        ("blind", c.blind),
+        ("sizes", c.sizes),
+    )
     found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
     matched = _or_skipped(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
     of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
@@ -203,11 +210,13 @@ def _data(f: LanguageAudit) -> dict[str, Json]:
             "honest": not c.void if c.played else None,
             "fired": list(c.fired),
             "reference": found["reference"],
+            "spread": found["spread"],
             "blind": found["blind"],
             "matched": {**of_matched, **matched},
             "sizes": found["sizes"],
         },
         **data.of_attacks(f.attacks(f.samples)),
+        **measures.questions_data(f.questions),
         "thresholds": [_threshold(x) for x in f.samples.thresholds],
         "patients": _patients_data(f.patients, f.rows),
         "lengths": [

@@ -11,7 +11,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.controls import ControlFinding
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
-from privacygauge.report.attacks import plots, records, tables
+from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.blocks import note, table, text
 from privacygauge.report.numbers import (
@@ -54,10 +54,17 @@ def every(f: LanguageAudit) -> tuple[Section, ...]:
         tables.section(f.attacks(f.samples)),
         Section("thresholds", "Thresholds", tuple(_thresholds(f))),
         Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
+        *_questions(f),
         Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
         Section("curves", "Curves", tuple(_curves(f))),
         Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
     )
+
+
+def _questions(f: LanguageAudit) -> Iterator[Section]:
+    found = measures.questions_section(f.questions)
+    if found is not None:
+        yield found
 
 
 def overview(f: LanguageAudit) -> Iterator[Table]:
@@ -112,6 +119,12 @@ def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
         "Reference model alone",
         f.controls.reference,
         "AUC of the energies under a model that saw none of the samples; 0.5 in an honest test",
+    )
+    yield _control(
+        "Spread under the reference model",
+        f.controls.spread,
+        "AUC of how far a sample's energy under that model is from the middle; 0.5 in an honest "
+        "test",
     )
     yield _control(
         "Words alone",

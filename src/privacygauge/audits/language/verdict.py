@@ -9,15 +9,26 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import Judged, judged
+from privacygauge.report.attacks.verdict import TOO_FEW, Judged, judged
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, gravest, scale_of
-from privacygauge.report.numbers import count, decimal_estimate, fixed, percent, plain, rate
+from privacygauge.report.numbers import (
+    count,
+    decimal_estimate,
+    fixed,
+    percent,
+    plain,
+    rate,
+    several,
+)
 from privacygauge.report.values import Grade, Verdict
 
 _HONEST = (
     "Draw the non-members again: at random from the notes that the model is to learn from, before "
     "it is trained, all notes of a patient on one side; or deal by fair coins. Then audit again.",
     "This audit supports no decision about a release: it shows neither a leak nor its absence.",
+)
+_MORE = (
+    "Audit again with more people on both sides: this audit supports no decision about a release."
 )
 _REPEAT = (
     "Repeat the audit whenever the data, the training or the release changes, and keep this "
@@ -48,21 +59,85 @@ def verdict(f: LanguageAudit) -> Verdict:
         untold = UNTOLD, scale_of(UNTOLD)
         return Verdict(*untold, headline, tuple(_void(f)), honest, advice(f, UNTOLD))
     unit, found = leading(f)
-    grade, headline, one_by_one = found.grade, found.headline, f"{unit.unit} by {unit.unit}"
-    if grade == UNTOLD:
+    one_by_one = f"{unit.unit} by {unit.unit}"
+    if found.headline == direction.HEADLINE:
         return direction.verdict(found.sentences)
-    if grade != LARGE and f.turned:
+    if found.grade != LARGE and f.turned:
         return direction.verdict(direction.sentences(f.turned))
-    if len(f.units) > 1 and grade != NONE:
+    doubt = _doubt(f, found.grade)
+    if doubt is not None:
+        headline, *sentences = doubt
+        found = Judged(UNTOLD, headline, (*sentences, *found.sentences))
+    grade = found.grade
+    headline = found.headline
+    if found.question == "records":
+        headline = f"{grade.word.capitalize()} leak: {_few(f)}"
+    elif len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
     said, unsaid = tuple(_sentences(f, unit, found)), _unsaid(grade)
+    if grade == UNTOLD:
+        more = (_MORE, _REPEAT) if headline == TOO_FEW else advice(f, grade)
+        return Verdict(grade, scale_of(grade), headline, said, unsaid, more)
     gauge = accuracy_gauge(f"the strongest attack, {one_by_one}", f.attacks(unit).headline.reached)
     return Verdict(grade, scale_of(grade), headline, said, unsaid, advice(f, grade), gauge)
 
 
+def _few(f: LanguageAudit) -> str:
+    """Return how many people stand out, or texts where nobody knows whose they are."""
+    what = "text" if f.energies.group is None else "patient"
+    n = f.questions.exposed
+    return (
+        f"at least {several(n, what)} {'stands' if n == 1 else 'stand'} out among all, as nobody "
+        "does whom the model has not seen"
+    )
+
+
+def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
+    """Return a headline, and sentences, where neither a leak nor its absence was shown."""
+    if grade in (NONE, UNTOLD) and "patients" in f.blunt:
+        return (
+            "Cannot be told: most patients have texts among the members and among the non-members",
+            "What the model has learnt about a patient from one text makes the others likelier, "
+            "too, so that non-members of the same patients hide a leak. Put all texts of a patient "
+            "on one side, before the training, and audit again.",
+        )
+    if grade in (NONE, UNTOLD) and "units" in f.blunt:
+        return (
+            "Cannot be told: the energies of target and reference are not in the same unit",
+            "Those of one model grow with the length of a text, as sums over its tokens do, and "
+            "those of the other do not, as means do. Their difference then says how long a text "
+            "is, not what was memorised: give both as means per token, or both as sums.",
+        )
+    if grade in (NONE, UNTOLD) and "unlearnt" in f.blunt:
+        return (
+            "Cannot be told: the target hardly knows the members' texts in this form",
+            "It finds the members' texts far less likely than a model that saw none of them. "
+            "Whoever was trained on texts knows them better: check that the energies of both "
+            "models are in the same unit, and that the target was trained on these texts and read "
+            "them in this form (letters, white space, what stands around them).",
+        )
+    if grade not in (NONE, UNTOLD) and f.questions.detectable.average is None:
+        least = f.questions.detectable
+        return (
+            TOO_FEW,
+            f"Attacks tell {count(least.n_in)} and {count(least.n_out)} people apart, but between "
+            "so few even a perfect attack could be chance.",
+        )
+    if grade not in (NONE, UNTOLD) and not f.controls.played and f.one_run is None:
+        return (
+            "Cannot be told: attacks tell members and non-members apart, but so might anything "
+            "else in which they differ",
+            "Nothing in the file says whether members and non-members differ in more than "
+            "membership, such as length, topic or date. Are they alike in all of that? Give a "
+            "column text, or energy_reference from a model that saw none of them, and length: "
+            "then it can be told.",
+        )
+    return None
+
+
 def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
     """Return what the verdict speaks of, samples or patients, and what the attacks showed there."""
-    found = [(unit, judged(f.attacks(unit))) for unit in f.units]
+    found = [(unit, judged(f.spoken(unit))) for unit in f.units]
     grade = gravest(x.grade for _, x in found)
     return next((unit, x) for unit, x in found if x.grade == grade)
 
@@ -91,7 +166,7 @@ def _sentences(f: LanguageAudit, unit: UnitFindings, found: Judged) -> Iterator[
             f"{rate(bound.level)} confidence; so few people could show "
             f"{fixed(f.one_run.largest, 2)} at most."
         )
-    if found.grade != NONE:
+    if found.grade not in (NONE, UNTOLD):
         yield (
             "It matters to the people behind the texts: whoever holds a note about somebody can "
             "check whether the model was trained on it, which alone may say where they were "
@@ -139,6 +214,8 @@ def _fired(f: LanguageAudit) -> Iterator[str]:
     """Yield what each control says that fires, and how that fits to coins."""
     who = {
         "reference": "The reference model, which saw none of the samples,",
+        "spread": "How far from the middle the reference model, which saw none of the samples, "
+        "puts a sample",
         "blind": "A classifier that sees the words and no model",
     }
     for name, found in f.controls.played:
@@ -154,6 +231,29 @@ def _fired(f: LanguageAudit) -> Iterator[str]:
         else:
             apart = "tells members and non-members apart (AUC"
             yield f"{who[name]} {apart} {_area(found.auc)}; guessing gives 0.5)."
+    if "units" in f.controls.apart:
+        yield (
+            "The energies of one side grow with the length of a text, as sums over its tokens do, "
+            "or are too high for means, and those of the other side are not: give all of them as "
+            "means per token, or all as sums, and a column length."
+        )
+    if "lengths" in f.controls.apart:
+        yield (
+            "Too few members and non-members are equally long, and how long a text is, is known "
+            "without the model."
+        )
+    if "copies" in f.controls.apart:
+        yield (
+            "Most texts of one side are on the other side too, but for a few words, and were left "
+            "out: the few that are left do not speak for them."
+        )
+    if "ends" in f.controls.apart:
+        yield (
+            f"Of those that {plain(f.headline.attack.name)} ranks last more are members than "
+            "chance puts there, which no memory explains: the scores of members vary more, as "
+            "those of shorter texts do, or the scores or the sides are the wrong way round. Give a "
+            "column length, or text."
+        )
     if f.one_run is not None:
         yield (
             f"Fair coins dealt the sides, so that this comes by chance in at most "
@@ -167,6 +267,8 @@ def _area(auc: Estimate) -> str:
 
 
 def _unsaid(grade: Grade) -> str:
+    if grade == UNTOLD:
+        return "It says neither that something leaks nor that nothing does."
     if grade == NONE:
         return (
             "It does not say that nothing leaks, nor that a stronger attack, or an attacker with a "
@@ -212,7 +314,7 @@ def _inputs(f: LanguageAudit) -> Iterator[str]:
     if f.energies.reference is None:
         yield (
             "Add energies of a reference model (a column energy_reference): the loss alone is a "
-            "weak attack, and two of the four controls need it."
+            "weak attack, and three of the controls need it."
         )
     if f.energies.group is None:
         yield (

@@ -5,14 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks, option
+from privacygauge.audits.asking import (
+    Command,
+    Group,
+    Request,
+    Role,
+    amounts,
+    argument,
+    asks,
+    option,
+    shares,
+)
 from privacygauge.holdout import names
 
 if TYPE_CHECKING:
     from privacygauge.audits.leaderboard.play import LeaderboardAudit
     from privacygauge.audits.work import Work
 
-METRICS = ("findings", "suspects", "explained")
+METRICS = (*amounts("findings", "suspects"), *shares("explained"))
 """What a history can be held to."""
 
 _NAME = "holdout log"
@@ -109,4 +119,5 @@ COMMAND = Command(
     METRICS,
     "Exit with code 3 if METRIC is above VALUE: findings (their number), suspects (accounts in "
     "them) or explained (share of the lead that selection alone explains).",
+    tables=("records.parquet",),
 )

@@ -33,8 +33,8 @@ def verdict(f: LeaderboardAudit) -> Verdict:
 
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:
-    """Return the clearest test beside the level of all tests; None without a test."""
-    if not f.tests:
+    """Return the clearest test beside the level of all tests; None without a test, or of errors."""
+    if not f.tests or f.errors:
         return None
     least = min(test.adjusted for test in f.tests)
     evidence, limit = -math.log10(least), -math.log10(1 - f.origin.level)
@@ -52,7 +52,7 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
 
 def grade(f: LeaderboardAudit) -> Grade:
     """Return one of `GRADES`, or `UNTOLD`."""
-    if not f.tests:
+    if not f.tests or f.errors:
         return UNTOLD
     return LOUD if f.findings else QUIET
 
@@ -61,6 +61,8 @@ def headline(f: LeaderboardAudit) -> str:
     """Return the verdict in a line."""
     if not f.tests:
         return "It cannot be told: this history holds too little for any test"
+    if f.errors:
+        return f"It cannot be told: {f.errors[:1].lower()}{f.errors[1:]}"
     if not f.findings:
         return "Nothing stands out: no submissions that honest work would hardly make"
     n = len(f.suspects)
@@ -70,6 +72,9 @@ def headline(f: LeaderboardAudit) -> str:
 
 def advice(f: LeaderboardAudit) -> Iterator[str]:
     """Yield what to do next, the most urgent first."""
+    if f.errors:
+        yield "Give scores of which more is better, such as 1 less the error rate, and ask again."
+        return
     if f.findings:
         yield (
             "Look at the flagged submissions (records.parquet names the findings of each), and "
@@ -85,6 +90,12 @@ def advice(f: LeaderboardAudit) -> Iterator[str]:
 
 
 def _sentences(f: LeaderboardAudit) -> Iterator[str]:
+    if f.errors:
+        yield (
+            "Scores are taken to be better the higher they are. Of errors that would accuse "
+            "whoever did worst, and miss who did best."
+        )
+        return
     if not f.tests:
         yield "No test could be made; what each would need is listed below."
     elif not f.findings:
@@ -145,7 +156,8 @@ def _lead(f: LeaderboardAudit) -> str:
 def _missed(f: LeaderboardAudit) -> str:
     if f.evidence == "scores":
         return (
-            "Scores alone do not show random changes of a good model, nor who shares what: it "
-            "does not follow that there was no attack."
+            "Scores alone do not show random changes of a good model, nor who shares what, nor "
+            "climbing on the public score without private scores: it does not follow that there "
+            "was no attack. They are taken to be better the higher they are."
         )
     return "An attack that looks like honest work, or is short, is not found by these tests."

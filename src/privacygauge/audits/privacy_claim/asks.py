@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Command, Group, Request, argument, asks
+from privacygauge.audits.asking import Command, Group, Request, Role, amounts, argument, asks
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.evaluate.claim_designs import Design
 
-METRICS = ("epsilon", "epsilon-gaussian")
+METRICS = amounts("epsilon", "epsilon-gaussian")
 """What a release can be held to."""
 
 _HELP = """Audit a claim of differential privacy by what is guessed about canaries.
@@ -67,6 +67,21 @@ class ClaimRequest(Request):
         "unit where there is one, or equal ids.",
     )
 
+    control: str | None = asks(
+        "FILE",
+        "Positive control, in the form of CANARIES: scores of the same attack on the same training "
+        "with its noise switched off. Without it, what is not refuted could not have been told.",
+        role=Role.FILE,
+    )
+
+    claim_of: str = asks(
+        "record|person",
+        "Whose privacy is claimed. Of a record: a person with k canaries is promised k times the "
+        "epsilon, by group privacy, and that is compared.",
+        default="record",
+        offers=("record", "person"),
+    )
+
     @property
     def design(self) -> Design:
         """How the canaries were trained on."""
@@ -108,8 +123,19 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
         asked.delta,
         design=asked.design,
         unit=asked.unit or "unit",
+        control=asked.control,
+        claim_of=cast("Any", asked.claim_of),
         **asked.told("dp-audit"),
     )
 
 
-COMMAND = Command("dp-audit", Group.CLAIM, ClaimRequest, play, _HELP, METRICS, _LIMITS)
+COMMAND = Command(
+    "dp-audit",
+    Group.CLAIM,
+    ClaimRequest,
+    play,
+    _HELP,
+    METRICS,
+    _LIMITS,
+    tables=("records.parquet", "curve.csv"),
+)

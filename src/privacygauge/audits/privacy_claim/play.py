@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining, losses_of_canaries
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
     CanariesLike,
@@ -17,17 +20,26 @@ from privacygauge.datasets.canary_scores import (
     as_canaries,
     by_unit,
     checked_coins,
+    owned,
     warnings_about,
 )
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import BoundsOfDesign
+from privacygauge.evaluate.claim_power import Power, claim_of_group, looks_gaussian, power_of
 from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
 from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
+
+NO_CONTROL = Skipped(
+    "power",
+    "needs a control: the same attack's scores of the same training with its noise switched off",
+)
+"""Where nobody knows what the attack would have found."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -43,6 +55,18 @@ class ClaimAudit(BoundsOfDesign, Reported):
     inverted: tuple[Inverted, ...] = ()
     """The scores, where they are higher for canaries that were left out; or would refute the claim
     if they were reversed."""
+    power: Power | Skipped = NO_CONTROL
+    """What the same attack shows where the guarantee is switched off."""
+    controls: tuple[Power, ...] = ()
+    """What it shows of trainings that are broken otherwise."""
+
+    @property
+    def blind_to(self) -> Power | None:
+        """The control that shows least, if the same attack does not refute the claim of it."""
+        if isinstance(self.power, Skipped):
+            return None
+        least = min((self.power, *self.controls), key=lambda x: x.detectable)
+        return None if least.would_refute(self.claim) else least
 
     @property
     def n_in(self) -> int:
@@ -73,7 +97,9 @@ def audit_privacy_claim(
     delta: float = 0.0,
     *,
     design: designs.Design = designs.ONE_RUN,
-    unit: str = "unit",
+    unit: str | ArrayLike = "unit",
+    control: CanariesLike | None = None,
+    claim_of: Literal["record", "person"] = "record",
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_privacy_claim",
@@ -93,10 +119,19 @@ def audit_privacy_claim(
     design : OneRun, ManyRuns or Sequential
         Whether all rows come from one training, or each from its own; and whether they may be
         looked at while trainings go on.
-    unit : str
-        The column that names the person behind each canary, where there is one; in one run equal
-        ids are one person otherwise. A person's canaries share one coin and are guessed together,
-        by their mean score.
+    unit : str or array_like, shape (n,)
+        The column that names the person behind each canary, where there is one, or the persons
+        themselves; in one run equal ids are one person otherwise, and rows whose scores show that
+        they repeat each other. A person's canaries share one coin and are guessed together, by
+        their mean score.
+    control : path, mapping of arrays, or data frame, optional
+        A positive control: scores of the same attack on canaries of the same training with its
+        guarantee switched off, such as without noise. Without one an audit that refutes nothing
+        could not have told.
+    claim_of : {"record", "person"}
+        Whose privacy is claimed. Where a person has up to k canaries, which come and go together,
+        a claim about a record promises k times its epsilon to a person, by group privacy, and that
+        is what is compared.
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
@@ -129,7 +164,23 @@ def audit_privacy_claim(
     """
     running = Running(command, seed, level, provenance)
     claim = PrivacyClaim(epsilon, delta)
-    rows = by_unit(as_canaries(canaries, unit=unit), equal_ids=isinstance(design, designs.OneRun))
+    if claim_of not in ("record", "person"):
+        raise InputError(f"claim_of must be record or person, got {claim_of!r}")
+    in_one_run = isinstance(design, designs.OneRun)
+    given, repeats = owned(as_canaries(canaries, unit=unit), equal_ids=in_one_run)
+    rows = by_unit(given)
+    told: tuple[str, ...] = (repeats,) if repeats else ()
+    most = 1 if given.unit is None else int(np.bincount(given.unit).max())
+    # Of many runs, rows that repeat each other are one training that was written down twice.
+    if claim_of == "record" and most > 1 and (in_one_run or not repeats):
+        together = claim_of_group(claim, most)
+        told += (
+            f"The claim is of one record, epsilon {epsilon:g}, and a person has up to {most} "
+            f"canaries, which come and go together: it promises a person epsilon "
+            f"{together.epsilon:g} at delta {together.delta:.2g}, and that is compared. If it is "
+            "of persons, say so (--claim-of person).",
+        )
+        claim = together
     if tied(rows.score):
         raise InputError(
             "canaries: every score is the same, which ranks nothing and can refute no claim: give "
@@ -138,22 +189,60 @@ def audit_privacy_claim(
     transcript = Transcript(rows.score, rows.member)
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
     found = designs.bounds_by(design, transcript, claim, seed, level)
+    mechanism = design.mechanism if isinstance(design, designs.ManyRuns) else None
+    untrue = _untrue(transcript, mechanism, level)
+    if found.gaussian is not None and untrue is not None:
+        found = replace(found, bounds=found.bounds[:1], left_out=(*found.left_out, untrue))
+    power: Power | Skipped = NO_CONTROL
+    if control is not None:
+        column = unit if isinstance(unit, str) else "unit"
+        known = by_unit(
+            owned(as_canaries(control, name="control", unit=column), equal_ids=in_one_run)[0]
+        )
+        if tied(known.score):
+            raise InputError("control: every score is the same: give the scores of the same attack")
+        broken = Transcript(known.score, known.member)
+        n = len(transcript)
+        power = power_of(broken, "the guarantee switched off", design, claim, n, seed, level)
     refuted = any(bound.refutes(claim) for bound in found.bounds)
     turned = () if refuted else designs.inverted_by(design, transcript, claim, seed, level)
-    warnings = (*warnings_about(rows, p_value), *direction.warnings(turned))
+    if untrue is not None and untrue.name == "DP-SGD bound":
+        told += (f"{untrue.reason[:1].upper()}{untrue.reason[1:]}.",)
+    warnings = (*told, *warnings_about(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
-    return ClaimAudit(**vars(found), origin=origin, claim=claim, canaries=rows, inverted=turned)
+    return ClaimAudit(
+        **vars(found), origin=origin, claim=claim, canaries=rows, inverted=turned, power=power
+    )
+
+
+def _untrue(transcript: Transcript, mechanism: SampledSteps | None, level: float) -> Skipped | None:
+    """Return why scores contradict the mechanism that is assumed, None where they do not."""
+    if mechanism is not None and mechanism.contradicted(transcript, level):
+        return Skipped(
+            "DP-SGD bound",
+            f"the design is refuted: no attack on {mechanism.steps:,} steps at a sampling rate of "
+            f"{mechanism.sampling_rate:g} ranks canaries as well as these scores do, whatever the "
+            "noise",
+        )
+    if not looks_gaussian(transcript, sampled=mechanism is not None):
+        return Skipped(
+            "Gaussian bound",
+            "takes a Gaussian mechanism for granted, and the scores do not look normal",
+        )
+    return None
 
 
 def audit_dp_sgd(
-    defence: PrivateTraining,
+    training: PrivateTraining | object,
     x: ArrayLike,
     y: ArrayLike,
     *,
     canary: ArrayLike | None = None,
     unit: ArrayLike | None = None,
+    epsilon: float | None = None,
     claimed: float | None = None,
     delta: float = 1e-5,
+    control: object | None = None,
     seed: int = 0,
     level: float = 0.95,
 ) -> ClaimAudit:
@@ -161,7 +250,9 @@ def audit_dp_sgd(
 
     Parameters
     ----------
-    defence : DpSgd or OpacusDpSgd
+    training : DpSgd, OpacusDpSgd, or what `audit_model` takes
+        Such as a function of records, classes and a random state that trains with noise and
+        returns the model, or a function from records to probabilities or logits.
     x : array_like of float, shape (n, d)
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
@@ -171,10 +262,16 @@ def audit_dp_sgd(
     unit : array_like, shape (n,), optional
         The person behind each record: one coin puts all of a person's canaries in, which are
         guessed together.
+    epsilon : float, optional
+        The claim to be tested; default: that of the accountant of `DpSgd` or `OpacusDpSgd`.
     claimed : float, optional
-        The epsilon to be tested; default: the accountant's.
+        Another name of `epsilon`.
     delta : float
         In (0, 1).
+    control : what `training` may be, optional
+        The same training with its noise switched off: a positive control of the attack. Default:
+        that of `DpSgd` or `OpacusDpSgd`; of others there is none, and an audit that refutes nothing
+        could not have told.
     seed : int
         Of the coins and of the training.
     level : float
@@ -184,17 +281,68 @@ def audit_dp_sgd(
     -------
     ClaimAudit
         Scores are the losses on the canaries' labels. Its bound exceeds the true epsilon with
-        probability ``1 - level`` at most; how far it stays below depends on the canaries.
+        probability ``1 - level`` at most; how far it stays below depends on the canaries. `DpSgd`
+        and `OpacusDpSgd` are run three times more as positive controls of the attack: without
+        noise, with half of it, and without clipping.
 
     Raises
     ------
     InputError
-        If training failed numerically, or without noise where nothing is claimed.
+        If training failed numerically, or nothing is claimed where no accountant or no noise is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(300, 2)), rng.integers(2, size=300)
+    >>> def train(x, y, random_state):
+    ...     return KNeighborsClassifier(1).fit(x, y)
+    >>> audit_dp_sgd(train, x, y, epsilon=1.0)
+    <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
-    epsilon = defence.epsilon(delta) if claimed is None else claimed
-    if not np.isfinite(epsilon):
-        raise InputError(f"claimed must be given where there is no noise, got {epsilon}")
-    canaries = losses_of_canaries(defence, x, y, canary, unit, seed)
-    found = audit_privacy_claim(canaries, epsilon, delta, seed=seed, level=level)
-    by = defence.accountant(delta) if claimed is None else ""
-    return replace(found, claim=replace(found.claim, accountant=by))
+    claim = claimed if epsilon is None else epsilon
+    private = training if isinstance(training, PrivateTraining) else None
+    if claim is None and private is None:
+        raise InputError("epsilon must be given: what is claimed of this training")
+    if claim is None and private is not None:
+        claim = private.epsilon(delta)
+    if claim is None or not np.isfinite(claim):
+        raise InputError(f"claimed must be given where there is no noise, got {claim}")
+    if control is None and private is not None:
+        control = replace(private, noise_multiplier=0.0)
+
+    # All with the same canaries, coins and random state.
+    def scores(of: object) -> dict[str, NDArray[np.generic]]:
+        return losses_of_canaries(as_trainer(of), x, y, canary, unit, seed)
+
+    known = None if control is None else scores(control)
+    found = audit_privacy_claim(
+        scores(training), claim, delta, control=known, seed=seed, level=level
+    )
+    if private is None:
+        return found
+    unclipped = replace(
+        private,
+        clip=_NO_CLIP * private.clip,
+        noise_multiplier=private.noise_multiplier / _NO_CLIP,
+    )
+    half = replace(private, noise_multiplier=private.noise_multiplier / 2)
+    broken = (("half of the noise", half), ("no clipping", unclipped))
+    n = len(found.canaries.score)
+    controls = tuple(
+        power_of(as_transcript(scores(one)), name, designs.ONE_RUN, found.claim, n, seed, level)
+        for name, one in broken
+    )
+    by = private.accountant(delta) if claimed is None and epsilon is None else ""
+    return replace(found, claim=replace(found.claim, accountant=by), controls=controls)
+
+
+_NO_CLIP = 1e6
+"""Times the norm that gradients are clipped to: longer ones there are none."""
+
+
+def as_transcript(canaries: CanariesLike) -> Transcript:
+    """Return one row for each unit of canaries of one run."""
+    rows = by_unit(owned(as_canaries(canaries), equal_ids=True)[0])
+    return Transcript(rows.score, rows.member)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.play import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
@@ -110,12 +111,21 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
     epsilon, note = f.claim.epsilon, f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
     label, shown = "Claimed epsilon", Shown(exact(epsilon))
     yield Measure("claimed-epsilon", label, epsilon, shown, note, gate=False)
-    for name, bound in zip(METRICS, f.bounds, strict=False):
+    for metric, bound in zip(METRICS, f.bounds, strict=False):
         label, shown = f"Epsilon ({_NAMES[bound.name]})", Shown(at_least(bound.estimate))
         note = f"certifiable: {rounded_down(bound.largest)}"
         told = f"All bounds hold together with {rate(f.origin.level)} confidence."
         guessing = f"0; the claim is {claimed(f)}"
-        yield Measure(name, label, bound.estimate, shown, note, told, guessing)
+        yield Measure(metric, label, bound.estimate, shown, note, told, guessing)
+    if not isinstance(f.power, Skipped):
+        yield Measure(
+            "detectable-epsilon",
+            "Epsilon that the attack shows of a control",
+            f.power.detectable,
+            Shown(rounded_down(f.power.detectable)),
+            "in four of five audits of a training whose guarantee is switched off",
+            gate=False,
+        )
     for fact in f.rates:
         name = fact.label.lower().replace(", threshold for ", "-of-")
         shown = percent_estimate(fact.estimate)
@@ -139,6 +149,17 @@ def _bounds(f: ClaimAudit) -> Iterator[Block]:
     title = "Lower bounds on epsilon at the claimed delta"
     prose = ("The claim", "Takes for granted", "Method")
     yield table("bounds", title, rows, "All of them hold together.", prose=prose)
+    if not isinstance(f.power, Skipped):
+        broken: Rows = [
+            {
+                "Training with": power.control,
+                "Detected": rounded_down(power.detectable),
+                "The claim": "refuted" if power.would_refute(f.claim) else "passes",
+            }
+            for power in (f.power, *f.controls)
+        ]
+        told = "Epsilon that the same attack shows in four of five audits of this size."
+        yield table("controls", "Trainings that are broken on purpose", broken, told)
     yield note(
         "Certifiable is the bound that a perfect attack would reach. A claim above it "
         f"cannot be refuted with this number of {unit}."
@@ -270,6 +291,10 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
             }
             for bound in f.bounds
         ],
+        "power": None
+        if isinstance(f.power, Skipped)
+        else picked(f.power, "control", "n", "bound", "detectable"),
+        "controls": [picked(x, "control", "n", "bound", "detectable") for x in f.controls],
         "n_choosing": 0 if guessed is None else guessed.n_choosing,
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
         "curve": {

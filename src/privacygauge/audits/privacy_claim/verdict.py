@@ -6,19 +6,21 @@ import math
 from collections.abc import Iterator
 
 from privacygauge.audits.privacy_claim.play import ClaimAudit
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import GAUSSIAN
 from privacygauge.report import direction
 from privacygauge.report.numbers import Shown, count, rate, rounded_down
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 STANDS = Grade("not refuted", Severity.NOTHING)
-IF_GAUSSIAN = Grade("refuted on an assumption", Severity.MODERATE)
+IF_GAUSSIAN = Grade("refuted on an assumption", Severity.SMALL)
 REFUTED = Grade("refuted", Severity.GRAVE)
 GRADES = (STANDS, IF_GAUSSIAN, REFUTED)
 """From mild to grave."""
 
 UNKNOWN = Grade("could not have told", Severity.UNTOLD)
-"""The grade where no attack on this number of canaries could have refuted the claim."""
+"""The grade where no attack on so many canaries could have refuted the claim, or where nothing
+shows that this one would have found a broken training."""
 
 AT_LEAST = "A bound says how large epsilon is at least; the true one may be larger still."
 """What a refutation does not say."""
@@ -37,8 +39,9 @@ def verdict(f: ClaimAudit) -> Verdict:
     """Return the verdict on a privacy claim.
 
     Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
-    assumption where only the Gaussian one is. Where neither is, and the bound that assumes
-    nothing could not have been, the audit could not have told; else the claim stands. All
+    assumption where only the Gaussian one is: an assumption is never grave. Where neither is, the
+    claim stands only if the same attack refutes it of every control, such as where the guarantee
+    is switched off, in four of five audits; else the audit could not have told. All
     bounds hold together at the level of the findings. A claim that is not refuted does not
     stand where scores are higher for canaries that were left out: it cannot be told.
     """
@@ -73,7 +76,17 @@ def grade(f: ClaimAudit) -> Grade:
         return IF_GAUSSIAN
     if f.inverted:
         return REVERSED
-    return STANDS if f.free.could_refute(f.claim) else UNKNOWN
+    measured = not isinstance(f.power, Skipped) and f.blind_to is None
+    return STANDS if measured and f.free.could_refute(f.claim) else UNKNOWN
+
+
+def open_without_claim(f: ClaimAudit, found: Verdict) -> bool:
+    """Return whether nothing can be told even where nobody claims anything.
+
+    A positive control is what a claim needs to stand. Where there is none, a leak is one that is
+    shown, and its absence is limited by what so many canaries could have shown.
+    """
+    return f.inverted != () or not f.free.could_refute(f.claim) or found.gauge is None
 
 
 def exact(value: float) -> str:
@@ -114,6 +127,15 @@ def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
         "intermediate models) where you have them."
     )
     again = "Audit again whenever the training code, its settings or its libraries change."
+    if found == UNKNOWN and isinstance(f.power, Skipped) and f.free.could_refute(f.claim):
+        control = (
+            "Run the same training with its noise switched off, score the same canaries by the "
+            "same attack, and give these scores as a control (--control): only what finds a "
+            "broken training can clear a sound one."
+        )
+        return (control, stronger, again)
+    if found == UNKNOWN and f.free.could_refute(f.claim):
+        return (stronger, f"{more}: bounds get tighter.", again)
     if found == UNKNOWN:
         return (f"{more}: the largest certifiable epsilon has to be above the claim.", again)
     return (stronger, f"{more}: bounds get tighter.", again)
@@ -130,6 +152,17 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
         return (
             f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
             f"not {claim}"
+        )
+    if found == UNKNOWN and f.free.could_refute(f.claim):
+        if f.blind_to is None:
+            return (
+                "The audit could not have told: nothing shows that this attack finds a broken "
+                "training"
+            )
+        return (
+            f"The audit could not have told: of a training with {f.blind_to.control} this attack "
+            f"shows an epsilon of {rounded_down(f.blind_to.detectable)}, and the claim is "
+            f"{claimed(f)}"
         )
     if found == UNKNOWN:
         return (
@@ -168,6 +201,12 @@ def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
                 "only where every step sees all records; with sampled batches it is an "
                 "approximation."
             )
+    elif found == UNKNOWN and f.free.could_refute(f.claim):
+        yield (
+            f"The attack shows an epsilon of at least {shown}, which does not refute the claim. "
+            "Scores that say nothing about the canaries would look like this too."
+        )
+        yield from _power(f)
     elif found == UNKNOWN:
         yield (
             "Even if the attack had been right about every canary, the claim would not have been "
@@ -183,9 +222,26 @@ def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
     else:
         yield (
             f"The attack shows an epsilon of at least {shown}, with {rate(f.origin.level)} "
-            f"confidence. A perfect one would have shown {rounded_down(f.free.largest)}, so a "
-            "badly broken training could have been caught."
+            f"confidence; a perfect one would have shown {rounded_down(f.free.largest)}."
         )
+        yield from _power(f)
     if found in (REFUTED, STANDS) and gaussian is not None:
         bound = rounded_down(gaussian.estimate.low)
         yield f"If {gaussian.condition}, epsilon is at least {bound} by the same canaries."
+
+
+def _power(f: ClaimAudit) -> Iterator[str]:
+    """Yield what the control says of the attack."""
+    if isinstance(f.power, Skipped):
+        yield "What the attack would have shown of a broken training was not measured."
+        return
+    for power in (f.power, *f.controls):
+        told = (
+            f"Of a training with {power.control} ({count(power.n)} rows) the same attack shows an "
+            f"epsilon of at least {rounded_down(power.detectable)} in four of five audits of this "
+            "size"
+        )
+        if power.would_refute(f.claim):
+            yield f"{told}: so broken a training would have been caught."
+        else:
+            yield f"{told}, which does not refute the claim: so broken a training would pass too."

@@ -22,6 +22,7 @@ from privacygauge.synthetic.released.judged import names_of
 from privacygauge.synthetic.released.membership import Membership
 from privacygauge.synthetic.released.overlap import FEW, Overlap, with_people
 from privacygauge.synthetic.released.release import (
+    Learnt,
     Measured,
     Release,
     checked_names,
@@ -61,6 +62,32 @@ def said_of(overlap: Overlap) -> str:
     return f"{found}: too few are left for a control"
 
 
+def said_of_learnt(learnt: Learnt) -> str:
+    """Return what it means that the generator saw the holdout, in a sentence."""
+    if learnt.nearly:
+        return (
+            f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records have more in common "
+            "with a synthetic row than with any real person, which chance does not explain: the "
+            "table was made from the holdout too, or the files were swapped, so the holdout is "
+            "not a control and was left out"
+        )
+    stand = "stands in the synthetic table as it is"
+    if learnt.copied > 1:
+        stand = "stand in the synthetic table as they are"
+    return (
+        f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records {stand}, which chance does "
+        "not explain: the table was made from the holdout too, or the files were swapped, so the "
+        "holdout is not a control and was left out"
+    )
+
+
+def no_control(release: Release) -> str | None:
+    """Return why a holdout that was given was left out, in a sentence; None where it was not."""
+    if release.learnt is not None:
+        return said_of_learnt(release.learnt)
+    return None if release.overlap is None else said_of(release.overlap)
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ReleasedAudit(Reported, Release):
     """What an audit of a released synthetic table found, with ways to look at it."""
@@ -77,7 +104,9 @@ class ReleasedAudit(Reported, Release):
         """The membership attacks; None where none was played."""
         if isinstance(self.game, Skipped) or self.headline is None:
             return None
-        return Attacks(self.game, self.evaluations, self.headline, self.level)
+        return Attacks(
+            self.game, self.evaluations, self.headline, self.level, questions=self.questions
+        )
 
     def __repr__(self) -> str:
         headline = self.report().verdict.headline
@@ -202,20 +231,22 @@ def audit_released(
     <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
     """
     running = Running(command, seed, level, provenance)
-    tables = tables_of(real, synthetic, holdout, schema, (continuous, categorical, drop))
+    compared = (*(secrets or ()), *show, *(() if label is None else (label,)))
+    columns = (continuous, categorical, drop)
+    tables = tables_of(real, synthetic, holdout, schema, columns, compared)
+    parts = _compared(parts, tables)
     named = checked_names(tables, label, secrets, parts, show, ids)
     asked = AskedOfTable(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     found = measured(tables, asked, named, label, parts, seed)
-    overlap, played = found.release.overlap, found.played
-    reason = f"no holdout: {NO_CONTROL}" if overlap is None else said_of(overlap)
-    unplayed = Skipped("membership attacks", reason)
-    of_overlap = () if overlap is None else (said_of(overlap),)
+    played, left_out = found.played, no_control(found.release)
+    unplayed = Skipped("membership attacks", left_out or f"no holdout: {NO_CONTROL}")
+    of_holdout = () if left_out is None else (left_out,)
     origin = running.origin(
         "pandas",
         skipped=(*((unplayed,) if played is None else played.skipped), *found.skipped),
-        warnings=(*of_overlap, *of_units, *_caveats(found)),
+        warnings=(*of_holdout, *of_units, *_caveats(found)),
     )
     return ReleasedAudit(
         **vars(found.release),
@@ -223,6 +254,17 @@ def audit_released(
         game=unplayed if played is None else _game(played),
         records=None if played is None else _records(found, played, show),
     )
+
+
+def _compared(
+    parts: Mapping[str, Sequence[str]] | None, tables: Released
+) -> dict[str, Sequence[str]]:
+    """Return parts without the columns that were left out by themselves."""
+    kept = {
+        name: [c for c in columns if c not in tables.apart]
+        for name, columns in (parts or {}).items()
+    }
+    return {name: columns for name, columns in kept.items() if columns}
 
 
 def _records(found: Measured, played: Membership, show: Sequence[str]) -> Records:

@@ -11,6 +11,7 @@ from privacygauge.audits.released_table.play import ReleasedAudit, called
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.data import of_attacks
+from privacygauge.report.attacks.measures import of_questions, questions_data, questions_section
 from privacygauge.report.attacks.plots import roc, roc_log
 from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest, roc_frame
 from privacygauge.report.attacks.tables import overview
@@ -22,6 +23,7 @@ from privacygauge.report.numbers import Shown, at_least, count, percent_estimate
 from privacygauge.report.numbers import decimal_estimate as decimal
 from privacygauge.report.values import About, Json, Measure, Report, Section, Worst
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
+from privacygauge.synthetic.released.hits import furthest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +76,8 @@ def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
         yield attacks(f.membership)
         curves = roc(f.evaluations, title="ROC curves of the membership attacks")
         yield Section("curves", "Curves", (curves, roc_log(f.evaluations)))
+    questions = questions_section(f.questions)
+    yield from () if questions is None else (questions,)
     yield Section("risks", "The three risks", tuple(sections.risks(f)))
     yield Section("copies", "Copies", tuple(sections.copies(f)))
     near = tuple(sections.closest(f))
@@ -110,6 +114,7 @@ def _measures(f: ReleasedAudit) -> Iterator[Measure]:
         yield _copies(f)
     yield _beyond(f)
     yield from _of_attacks(f)
+    yield from _of_few(f)
     yield from _of_risks(f)
     if f.n_holdout:
         yield _copies(f)
@@ -119,8 +124,7 @@ def _measures(f: ReleasedAudit) -> Iterator[Measure]:
 def _beyond(f: ReleasedAudit) -> Measure:
     """Return what goes furthest beyond chance: all on the scale of an advantage."""
     found: dict[str, Estimate] = {}
-    if f.corrected.alone is not None:
-        found["Records of one kind copied, beyond chance"] = f.corrected.alone
+    found |= f.corrected.needs_no_control
     if f.corrected.copies is not None:
         found["Real records copied, beyond the holdout's"] = f.corrected.copies
     if f.headline is not None:
@@ -131,7 +135,7 @@ def _beyond(f: ReleasedAudit) -> Measure:
         found[f"Success at {called(f.worst.risk)}, beyond the holdout's"] = f.worst.beyond
     if not found:
         return _none("beyond", "Beyond the holdout's", "there was no holdout")
-    label, beyond = max(found.items(), key=lambda pair: (pair[1].low, pair[1].value))
+    label, beyond = max(found.items(), key=lambda pair: furthest(pair[1]))
     return Measure(
         "beyond",
         label,
@@ -199,6 +203,16 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
         f"be claimed. 0 says nothing.{_void(f)}"
     )
     yield Measure("epsilon", bound, epsilon, Shown(at_least(epsilon)), text=told, guessing="0")
+
+
+def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
+    """Yield how many records stand out, and what would have been found; no groups are looked at."""
+    if f.membership is None:
+        no = "there was no holdout"
+        yield _none("worst-records", "Members that stand out, at least", no)
+        yield _none("detectable", "Least right guesses that would have been found", no)
+        return
+    yield from (one for one in of_questions(f.membership) if one.name != "worst-group")
 
 
 def _void(f: ReleasedAudit) -> str:
@@ -284,8 +298,9 @@ def _data(f: ReleasedAudit) -> dict[str, Json]:
     used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
     none = {"game": values_of(f.game), "headline": None, "attacks": []}
     return {
-        **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap"),
+        **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt"),
         **(none if f.membership is None else of_attacks(f.membership)),
+        **questions_data(f.questions),
         "blind": None if f.blind is None else picked(f.blind, "name", "variant", "auc"),
         "risk": [
             {**picked(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
@@ -298,7 +313,12 @@ def _data(f: ReleasedAudit) -> dict[str, Json]:
         "furthest": None
         if f.worst is None
         else {"risk": called(f.worst.risk), **picked(f.worst, "beyond")},
-        "copies": {"facts": values_of(f.copies), **picked(f.corrected, "alone", beyond="copies")},
+        "copies": {
+            "facts": values_of(f.copies),
+            **picked(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
+            "rows": [one.row for one in f.proven],
+        },
+        "order": values_of(f.corrected.order),
         "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
         "utility": values_of(used),
     }

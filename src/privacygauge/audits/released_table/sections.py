@@ -187,6 +187,24 @@ def copies(f: ReleasedAudit) -> Iterator[Block]:
     )
     equal = "Equal in every column"
     yield _facts("copies", equal, f.copies, lambda x: percent_estimate(x.estimate))
+    if f.proven:
+        yield table(
+            "proven",
+            "Copies that are proof, one by one",
+            [
+                {
+                    "Id": plain(shortened(one.name)),
+                    "Row": count(one.row),
+                    "Expected by chance": f"{one.expected:.0e}",
+                }
+                for one in f.proven[:RECORDS]
+            ],
+            f"{count(len(f.proven))} real records, the least likely first. How many copies of each "
+            "chance would make: the frequency of its values, given up to three others, times the "
+            "synthetic rows. Ask for these people's records to be taken out, and the table made "
+            "again.",
+            at_once=_AT_ONCE,
+        )
 
 
 def closest(f: ReleasedAudit) -> Iterator[Block]:

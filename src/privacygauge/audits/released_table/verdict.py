@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from privacygauge.audits.released_table.play import ReleasedAudit, called, said_of
+from privacygauge.audits.released_table.play import ReleasedAudit, called, no_control
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.attacks.verdict import grade_of_few, judged
 from privacygauge.report.grades import (
     GRADES,
     LARGE,
@@ -21,10 +22,32 @@ from privacygauge.report.grades import (
     gravest,
     scale_of,
 )
-from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
+from privacygauge.report.numbers import (
+    count,
+    decimal_estimate,
+    percent,
+    plain,
+    rate,
+    several,
+)
 from privacygauge.report.values import Gauge, Grade, Verdict
-from privacygauge.synthetic.released.hits import ReleaseRisk
+from privacygauge.synthetic.released.copies import SYNTHETIC_ROWS
+from privacygauge.synthetic.released.hits import ReleaseRisk, furthest
 from privacygauge.synthetic.released.outlying import VARIANT
+from privacygauge.synthetic.released.suite import ORDERED
+from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
+
+_RULE = (
+    "The grade follows from the lower end of the interval: small above 0%, moderate from 10% and "
+    "large from 30% of what a control, or chance, leaves open; of membership, percentage points "
+    "between the true-positive and the false-positive rate. These limits are a convention of "
+    "PrivacyGauge: set your own with --fail-above or --policy."
+)
+_IN_ORDER = "the synthetic rows stand in the order of the real records"
+NAMED = 5
+"""Copied records that the verdict names."""
+ROUNDED = 0.001
+"""A smaller share of the real records is told as their number."""
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -44,6 +67,11 @@ _NEITHER = (
     "audit with that part as the holdout.",
     _GENERATOR,
 )
+_LARGER = (
+    _NEITHER[0],
+    "Audit again with a larger holdout: a thousand records, or as many as there are real ones.",
+    _GENERATOR,
+)
 _UNSAFE = (
     "This is not a verdict of safety. Few copies, low rates, and long distances to the closest "
     "record are no evidence of it."
@@ -57,7 +85,8 @@ def verdict(f: ReleasedAudit) -> Verdict:
     The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
     with the highest lower end beyond its control; of the copies beyond those of the holdout.
     Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
-    there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
+    there on. It cannot be told without a holdout, where nothing is found and so few records would
+    not have shown the beginning of a moderate leak, nor where the holdout overlaps with the real
     table or is not a sample of the same source, nor where none finds a leak but one gives away
     more about the holdout. Copies of records that occur once need no holdout, so neither a small
     one nor one that overlaps hides them.
@@ -66,13 +95,14 @@ def verdict(f: ReleasedAudit) -> Verdict:
         return _uncontrolled(f)
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
-    if grade == UNTOLD and (found["membership"] != UNTOLD or f.corrected.inverted):
-        return direction.verdict(tuple(_inverted(f)))
     if grade == UNTOLD:
-        # Real records and holdout differ a little, and no attack goes beyond that.
-        headline = "Cannot be told: the attacks do no better than one that never sees the table"
-        return _untold(headline, tuple(_void(f)), _VOID)
-    told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
+        return _unsettled(f)
+    told = {
+        "copies": _copied(f),
+        "order": _order(f),
+        "membership": _membership(f),
+        "risks": _risks(f),
+    }
     # What the headline speaks of comes first; the order of the others stays.
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
     said = [sentence for part in order for sentence in told[part]]
@@ -81,15 +111,32 @@ def verdict(f: ReleasedAudit) -> Verdict:
     return Verdict(grade, GRADES, _headline(f, grade), tuple(said), unsaid, todo, _gauge(f))
 
 
+def _unsettled(f: ReleasedAudit) -> Verdict:
+    """Return the verdict where nothing was found, and that is no evidence that nothing leaks."""
+    attacks = f.membership
+    assert attacks is not None  # there is a control
+    if f.corrected.inverted or attacks.headline.inverted:
+        return direction.verdict(tuple(_inverted(f)))
+    found = judged(attacks)
+    if found.grade == UNTOLD:
+        return _untold(found.headline, (*found.sentences, _seen(f)), _UNSAFE, _LARGER)
+    # Real records and holdout differ a little, and no attack goes beyond that.
+    headline = "Cannot be told: the attacks do no better than one that never sees the table"
+    return _untold(headline, tuple(_void(f)), _VOID)
+
+
 def _uncontrolled(f: ReleasedAudit) -> Verdict:
     """Return the verdict without records to compare with: copies, or nothing that can be told."""
-    copied = f.corrected.alone
-    grade = NONE if copied is None else beyond_grade(copied)
-    if copied is not None and grade != NONE:
-        headline = f"{grade.word.capitalize()} leak: {_share_copied(f)}"
+    known = f.corrected.needs_no_control.values()
+    grade = gravest((NONE, *map(beyond_grade, known)))
+    if grade != NONE:
+        order = f.corrected.order
+        by_order = order is not None and beyond_grade(order) == grade
+        told = _IN_ORDER if by_order and not _shown(f.corrected.copied) else _share_copied(f)
+        headline = f"{grade.word.capitalize()} leak: {told}"
         why = f"Whether the table gives away more cannot be told. {_why(f)}"
         todo = (*_mend(f, grade), *_NEITHER[1:])
-        said = (_copied_once(f, copied), MATTERS, why)
+        said = (*_copied_alone(f), *_order(f), MATTERS, why)
         return Verdict(grade, GRADES, headline, said, _unsaid(grade), todo, _gauge(f))
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
@@ -99,28 +146,45 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
 
 def _why(f: ReleasedAudit) -> str:
     """Return why there is nothing to compare the attacks with."""
-    if f.overlap is not None:
-        return f"{said_of(f.overlap)}."
+    left_out = no_control(f)
+    if left_out is not None:
+        return f"{left_out}."
     return next(_void(f)) if f.n_holdout else "There was no holdout to compare the attacks with."
 
 
-def _untold(headline: str, sentences: tuple[str, ...], unsaid: str) -> Verdict:
-    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, _NEITHER)
+def _untold(
+    headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...] = _NEITHER
+) -> Verdict:
+    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, advice)
 
 
 def _share_copied(f: ReleasedAudit) -> str:
-    share = percent(f.copies[0].estimate.value)
-    return f"{share} of the real records stand in the synthetic table as they are"
+    """Return the larger share of the copies: of the real records, or of the synthetic rows."""
+    people = f.copies[0].estimate.value
+    rows = next((x.estimate for x in f.copies if x.label == SYNTHETIC_ROWS), None)
+    if rows is not None and rows.value > people:
+        n = round(rows.value * f.n_synthetic)
+        are = "rows is a real record" if n == 1 else "rows are real records"
+        return f"{count(n)} of {count(f.n_synthetic)} synthetic {are} as {_they(n)}"
+    if f.corrected.unlikely is not None and people < ROUNDED:
+        n = round(people * f.n_real)
+        stand = "record stands" if n == 1 else "records stand"
+        return f"{count(n)} real {stand} in the synthetic table as {_they(n)}"
+    return f"{percent(people)} of the real records stand in the synthetic table as they are"
+
+
+def _they(n: int) -> str:
+    return "it is" if n == 1 else "they are"
 
 
 def _gauge(f: ReleasedAudit) -> Gauge | None:
     """Return what goes furthest beyond a control on the scale of grades."""
     told: list[tuple[str, Estimate]] = []
     if not f.control:
-        if f.corrected.alone is not None:
-            told.append(("Records of one kind copied, beyond chance", f.corrected.alone))
-    elif f.corrected.copied is not None:
-        told.append(("Records copied, beyond chance", f.corrected.copied))
+        told.extend(f.corrected.needs_no_control.items())
+    else:
+        beyond = {"Records copied, beyond chance": f.corrected.copied, ORDERED: f.corrected.order}
+        told.extend((name, one) for name, one in beyond.items() if one is not None)
     if f.control and f.membership is not None:
         reached = f.membership.headline.reached
         by = ", at least, by its ranking" if reached.by_ranking else ""
@@ -129,17 +193,20 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
         told.append((f"{called(f.worst.risk)}, beyond its control", f.worst.beyond))
     if not told:
         return None
-    label, found = max(told, key=lambda pair: pair[1].low)
-    return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"))
+    label, found = max(told, key=lambda pair: furthest(pair[1]))
+    return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"), rule=_RULE)
 
 
 def grades(f: ReleasedAudit) -> dict[str, Grade]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
     attacks, found = f.membership, f.worst
+    few = None if f.questions is None else f.questions.tail
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
+        "order": NONE if f.corrected.order is None else beyond_grade(f.corrected.order),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
+        "few": NONE if few is None else grade_of_few(few),
     }
 
 
@@ -170,9 +237,14 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
     leading = next(name for name, found in grades(f).items() if found == grade)
     if leading == "copies":
         told = _share_copied(f)
+    elif leading == "order":
+        told = _IN_ORDER
     elif leading == "membership":
         assert f.membership is not None
         told = judged(f.membership).headline.partition(": ")[2]
+    elif leading == "few":
+        assert f.questions is not None
+        told = f"at least {several(f.questions.exposed, 'real record')} stand out among all records"
     else:
         found = f.worst
         assert found is not None
@@ -196,11 +268,16 @@ def _inverted(f: ReleasedAudit) -> Iterator[str]:
 
 
 def _membership(f: ReleasedAudit) -> tuple[str, ...]:
-    return () if f.membership is None else judged(f.membership).sentences
+    if f.membership is None:
+        return ()
+    found = judged(f.membership)
+    if found.grade == UNTOLD:  # something else than these attacks found a leak
+        found = judged(replace(f.membership, questions=None))
+    return found.sentences
 
 
 def _copied(f: ReleasedAudit) -> Iterator[str]:
-    beyond, alone = f.corrected.copies, f.corrected.alone
+    beyond = f.corrected.copies
     if beyond is not None and beyond.low > 0:
         real, others = f.copies[0].estimate, f.copies[1].estimate
         yield (
@@ -209,15 +286,49 @@ def _copied(f: ReleasedAudit) -> Iterator[str]:
             "Of the real records that chance would have spared, at least "
             f"{percent(beyond.low)} are copied {_together(f)}."
         )
-    elif alone is not None and alone.low > 0:
-        yield _copied_once(f, alone)
+    yield from _copied_alone(f, told=beyond is not None and beyond.low > 0)
 
 
-def _copied_once(f: ReleasedAudit, alone: Estimate) -> str:
-    return (
-        f"Of the real records that equal no other one, at least {percent(alone.low)} are copied "
-        f"beyond what chance explains {_together(f)}."
-    )
+def _shown(beyond: Estimate | None) -> bool:
+    return beyond is not None and beyond.low > 0
+
+
+def _order(f: ReleasedAudit) -> Iterator[str]:
+    """Yield how many rows their place joins to a person, where rows are in the order of these."""
+    found = f.corrected.order
+    if found is not None and found.low > 0:
+        yield (
+            "The synthetic rows stand in the order of the real records: of the rows that chance "
+            f"would not join to the real record at the same place, {percent(found.value)} have "
+            f"more in common with it than with the records around it, at least "
+            f"{percent(found.low)} {_together(f)}. Whoever has a list in that order knows whose "
+            "row each is."
+        )
+
+
+def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
+    """Yield what is known of copies without a holdout; `told` where their share was said."""
+    alone, rows, n = f.corrected.alone, f.corrected.rows, len(f.proven)
+    if alone is not None and alone.low > 0 and not told:
+        yield (
+            f"Of the real records that equal no other one, at least {percent(alone.low)} are "
+            f"copied beyond what chance explains {_together(f)}."
+        )
+    if rows is not None and rows.low > 0:
+        yield (
+            f"Of the synthetic rows, at least {percent(rows.low)} are real records as they are, "
+            f"beyond what chance explains {_together(f)}."
+        )
+    if n:
+        some = ", ".join(str(one.row) for one in f.proven[:NAMED])
+        which = f"row {some}" if n == 1 else f"rows {some}"
+        which += f" and {count(n - NAMED)} more" if n > NAMED else ""
+        each = "1 of these copies is proof" if n == 1 else f"{count(n)} of these are proof each"
+        yield (
+            f"{each}: nobody else would share all values of such a record by chance (fewer than "
+            f"{NEGLIGIBLE:g} copies are expected of all real records together): {which} of the "
+            "real table; ids stand below, under Copies."
+        )
 
 
 def _risks(f: ReleasedAudit) -> Iterator[str]:
@@ -283,6 +394,9 @@ def _unsaid(grade: Grade) -> str:
 
 
 def _alone(f: ReleasedAudit) -> str:
+    if f.learnt is not None:
+        held = "nearly holds" if f.learnt.nearly else "holds"
+        return f"Cannot be told: the synthetic table {held} holdout records, so they are no control"
     if f.overlap is not None:
         return "Cannot be told: the holdout stands in the real table, so it is no control"
     if f.copies[0].estimate.value >= 0.1:
@@ -304,8 +418,9 @@ def _seen(f: ReleasedAudit) -> str:
 
 
 def _without(f: ReleasedAudit) -> Iterator[str]:
-    if f.overlap is not None:
-        yield f"{said_of(f.overlap)}."
+    left_out = no_control(f)
+    if left_out is not None:
+        yield f"{left_out}."
     yield _seen(f)
     yield (
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
@@ -357,8 +472,9 @@ def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
 def _mend(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
     if grade in (MODERATE, LARGE):
         yield "Hold the table back, or limit who gets it: what was released cannot be recalled."
-    beyond = f.corrected.copied if f.control else f.corrected.alone
-    if beyond is not None and beyond.low > 0:
+    if _shown(f.corrected.order):
+        yield "Shuffle the rows before the table is released: their order names people."
+    if _shown(f.corrected.copied):
         yield (
             "Do not merely delete the copied rows: that they are missing tells as much, and near "
             "copies stay. Change the generator so that it learns less by heart."

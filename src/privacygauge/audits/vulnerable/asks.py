@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Role, asks, option
+from privacygauge.audits.asking import Command, Group, Role, amounts, asks, option
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.distance import Distance
 
-METRICS = ("vulnerability",)
+METRICS = amounts("vulnerability")
 """What a table can be held to."""
 
 _HELP = """Rank the records of a table by how far they are from their nearest neighbours.
@@ -77,14 +77,18 @@ class VulnerableRequest(TableRequest):
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Return the ranking that was asked for."""
     from privacygauge.audits.vulnerable.play import vulnerable_records
-    from privacygauge.runs.atomic import check_writable, write_all
+    from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.provenance import file_hashes
+    from privacygauge.runs.results import require_free, write_results
     from privacygauge.synthetic.frames import column_named, read_beside, read_frame, read_table
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()
     if schema_file is not None:
+        another = "name another file with --write-schema, or move the file away"
+        read = asked.files().values()
+        require_free(schema_file.parent, [schema_file.name], inputs=read, way_out=another)
         check_writable(schema_file.parent)
-    data = read_frame(asked.data, asked.separator)
+    data = read_frame(asked.data, asked.separator, names=(asked.unit,))
     people, apart = column_named(data, asked.unit, "--unit"), [x for x in (asked.unit,) if x]
     table = read_table(
         data.drop(columns=apart),
@@ -94,7 +98,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         drop=asked.drop,
     )
     if schema_file is not None:
-        write_all(schema_file.parent, {schema_file.name: table.schema.to_json().encode()})
+        write_results(schema_file.parent, {schema_file.name: table.schema.to_json().encode()})
     reference = None
     if asked.reference is not None:
         further = read_frame(asked.reference, asked.separator).drop(columns=apart, errors="ignore")
@@ -120,4 +124,5 @@ COMMAND = Command(
     METRICS,
     "Exit with code 3 if the vulnerability, the mean score of all records, is above VALUE.",
     folder=None,
+    tables=("records.parquet",),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, asks, option, with_low
+from privacygauge.audits.asking import Command, Group, asks, option, shares, with_low
 from privacygauge.audits.training import (
     TRAINING,
     DefendedTraining,
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 NAME = "worst-case"
 """The name of the command."""
 
-METRICS = with_low("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left")
+METRICS = with_low(
+    *shares("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left")
+)
 """What a release can be held to: the least private of the defences and, left, the most private."""
 
 CANARIES = "Canaries"
@@ -137,5 +139,14 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
 
 
 COMMAND = Command(
-    NAME, Group.CLASSIFIER, WorstCaseRequest, play, _HELP, METRICS, _LIMITS, trains=True, keeps=True
+    NAME,
+    Group.CLASSIFIER,
+    WorstCaseRequest,
+    play,
+    _HELP,
+    METRICS,
+    _LIMITS,
+    trains=True,
+    keeps=True,
+    tables=("trainings.csv", "attacks.csv"),
 )

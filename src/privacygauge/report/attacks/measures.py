@@ -8,21 +8,27 @@ from functools import partial
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.played import Attacks
+from privacygauge.evaluate.questions import Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.report.blocks import Rows, table, text
+from privacygauge.report.document import values_of
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
+    count,
     decimal_estimate,
     fixed,
     key,
+    percent,
     percent_estimate,
     plain,
     rate,
     rounded_down,
+    shortened,
     tpr_estimate,
 )
-from privacygauge.report.values import Measure
+from privacygauge.report.values import Json, Measure, Section
 
 GATED_RATES = (0.1, 0.01, 0.001)
 """False-positive rates whose TPR a release can be held to."""
@@ -63,6 +69,104 @@ def highest(a: Attacks) -> Iterator[Measure]:
         every = [r.estimate for e in a.evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
         name, label = f"tpr@{key(fpr)}", f"Highest TPR at {rate(fpr)} FPR of all attacks"
         yield highest_of(name, label, every, partial(tpr_estimate, fpr=fpr), rate(fpr), _NO_ATTACK)
+    yield from of_questions(a)
+
+
+def of_questions(a: Attacks) -> Iterator[Measure]:
+    """Yield what is shown beside the average, which a release can be held to: cards.
+
+    ``worst-group``: right guesses in the worst group that is shown to be worse than the rest, or on
+    average where none is. ``worst-records``: members that stand out, at least. ``detectable``: the
+    least accuracy that the audit would mostly have shown, 1 where it would have shown none.
+    """
+    if a.questions is None:
+        return
+    groups = a.questions.groups
+    found = a.headline.reached.accuracy
+    text = "No group is shown to be more exposed than the rest."
+    if groups:
+        found = replace(groups[0].accuracy, low=groups[0].least)
+        named = f"{plain(groups[0].column)} = {shortened(plain(groups[0].group))}"
+        text = f"Right guesses among records with {named}."
+    shown = percent_estimate(found)
+    label = "Right guesses in the worst group"
+    yield Measure("worst-group", label, found, shown, "", text, GUESSING, card=bool(groups))
+    exposed = a.questions.exposed
+    text = "Members that would not stand among the highest scores without the release."
+    label = "Members that stand out, at least"
+    yield Measure(
+        "worst-records", label, float(exposed), Shown(count(exposed)), "", text, "0",
+        level=None if a.questions.tail is None else a.questions.tail.level, card=exposed > 0,
+    )  # fmt: skip
+    least = a.questions.detectable.average
+    accuracy = 1.0 if least is None else least
+    text = (
+        f"An audit of this size shows this much in {rate(a.questions.detectable.power)} of plays."
+    )
+    label = "Least right guesses that would have been found"
+    shown = Shown(DASH if least is None else percent(least))
+    yield Measure("detectable", label, accuracy, shown, "", text, "50%", card=False)
+
+
+def questions_section(found: Questions | None) -> Section | None:
+    """Return the section on what is asked beside the average, and what could have been found."""
+    if found is None:
+        return None
+    least = found.detectable
+    tail = found.tail
+    rows: Rows = [
+        {
+            "Question": "On average: right guesses",
+            "Found": "see the attacks",
+            "Would mostly have been found": Shown(
+                DASH if least.average is None else percent(least.average)
+            ),
+        },
+        {
+            "Question": "Few records: members that stand out",
+            "Found": Shown(DASH if tail is None else f"at least {count(tail.exposed)}"),
+            "Would mostly have been found": Shown(
+                DASH if least.records is None else count(least.records)
+            ),
+        },
+        {
+            "Question": "Groups: records in a group whose members are all known",
+            "Found": Shown(f"{count(len(found.groups))} groups worse than the rest"),
+            "Would mostly have been found": Shown(
+                DASH if least.group is None else count(least.group)
+            ),
+        },
+    ]
+    told = text(
+        "One verdict answers three questions: what attacks find on average, whether a few records "
+        "are given away by themselves, and whether a group is worse off than the rest. The last "
+        f"column is the least that an audit of this size shows in {rate(least.power)} of plays: "
+        "finding nothing rules out no less."
+    )
+    shown = table("questions", "Three questions", rows, prose=("Question",))
+    return Section("questions", "What could have been found", (told, shown), "What could be found")
+
+
+def questions_data(found: Questions | None) -> dict[str, Json]:
+    """Return what ``report.json`` holds of the questions beside the average.
+
+    ``tail`` is what was found of few records. ``detectable`` has the least that would have been
+    shown: ``average`` as a balanced accuracy, ``tail`` as the share of all units that are members
+    wholly exposed, ``groups`` as the number of records in a group; null where nothing would be.
+    """
+    if found is None:
+        return {}
+    least = found.detectable
+    n = least.n_in + least.n_out
+    return {
+        "tail": values_of(found.tail),
+        "detectable": {
+            "average": least.average,
+            "tail": None if least.records is None else least.records / n,
+            "groups": least.group,
+            "power": least.power,
+        },
+    }
 
 
 def highest_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,13 +68,15 @@ def table(
     member: bool = False,
     attacks: str = " attacks",
     whole: bool = False,
+    further: Mapping[str, Sequence[str]] | None = None,
 ) -> Table:
     """Return the riskiest records by id, with the user's columns where they may be shown.
 
     `heads` are those of ids and values, `attacks` stands behind the number of attacks. There may be
     a column that says who is a `member`; contents are shown `whole`, or without the middle of very
-    long ones.
+    long ones. `further` columns have a cell for each record of the table.
     """
+    more = further or {}
     records, n = found.records, len(found.records.guesses)
     first, number = heads
     cut = str if whole else shortened
@@ -85,6 +87,7 @@ def table(
             Column(first),
             *((Column("Member", prose=True),) if member else ()),
             Column(number),
+            *map(Column, more),
             Column("Called a member by"),
             *(Column(name, prose=True) for name in records.contents),
         ),
@@ -93,10 +96,11 @@ def table(
                 name,
                 *((("yes" if records.member[i] else "no"),) if member else ()),
                 fixed(float(found.value[i]), 3),
+                *(cells[place] for cells in more.values()),
                 f"{sum(bool(guess[i]) for guess in records.guesses.values())} of {n}{attacks}",
                 *(cut(_content(column[i])) for column in records.contents.values()),
             )
-            for name, i in zip(found.ids, found.rows.tolist(), strict=True)
+            for place, (name, i) in enumerate(zip(found.ids, found.rows.tolist(), strict=True))
         ),
         at_once=_AT_ONCE,
     )

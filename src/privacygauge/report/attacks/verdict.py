@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Exposure, exposure
 from privacygauge.evaluate.played import Attacks
-from privacygauge.evaluate.slices import Slice
+from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
-from privacygauge.report.grades import NONE, UNTOLD, grade_of, raised, ranked_pairs
-from privacygauge.report.numbers import count, fixed, percent, plain, rate, tpr_estimate
+from privacygauge.report.grades import (
+    MODERATE,
+    NONE,
+    SMALL,
+    UNTOLD,
+    grade_of,
+    gravest,
+    raised,
+    ranked_pairs,
+)
+from privacygauge.report.numbers import (
+    count,
+    fixed,
+    percent,
+    plain,
+    rate,
+    several,
+    shortened,
+    tpr_estimate,
+)
 from privacygauge.report.values import Grade
 
 
@@ -25,36 +45,157 @@ class Judged:
     """In one line."""
     sentences: tuple[str, ...]
     """What an attacker can do, and how sure that is; not whom it matters to, nor what is unsaid."""
+    question: Literal["average", "records", "groups"] = "average"
+    """What decided about the grade."""
 
 
 def judged(a: Attacks) -> Judged:
-    """Return what attacks showed.
+    """Return what attacks showed: the gravest grade of the questions that were asked.
 
-    The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
+    The average is graded by the LOWER end of the headline's advantage ``2 * accuracy - 1``:
     none where its interval holds chance, small below .1, moderate below .3, large from there
     on. The accuracy is that of the guesses, or what the AUC of the scores guarantees for the
     best threshold, whichever is graver: a threshold that did not carry over hides no leak. It
     is raised by one step where `exposure` finds something; and from none to small where the
     best threshold in hindsight of an attack is significantly better than chance, or where the
-    bound on epsilon is above 0. It cannot be told where no leak was found but an attack takes
-    members for non-members.
+    bound on epsilon is above 0.
+
+    Few records that stand out are a small leak, and a moderate one from a hundredth of the members
+    on. A group that is shown to be worse than the rest has the grade of its own lower end, small at
+    least.
+
+    It cannot be told where no leak was found but an attack takes members for non-members, or where
+    an audit of this size would not have shown the beginning of a moderate leak.
 
     Notes
     -----
-    The headline's interval allows for the choice among attacks. The reasons to raise the grade
-    look at all of them, but chance hardly fulfils one: ten times the false-positive rate lies
-    far beyond any interval around it, and the band behind the best accuracy and the limits
-    behind epsilon hold with much to spare.
+    The headline's interval allows for the choice among attacks, the other questions for theirs
+    (`evaluate.questions`). The reasons to raise the grade of the average look at all attacks, but
+    chance hardly fulfils one: ten times the false-positive rate lies far beyond any interval around
+    it, and the band behind the best accuracy and the limits behind epsilon hold with much to spare.
     """
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
     hidden = tuple(_hidden(a)) if base == NONE else ()
-    grade = raised(base) if found is not None or hidden else base
+    average = raised(base) if found is not None or hidden else base
+    few = _grade_of_few(a.questions)
+    worst = _grade_of_groups(a.questions)
+    grade = gravest((average, few, worst))
     if grade == NONE and a.headline.inverted:
         return Judged(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
-    sentences = [*_ability(a), *_few(found, grade != base), *hidden, *_groups(a.groups)]
+    if grade == NONE and a.questions is not None and _too_few(a.questions.detectable):
+        return Judged(UNTOLD, TOO_FEW, tuple(_of_too_few(a, a.questions.detectable)))
+    question: Literal["average", "records", "groups"] = "average"
+    if grade in (average, NONE):
+        headline = _headline(a, base, grade, found)
+    elif grade == few:
+        question = "records"
+        headline = f"{grade.word.capitalize()} leak: {_few_in_words(a.questions)}"
+    else:
+        question = "groups"
+        headline = f"{grade.word.capitalize()} leak: {_group_in_words(a.questions)}"
+    sentences = [
+        *_ability(a),
+        *_exposed(found, average != base),
+        *hidden,
+        *(_standing_out(a.questions) if few != NONE and gravest((base, few)) != base else ()),
+        *_groups(a),
+    ]
     sentences.append(_missed(a) if base == NONE else _sure(a))
-    return Judged(grade, _headline(a, base, grade, found), tuple(sentences))
+    if grade == NONE and a.questions is not None:
+        sentences.append(_could_have_shown(a.questions.detectable))
+    return Judged(grade, headline, tuple(sentences), question)
+
+
+TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak"
+"""The verdict in one line."""
+
+DETECTABLE = 0.55
+"""An audit that finds nothing must have been able to show this accuracy, where moderate leaks
+begin."""
+
+_MANY_EXPOSED = 0.01
+"""From this share of the members on, those that stand out are a moderate leak."""
+
+
+def _grade_of_few(questions: Questions | None) -> Grade:
+    if questions is None or questions.tail is None or not questions.tail.shown:
+        return NONE
+    return grade_of_few(questions.tail)
+
+
+def grade_of_few(found: Tail) -> Grade:
+    """Return the grade for members that stand out: moderate from a hundredth of them on."""
+    if not found.shown:
+        return NONE
+    return MODERATE if found.share >= _MANY_EXPOSED else SMALL
+
+
+def _grade_of_groups(questions: Questions | None) -> Grade:
+    shown = () if questions is None else questions.groups
+    return gravest((NONE, *(gravest((SMALL, grade_of(group.least))) for group in shown)))
+
+
+def _too_few(found: Detectable) -> bool:
+    return found.average is None or found.average > DETECTABLE
+
+
+def _of_too_few(a: Attacks, found: Detectable) -> Iterator[str]:
+    yield (
+        "No leak was found, but an audit of this size could hardly have found one: "
+        f"{_least(found)}. A moderate leak begins at {percent(DETECTABLE)}."
+    )
+    yield _missed(a)
+
+
+def _could_have_shown(found: Detectable) -> str:
+    return f"What it could have found: {_least(found)}."
+
+
+def _least(found: Detectable) -> str:
+    """Return the least that an audit of this size mostly shows, to go on from in a sentence."""
+    if found.average is None:
+        average = "not even records that are all told apart"
+    else:
+        average = f"guesses that are right {percent(found.average)} of the time on average"
+    parts = [average]
+    if found.records is not None:
+        share = percent(found.records / found.n_in)
+        parts.append(f"{several(found.records, 'member')} wholly exposed ({share} of them)")
+    if found.group is not None:
+        parts.append(f"a group of {count(found.group)} records whose members are all known")
+    power = rate(found.power)
+    listing = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+    return f"with a probability of {power} it shows {listing}"
+
+
+def _few_in_words(questions: Questions | None) -> str:
+    assert questions is not None  # it was graded
+    n = questions.exposed
+    verb = "stands out" if n == 1 else "stand out"
+    return f"at least {several(n, 'member')} {verb} among all records"
+
+
+def _group_in_words(questions: Questions | None) -> str:
+    assert questions is not None  # it was graded
+    worst = questions.groups[0]
+    return (
+        f"among records with {plain(worst.column)} = {shortened(plain(worst.group))} guesses are "
+        f"right {percent(worst.accuracy.value)} of the time"
+    )
+
+
+def _standing_out(questions: Questions | None) -> Iterator[str]:
+    if questions is None or questions.tail is None:
+        return
+    found = questions.tail
+    yield (
+        f"A few records are given away by themselves: of the {count(found.top)} records that "
+        f"{plain(found.attack)} scores highest, {count(found.members)} are members, where chance "
+        f"gives {fixed(found.expected, 1)}. With {rate(found.level)} confidence at least "
+        f"{several(found.exposed, 'member')} of {count(found.n_in)} would not stand there without "
+        "the release, whatever the average says."
+    )
 
 
 def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> str:
@@ -91,7 +232,7 @@ def _ability(a: Attacks) -> Iterator[str]:
         )
 
 
-def _few(found: Exposure | None, is_raised: bool) -> Iterator[str]:
+def _exposed(found: Exposure | None, is_raised: bool) -> Iterator[str]:
     if found is None:
         return
     fpr, tpr = rate(found.rate.fpr), tpr_estimate(found.rate.estimate, found.rate.fpr)
@@ -121,11 +262,12 @@ def _hidden(a: Attacks) -> Iterator[str]:
         )
 
 
-def _groups(groups: Sequence[Slice]) -> Iterator[str]:
+def _groups(a: Attacks) -> Iterator[str]:
+    groups = a.groups if a.questions is None else a.questions.groups or a.groups
     for first in groups[:1]:
         n = len(groups) - 1
-        several = f", and so are {count(n)} further groups" if n > 1 else ""
-        more = ", and so is one further group" if n == 1 else several
+        others = f", and so are {count(n)} further groups" if n > 1 else ""
+        more = ", and so is one further group" if n == 1 else others
         yield (
             f"Records with {plain(first.column)} = {plain(first.group)} are more exposed than the "
             f"others ({percent(first.accuracy.value)} right){more}."

@@ -1,0 +1,257 @@
+"""What a report says of whether members and non-members could be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.fairness import TWINS, Comparison
+from privacygauge.report.blocks import pairs, text
+from privacygauge.report.document import values_of
+from privacygauge.report.grades import UNTOLD
+from privacygauge.report.numbers import (
+    count,
+    decimal_estimate,
+    percent_estimate,
+    plain,
+    shortened,
+)
+from privacygauge.report.values import Block, Json, Section, Verdict
+
+_NAMED = 3
+"""Columns that are named, the plainest first."""
+
+_OPEN = (
+    "It says neither that something leaks nor that nothing does: an attacker who knows in what the "
+    "sides differ needs no release."
+)
+_ADVICE = (
+    "Compare members with non-members of the same kind: draw both at random from the same records, "
+    "before the training, or give more non-members like the members.",
+    "Leave the column out of the file if it is the membership by another name, or follows from the "
+    "model's answers.",
+    "Audit again: this audit supports no decision about a release.",
+)
+_TWINS_ADVICE = (
+    "Look for members that are also, in nearly the same form, among the non-members: a split made "
+    "after records were copied or augmented, or pairs that were matched. Keep all forms of a "
+    "record on one side.",
+    "Audit again: this audit supports no decision about a release.",
+)
+
+
+def sides_differ(found: Comparison) -> str:
+    """Return in what members and non-members differ, to go on from in a sentence."""
+    names = [f"'{shortened(plain(one.column))}'" for one in found.differences[:_NAMED]]
+    if not names:
+        return "several columns together"
+    more = len(found.differences) - len(names)
+    also = f" and {count(more)} more" if more else ""
+    return f"{', '.join(names)}{also}"
+
+
+def verdict(found: Comparison) -> Verdict:
+    """Return the verdict where members and non-members cannot be compared."""
+    area = None if found.blind is None else decimal_estimate(found.blind)
+    if found.state == TWINS and area is None:
+        return Verdict(
+            UNTOLD,
+            (UNTOLD,),
+            "Cannot be told: most members or non-members have copies on the other side",
+            (
+                "Records that are equal, or nearly equal, on both sides cannot be told apart by "
+                "any attack, so that a leak is not seen; and too few others are left.",
+            ),
+            "It says neither that something leaks nor that nothing does.",
+            _TWINS_ADVICE,
+        )
+    if found.state == TWINS:
+        return Verdict(
+            UNTOLD,
+            (UNTOLD,),
+            "Cannot be told: members and non-members are more alike than chance allows",
+            (
+                "An attacker that sees no release is wrong about membership more often than "
+                f"guessing: the area under its ROC curve is {area}, where 0.5 is chance. That "
+                "happens where members have near copies among the non-members, which hides a leak.",
+            ),
+            "It says neither that something leaks nor that nothing does.",
+            _TWINS_ADVICE,
+        )
+    told = f"the area under its ROC curve is {area}, where 0.5 is chance"
+    if area is None:
+        told = "they have nothing in common in it"
+    return Verdict(
+        UNTOLD,
+        (UNTOLD,),
+        f"Cannot be told: members and non-members differ in {sides_differ(found)}",
+        (
+            f"An attacker that sees no release tells the sides apart by {sides_differ(found)}: "
+            f"{told}. What attacks on the release find may be that difference.",
+            "There are not enough members and non-members that are alike in it to compare them.",
+        ),
+        _OPEN,
+        _ADVICE,
+    )
+
+
+def explained(found: Comparison, accuracy: Estimate) -> Verdict:
+    """Return the verdict where a leak goes away once records are alike in a column of the file."""
+    names = ", ".join(f"'{shortened(plain(name))}'" for name in found.doubtful[:_NAMED])
+    return Verdict(
+        UNTOLD,
+        (UNTOLD,),
+        f"Cannot be told: what attacks find goes away where records are alike in {names}",
+        (
+            f"On all records guesses are right {percent_estimate(accuracy)} of the time; where "
+            f"members and non-members are alike in {names}, no leak is found. If that was known of "
+            "the records before the model was asked, nothing leaks that is not known anyway. If it "
+            "was made from the model's answers, or from those of another model of the same data, "
+            "it is the leak itself.",
+        ),
+        "It says neither that something leaks nor that nothing does.",
+        (
+            "Leave out of the file what was made from the answers of this model, or of another "
+            "that was trained on the same data, and audit again.",
+            "If the column was known before: draw members and non-members alike in it, or take "
+            "the differences for what they are.",
+            "Audit again: this audit supports no decision about a release.",
+        ),
+    )
+
+
+def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
+    """Return the verdict where models that cannot know the members find as much as an attack."""
+    assert found.placebo is not None  # else there is nothing to go beyond
+    return Verdict(
+        UNTOLD,
+        (UNTOLD,),
+        "Cannot be told: models that cannot know the members tell them apart too",
+        (
+            "Shadow models that were trained without regard to the target's members find "
+            f"{decimal_estimate(found.placebo)} of the area under the ROC curve, where 0.5 is "
+            f"chance; the strongest attack on the target finds {decimal_estimate(area)}. So "
+            "members and non-members differ without the release, and what the release adds is "
+            "not shown.",
+        ),
+        _OPEN,
+        _ADVICE,
+    )
+
+
+def of_unnamed_people() -> Verdict:
+    """Return the verdict where attacks find something in rows that seem to be of few people."""
+    return Verdict(
+        UNTOLD,
+        (UNTOLD,),
+        "Cannot be told: several rows seem to be of the same person, and the file does not say "
+        "which",
+        (CLUSTERED,),
+        _OPEN_PEOPLE,
+        (
+            "Name the person, or the record, behind each row in a column, and give it with --unit "
+            "(unit=); or keep one row per person.",
+            "Audit again: this audit supports no decision about a release.",
+        ),
+    )
+
+
+CLUSTERED = (
+    "Rows that the model answers nearly alike are on the same side more often than rows of "
+    "different people are, as repeated measurements or altered copies of one record would be. "
+    "Such rows count as one, and without a name for it nobody knows how many there are: what "
+    "attacks find may be the chance of few people."
+)
+_OPEN_PEOPLE = "It says neither that something leaks nor that nothing does."
+
+
+def warnings(found: Comparison) -> tuple[str, ...]:
+    """Return what to know of a comparison that is not one of all records as they are."""
+    left_out = [CLUSTERED] if found.clustered else []
+    left_out += [
+        f"{count(number)} records {why} are left out of the comparison"
+        for number, why in (
+            (found.copied, "that have copies on the other side"),
+            (
+                found.invented,
+                "that lie exactly between two others of their class, as oversampling makes them, "
+                "and are nobody's,",
+            ),
+        )
+        if number
+    ]
+    if found.state == "fair" or (found.blind is not None and found.blind.low <= 0.5):
+        return tuple(left_out)
+    if not found.told and (found.state == TWINS or found.blind is None):
+        return (*left_out, f"{verdict(found).headline}. {verdict(found).sentences[0]}")
+    assert found.blind is not None  # else nothing was matched
+    begin = (
+        f"members and non-members differ in {sides_differ(found)}: without the release they are "
+        f"told apart with an area under the ROC curve of {decimal_estimate(found.blind)}"
+    )
+    if found.state == "different":
+        return (*left_out, f"{begin}, and too few are alike to compare them")
+    n, kept = len(found.compared), int(np.count_nonzero(found.compared))
+    return (
+        *left_out,
+        f"{begin}; attacks are judged on {count(kept)} of {count(n)} records, in which both sides "
+        "are alike in it",
+    )
+
+
+def section(found: Comparison | None) -> Section | None:
+    """Return the section on the blind attacker; None where it had nothing to learn from."""
+    if found is None or found.blind is None:
+        return None
+    return Section("comparison", "Is the comparison fair?", tuple(_blocks(found)), "Comparison")
+
+
+def as_data(found: Comparison | None) -> Json:
+    """Return the key ``comparison`` of ``report.json``."""
+    if found is None:
+        return None
+    return {
+        "state": found.state,
+        "compared": int(np.count_nonzero(found.compared)),
+        "blind_auc": None if found.blind is None else values_of(found.blind),
+        "blind_auc_left": None if found.left is None else values_of(found.left),
+        "placebo_auc": values_of(found.placebo),
+        "differences": [
+            {"column": one.column, "auc": values_of(one.auc)} for one in found.differences
+        ],
+    }
+
+
+def _blocks(found: Comparison) -> Iterator[Block]:
+    yield text(
+        "A blind attacker guesses membership from what is known of a record without the release: "
+        "its class, its columns and, where there are shadow models, what these say of it. What it "
+        "finds is no leak. Where it wins, attacks are judged on records that are alike in what it "
+        "learnt, with the same share of members in each kind."
+    )
+    n, kept = len(found.compared), int(np.count_nonzero(found.compared))
+    kept = kept if found.told else 0
+    shown = {}
+    if found.blind is not None:
+        shown["Blind attacker, area under the ROC curve"] = decimal_estimate(found.blind)
+    if found.placebo is not None:
+        shown["Placebo: shadow models asked about the target's members"] = decimal_estimate(
+            found.placebo
+        )
+    if found.left is not None:
+        shown["The same on the records that are compared"] = decimal_estimate(found.left)
+    named = {
+        f"Told apart by {shortened(plain(one.column))} alone": decimal_estimate(one.auc)
+        for one in found.differences[:10]
+        if one.auc is not None
+    }
+    yield pairs({**shown, **named, "Records compared": f"{count(kept)} of {count(n)}"})
+    if found.left is not None and found.left.high < 0.5:
+        yield text(
+            "On the records that are compared the blind attacker is wrong more often than "
+            "guessing: they hold the same share of members of each kind, more evenly than chance "
+            "would, so that a kind with many members among those it learns from has few among the "
+            "rest. Nothing is left by which the sides could be told apart."
+        )

@@ -1,0 +1,177 @@
+"""Files of results: what PrivacyGauge did not write itself is never replaced.
+
+Every folder of results keeps a list of the files that were written there, each with its digest. A
+file that is not in the list, or that has another content by now, is its owner's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from privacygauge.errors import OutputError
+from privacygauge.runs.atomic import sentence, write_all
+from privacygauge.runs.folder import Folder, shown, url_of
+
+LIST = ".privacygauge-files"
+"""The list of what was written into a folder, in that folder."""
+
+ELSEWHERE = "choose another folder with --out, or move the file away"
+"""The way out for files whose names are not the user's choice."""
+
+_PATIENCE = 3.0
+"""Seconds to wait for another process that adds to the same list."""
+
+
+def require_free(
+    directory: Path,
+    names: Collection[str],
+    *,
+    inputs: Collection[str | Path] = (),
+    way_out: str = ELSEWHERE,
+) -> None:
+    """Refuse to replace what PrivacyGauge did not write; to be called before any work.
+
+    A file may be replaced if PrivacyGauge wrote it and nobody changed it since, or if it is empty.
+
+    Parameters
+    ----------
+    directory : pathlib.Path
+        Where results will be written. It may stand for a URL, or not exist yet.
+    names : collection of str
+        Names of the files that will be written there.
+    inputs : collection of str or pathlib.Path
+        Files that are read: none of them is replaced, whoever wrote it.
+    way_out : str
+        What the message advises.
+
+    Raises
+    ------
+    OutputError
+        One line: the first such file, why it stays, and the way out.
+    """
+    written = _written(directory)
+    for name in names:
+        path = Path(directory) / name
+        if any(_is_same(path, given) for given in inputs):
+            raise OutputError(
+                f"{shown(path)} is an input, and a result of the same name would replace it: "
+                f"{way_out}"
+            )
+        if url_of(path) is None and path.is_dir():
+            raise OutputError(
+                f"{shown(path)} is a directory, and a file is to be written: {way_out}"
+            )
+        if (found := _digest(directory, name)) is None or found in written.get(name, ()):
+            continue
+        why = "has changed since PrivacyGauge wrote it" if name in written else "is there already"
+        mine = "" if name in written else ", and PrivacyGauge did not write it"
+        raise OutputError(f"{shown(path)} {why}{mine}; it would be replaced: {way_out}")
+
+
+def write_results(
+    directory: Path, files: Mapping[str, bytes], *, way_out: str = ELSEWHERE
+) -> list[Path]:
+    """Write files as `write_all` does, but replace only what PrivacyGauge wrote.
+
+    Raises
+    ------
+    OutputError
+        If a file is somebody else's (see `require_free`), or cannot be written. In the first case
+        nothing is written.
+    """
+    directory = Path(directory)
+    with _alone(directory):
+        require_free(directory, files, way_out=way_out)
+        known = dict(_written(directory))
+        for name, content in files.items():
+            # An interruption leaves the earlier content or this one: both are ours.
+            earlier = _digest(directory, name)
+            now = hashlib.sha256(content).hexdigest()
+            known[name] = sorted({now} if earlier is None else {earlier, now})
+        text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+        write_all(directory, {LIST: text.encode("ascii")})
+        return write_all(directory, files)
+
+
+def _written(directory: Path) -> Mapping[str, list[str]]:
+    """Return the digests of what was written into a folder, by name."""
+    content = _read(directory, LIST)
+    try:
+        found = json.loads(content or b"{}")
+    except ValueError:
+        return {}  # damaged: nothing is known to be ours, and nothing is replaced
+    if not isinstance(found, dict):
+        return {}
+    return {name: known for name, known in found.items() if isinstance(known, list)}
+
+
+def _digest(directory: Path, name: str) -> str | None:
+    """Return the digest of a file; None where there is none, or an empty one."""
+    path = Path(directory) / name
+    if url_of(path) is None:
+        try:
+            kind = os.lstat(path).st_mode
+        except OSError:
+            return None
+        if not stat.S_ISREG(kind):
+            return "not a file of its own"  # a link, a folder, a device: no digest is that
+    content = _read(directory, name)
+    return hashlib.sha256(content).hexdigest() if content else None
+
+
+def _read(directory: Path, name: str) -> bytes | None:
+    if (url := url_of(directory)) is not None:
+        return Folder(url).get(name)
+    path = Path(directory) / name
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise OutputError(sentence(f"{path} cannot be read", error)) from error
+
+
+def _is_same(path: Path, given: str | Path) -> bool:
+    """Return whether two names are of one file, which may not exist yet."""
+    here, there = url_of(path), url_of(given)
+    if here is not None or there is not None:
+        return here == there
+    try:
+        return os.path.samefile(path, given)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(given)
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep other processes from adding to the same list meanwhile, as far as the system can."""
+    if url_of(directory) is not None or os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError as error:
+        raise OutputError(sentence(f"{directory} cannot be opened", error)) from error
+    try:
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_PATIENCE / 100)
+            except OSError:
+                break  # a network file system without locks
+            else:
+                break
+        yield
+    finally:
+        os.close(descriptor)

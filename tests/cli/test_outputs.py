@@ -1,0 +1,191 @@
+"""No command replaces a file that PrivacyGauge did not write, and none an input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import privacygauge
+from privacygauge.cli.commands import COMMANDS
+from privacygauge.cli.main import app
+from privacygauge.errors import InputError, OutputError
+from tests.runs.sample import contents
+
+ASKED = {
+    "demo": (),
+    "classifier": ("in.csv",),
+    "attribute": ("--data", "in.csv", "--label", "y", "--fitted", "code.py:f", "--member", "m",
+                  "--sensitive", "a"),
+    "defend": ("in.csv", "--shadow", "in.csv", "--defence", "label-only"),
+    "worst-case": ("--data", "in.csv", "--model", "logistic", "--records", "20"),
+    "dtp": ("--data", "in.csv", "--label", "y", "--model", "naive-bayes"),
+    "vulnerable": ("in.csv",),
+    "synthetic": ("in.csv", "--generator", "baynet"),
+    "language": ("--scores", "in.csv"),
+    "language extract": ("--target", "model", "--reference", "model", "--members", "in.jsonl",
+                         "--nonmembers", "in.jsonl"),
+    "language canaries measure": ("folder", "--target", "model"),
+    "holdout bound": ("--n", "100", "--classes", "2", "--queries", "5"),
+    "holdout attack": ("--labels", "in.npy", "--queries", "5"),
+    "holdout log": ("in.csv",),
+    "dp-audit": ("in.csv", "--epsilon", "1"),
+}  # fmt: skip
+"""What each command can be asked, with files whose content is never looked at."""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("in.csv", "in.jsonl", "in.npy", "code.py"):
+        (tmp_path / name).write_text("never looked at\n")
+    for name in ("model", "folder"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def refused(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(x) for x in arguments])
+    assert isinstance(done.exception, OutputError), (done.exception, done.output)
+    assert "\n" not in str(done.exception)
+    return str(done.exception)
+
+
+def test_every_command_is_asked():
+    assert set(ASKED) == {command.name for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
+def test_what_is_there_already_stays_and_no_work_is_done(command, here):
+    (here / "out").mkdir()
+    for name in command.files:
+        file = here / "out" / name
+        file.write_text("mine")
+        before = contents(here)
+        told = refused(*command.name.split(), *ASKED[command.name], "--out", "out")
+        assert told.startswith(f"out/{name} is there already, and PrivacyGauge did not write it")
+        assert "--out" in told
+        assert contents(here) == before
+        file.unlink()
+    (here / "own.json").write_text("{}")
+    asked = (*command.name.split(), *ASKED[command.name], "--json", "own.json")
+    assert re.match(r"own\.json is there already.*--json", refused(*asked))
+    assert (here / "own.json").read_text() == "{}"
+
+
+def test_every_table_of_a_report_is_one_that_its_command_names():
+    package = Path(privacygauge.__file__).parent / "audits"
+    named: dict[str, set[str]] = {}
+    for command in COMMANDS:
+        folder = command.play.__module__.split(".")[2]
+        named.setdefault(folder, set()).update(command.tables)
+    named["generator"] = named["released_table"] = named["synthetic"]
+    for file in package.rglob("*.py"):
+        frames = re.findall(r'"([\w-]+\.(?:csv|parquet))":\s+', file.read_text())
+        folder = file.relative_to(package).parts[0].removesuffix(".py")
+        assert set(frames) <= named.get(folder, set()), file
+
+
+def predictions(path: Path, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet((2, 1, 1), 60)
+    rows = "\n".join(
+        f"{a:.6f},{b:.6f},{1 - round(a, 6) - round(b, 6):.6f},{i % 3},{i % 2}"
+        for i, (a, b, _) in enumerate(p)
+    )
+    path.write_text(f"p_0,p_1,p_2,label,member\n{rows}\n")
+
+
+def test_an_input_called_as_a_result_is_not_replaced(here):
+    pd = pytest.importorskip("pandas")
+    predictions(here / "x.csv")
+    pd.read_csv(here / "x.csv").to_parquet("records.parquet")
+    before = contents(here)
+    told = refused("classifier", "records.parquet", "--out", ".")
+    assert told.startswith("records.parquet is an input, and a result of the same name would")
+    assert contents(here) == before
+    assert "x.csv is an input" in refused("classifier", "x.csv", "--json", "./x.csv")
+    (here / "limits.toml").write_text("[classifier]\nauc = 1\n")
+    asked = ("classifier", "x.csv", "--policy", "limits.toml", "--json", "limits.toml")
+    assert "limits.toml is an input" in refused(*asked)
+    asked = ("vulnerable", "x.csv", "--write-schema", "x.csv", "--json", "-")
+    assert "x.csv is an input" in refused(*asked)
+    (here / "schema.json").write_text("mine")
+    asked = ("vulnerable", "x.csv", "--write-schema", "schema.json", "--json", "-")
+    assert "--write-schema" in refused(*asked)
+    assert (here / "schema.json").read_text() == "mine"
+
+
+def done(*arguments: object) -> None:
+    found = CliRunner().invoke(app, [str(x) for x in arguments], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+
+
+def test_a_result_is_replaced_by_a_later_one_until_somebody_changes_it(here):
+    asked = ("holdout", "bound", "--n", "100", "--classes", "2", "--queries", "5", "--out", "out")
+    for seed in (0, 1):
+        done(*asked, "--seed", seed)
+        assert json.loads((here / "out" / "report.json").read_text())["seed"] == seed
+    page = here / "out" / "report.html"
+    page.write_text(page.read_text() + "<!-- my remark -->")
+    assert "report.html has changed since PrivacyGauge wrote it" in refused(*asked, "--seed", 2)
+    assert json.loads((here / "out" / "report.json").read_text())["seed"] == 1
+    for _ in range(2):
+        done(*asked[:-2], "--json", "a.json")
+    assert sorted(name for name in os.listdir(here) if ".json" in name) == ["a.json",
+                                                                            "in.jsonl"]  # fmt: skip
+
+
+def test_the_report_of_one_audit_is_no_place_for_a_register_or_a_card(here):
+    asked = ("holdout", "bound", "--n", "100", "--classes", "2", "--queries", "5", "--out", "out")
+    done(*asked)
+    said = refused("register", "out", "--json", "out/report.json")
+    assert said.startswith("out/report.json is an input")
+    (here / "register.csv").write_text("mine")
+    assert "./register.csv" in f"./{refused('register', 'out', '--out', '.')}"
+    (here / "out" / "model-card.md").write_text("mine")
+    asked = ("report", "out", "--model-card", "--out", "out")
+    assert "model-card.md is there already" in refused(*asked)
+    found = CliRunner().invoke(
+        app,
+        [
+            "holdout",
+            "bound",
+            "--n",
+            "100",
+            "--classes",
+            "2",
+            "--queries",
+            "5",
+            "--out",
+            "n",
+            "--json",
+            "n/report.html",
+        ],
+    )
+    assert isinstance(found.exception, InputError)  # fmt: skip
+    assert "is a file of the report" in str(found.exception)
+
+
+def test_reproductions_replace_nothing(here):
+    (here / "feldman-fig1.json").write_text("mine")
+    (here / "page.md").write_text("mine")
+    assert "page.md is there already" in refused("reproduce", "--out", ".", "--page", "page.md")
+    assert "feldman-fig1.json" in refused("reproduce", "all", "--quick", "--out", ".")
+
+
+def test_a_pipe_is_written_into(here):
+    os.mkfifo(here / "pipe")
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append((here / "pipe").read_text()))
+    reader.start()
+    done("holdout", "bound", "--n", 100, "--classes", 2, "--queries", 5, "--json", "pipe")
+    reader.join(5)
+    assert json.loads(found[0])["kind"] == "holdout-bound"
+    assert (here / "pipe").is_fifo()

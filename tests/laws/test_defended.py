@@ -1,0 +1,40 @@
+"""What is advised about defences follows from the joint comparison, and from nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from privacygauge.audits.defences.play import audit_defences
+from privacygauge.audits.defences.verdict import verdict
+from privacygauge.defences import LabelOnly, Rounding, Temperature
+from privacygauge.report.grades import NONE
+from tests.thorough import times
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("undrawn")]
+
+
+def answers(rng: np.random.Generator, n: int, leak: float) -> dict[str, np.ndarray]:
+    """Answers of a model that is surer of its members by `leak` in the logit."""
+    member = np.arange(n) < n // 2
+    labels = rng.integers(0, 3, n)
+    logits = rng.normal(size=(n, 3))
+    logits[np.arange(n), labels] += 1 + leak * member
+    return {"probs": np.exp(log_softmax(logits, axis=1)), "labels": labels, "member": member}
+
+
+@pytest.mark.parametrize("leak", [0.0, 0.35, 0.7, 1.2])
+@pytest.mark.parametrize("n", [150, 600])
+def test_a_model_that_leaks_is_not_released_because_a_defence_looks_good(n, leak):
+    defences = [Temperature(5.0), LabelOnly(), Rounding(1)]
+    for seed in range(times(2)):
+        rng = np.random.default_rng(seed)
+        found = audit_defences(answers(rng, n, leak), answers(rng, n, leak), defences)
+        said = verdict(found)
+        helps = found.helps(found.best)
+        leaks = found.none.reached.accuracy.low > 0.5
+        if leaks and not helps:
+            assert said.grade is not NONE
+            assert not any("Release" in line for line in said.advice)
+        assert helps == any(line.startswith("Of these") for line in said.advice)
