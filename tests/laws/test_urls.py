@@ -126,7 +126,7 @@ def test_a_url_is_used_or_refused(
     monkeypatch.chdir(tmp_path)
     spec = ArraySpec(("model", "record"), (1, 1), "float32")
     work = Plan("x", 0, 1, "model", 1, {"x": spec})
-    options = {"data": "here.csv", "model": "b", "label": "c"}
+    options = {"data": "here.csv", "model": "logistic", "label": "label"}
     invocation = {"command": "worst-case", "options": options}
     started = open_run(tmp_path / "run", work, invocation=invocation)
     started.write(work.tasks[0], {"x": [[1.0]]})

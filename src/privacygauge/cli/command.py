@@ -69,7 +69,7 @@ def add_other(
 
     def run(quiet: bool, **given: Any) -> None:
         asked = request(**_values(request, given))
-        _require_local(asked)
+        require_local_files(asked)
         asked.check(1)
         _require_files(asked)
         from privacygauge.audits.work import Work, with_copies
@@ -117,7 +117,7 @@ def asked_limits(
     return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
 
 
-def _require_local(request: Request) -> None:
+def require_local_files(request: Request) -> None:
     """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
     for f, asked in request.asked():
         value = getattr(request, f.name)
@@ -158,7 +158,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
-    _require_local(request)
+    require_local_files(request)
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privacygauge.cli import options
-from privacygauge.cli.command import asked_limits, read_by
+from privacygauge.cli.command import asked_limits, read_by, require_local_files
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import require_local, shown
@@ -125,7 +125,9 @@ def _named_again(
     from privacygauge.runs.user_code import named_again
 
     place, command, asked = _started(run, data)
-    return command, command.request.kept(named_again(asked, code, place)), _work(place, jobs, quiet)
+    request = command.request.kept(named_again(asked, code, place))
+    require_local_files(request)
+    return command, request, _work(place, jobs, quiet)
 
 
 def report(
@@ -180,7 +182,9 @@ def _finished(
 
     require_finished(run)
     place, command, asked = _started(run, data)
-    return command, command.request.kept(asked), _work(place, 1, quiet, recorded=True)
+    request = command.request.kept(asked)
+    require_local_files(request)
+    return command, request, _work(place, 1, quiet, recorded=True)
 
 
 def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Work:

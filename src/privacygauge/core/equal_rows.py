@@ -29,6 +29,14 @@ _FEWEST = 20
 _LARGEST = 0.02
 """A larger share of a side with one and the same answer is no person, but what a model says."""
 
+_LEAST_OF_CLASS = 5
+"""Rows of a class on a side: of fewer, half may be one person's."""
+
+_MOSTLY = 0.5
+_RARELY = 0.25
+"""Where so large a share of one side is answered as most of its class is, and no more than this
+of the other, the answer is what a model says of that side, and no person's."""
+
 MATTERS = 0.99
 """Rows that are worth more than this share of their number change no interval."""
 
@@ -117,7 +125,16 @@ class Equal:
         """Return whether the largest group of equal rows is one person's, and no common answer."""
         unit = self.unit(member)
         least = min(int(np.count_nonzero(side)) for side in (member, ~member))
-        return int(np.bincount(unit).max()) <= max(_FEWEST, _LARGEST * least)
+        if int(np.bincount(unit).max()) > max(_FEWEST, _LARGEST * least):
+            return False
+        shares = [self._share_of_one_for_a_class(side) for side in (member, ~member)]
+        return max(shares) < _MOSTLY or min(shares) > _RARELY
+
+    def _share_of_one_for_a_class(self, side: Bools) -> float:
+        """Return the share of a side's rows that equal at least half of the rows of their class."""
+        labels, equal = self.labels[side], units.numbered(classed(self.rows, self.labels)[side])
+        of_class, alike = (np.bincount(number)[number] for number in (labels, equal))
+        return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
 
     def across(self, member: Bools) -> Bools:
         """Return which rows have an equal of their class on the other side, (n,)."""
