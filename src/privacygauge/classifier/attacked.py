@@ -19,9 +19,12 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.detectable import SHARE
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.fairness import Comparison
+from privacygauge.evaluate.group_ranks import ranked_groups
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
@@ -47,24 +50,34 @@ def sliced(
     target: Predictions,
     columns: Mapping[str, NDArray[Any]],
     compared: Bools,
+    transcripts: Sequence[tuple[str, Transcript]],
     seed: int,
     level: float,
 ) -> SliceTable:
-    """Return how exposed each class, each tenth of confidence and each group of columns is."""
+    """Return how exposed each class, each tenth of confidence and each group of columns is.
+
+    `transcripts` are the titles and scores of all attacks on the compared records.
+    """
     # The attack is named here, before anything was measured.
     attack = Threshold("modified-entropy", per_class=True)
     rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
     whole = play(attack, rounds, rngs)
     assert isinstance(whole, Play)
     played = whole.on(compared)
-    order = played.transcript.target
     groups = {
         "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
         "confidence": deciles(top_probability(target)),
         **columns,
     }
-    in_order = {name: values[order] for name, values in groups.items()}
-    return find_slices(played.decisions, in_order, "modified-entropy (per-class)", level)
+    judged, ranked = (
+        {name: values[order] for name, values in groups.items()}
+        for order in (played.transcript.target, transcripts[0][1].target)
+    )
+    rng = seeds.stream(seed, "group ranks")
+    # Groups have a quarter of the verdict's error.
+    rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level))
+    title = "modified-entropy (per-class)"
+    return find_slices(played.decisions, judged, title, level, rankings)
 
 
 def groups_of(
@@ -190,7 +203,6 @@ def played(
     results = telling(audit(rounds, attacks, compared=compared, seed=seed, level=level))
     played = played_of(results)
     risk, risks = risk_of(rounds, estimator, target.labels, seed, level, compared=compared)
-    table = sliced(rounds, target, columns, compared, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level)
     unmatched = None
@@ -201,6 +213,7 @@ def played(
             level=level,
         )
     transcripts = [(evaluation.title, result.transcript) for result, evaluation in played]
+    table = sliced(rounds, target, columns, compared, transcripts, seed, level)
     questions = asked(transcripts, table, seeds.stream(seed, "few records"), level)
     scores = {}
     guesses = {}

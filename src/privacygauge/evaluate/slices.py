@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,9 +18,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.detectable import POWER, SHARE
-
-SMALLEST = 10
-"""A slice needs so many members and so many non-members, of different units."""
+from privacygauge.evaluate.group_ranks import SMALLEST, RankedGroup, RankedGroups
+from privacygauge.evaluate.headline import Reached, reached
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,19 @@ class Slice:
     least: float = 0.0
     """Lower end of the accuracy at a quarter of the error: what a verdict grades."""
     shown: bool = False
-    """Whether the slice is more exposed than the rest and better guessed than by chance, each at a
-    quarter of the error: whether it counts in a verdict. Guesses that are worse than chance on the
-    rest would make a slice of mere chance stand out."""
+    """Whether it counts in a verdict: with rankings, whether any attack ranks its members better
+    than chance and than all records together; without, whether it is more exposed than the rest
+    and better guessed than by chance. At a quarter of the error."""
+    ranked: RankedGroup | None = None
+    """The ranking that shows it; None where none does."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far the slice is exposed, by guesses or by ranking, at a quarter of the error."""
+        guessed = replace(self.accuracy, low=self.least)
+        if self.ranked is None:
+            return Reached(guessed, by_ranking=False)
+        return reached(guessed, self.ranked.auc)
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,8 @@ class SliceTable:
     @property
     def shown(self) -> tuple[Slice, ...]:
         """The slices that count in a verdict, the worst first."""
-        return tuple(sorted((s for s in self.slices if s.shown), key=lambda s: -s.least))
+        shown = (s for s in self.slices if s.shown)
+        return tuple(sorted(shown, key=lambda s: -s.reached.accuracy.low))
 
     @property
     def announced(self) -> tuple[Slice, ...]:
@@ -83,6 +93,7 @@ def find_slices(
     columns: Mapping[str, NDArray[Any]],
     attack: str,
     level: float = 0.95,
+    ranked: RankedGroups | None = None,
 ) -> SliceTable:
     """Return the accuracy of the guesses in every group of every column.
 
@@ -96,6 +107,8 @@ def find_slices(
     level : float
         In (0, 1). On guesses that are independent of membership, no slice at all is announced
         with at least this probability.
+    ranked : RankedGroups, optional
+        What the rankings of all attacks show of the same groups. Decides what counts in a verdict.
 
     Returns
     -------
@@ -136,6 +149,7 @@ def find_slices(
     graded = 1 - 2 * SHARE * (1 - level) / len(found)
     excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
     adjusted = holm(np.array(raw)).tolist()
+    ranking = {} if ranked is None else {(g.column, g.group): g for g in ranked.shown}
     table = []
     for (column, group, rows), above, p in zip(found, excess, adjusted, strict=True):
         inside = decisions[rows]
@@ -151,11 +165,17 @@ def find_slices(
             p,
             announced=p <= 1 - level,
             least=least,
-            shown=p <= 1 - strictly and least > 0.5,
+            shown=(
+                p <= 1 - strictly and least > 0.5 if ranked is None else (column, group) in ranking
+            ),
+            ranked=ranking.get((column, group)),
         )
         table.append(found_slice)
     table.sort(key=lambda s: -s.accuracy.low)
-    smallest = _smallest(decisions, (1 - strictly) / len(found), graded)
+    if ranked is None:
+        smallest = _smallest(decisions, (1 - strictly) / len(found), graded)
+    else:
+        smallest = ranked.smallest
     return SliceTable(attack, level, tuple(table), tuple(skipped), smallest)
 
 

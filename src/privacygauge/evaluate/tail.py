@@ -14,11 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom, ks_2samp
+from scipy.stats import hypergeom
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.unit_scores import equally_many, unit_rounds
 
 DEALS = 999
 """Other bits are dealt so often: p-values are multiples of 1/1000."""
@@ -28,10 +29,6 @@ DEEPEST = 0.1
 
 MOST = 500
 """The grid ends there at the latest."""
-
-_UNLIKE = 0.2
-"""Sides whose units differ in their numbers of rows with a p-value below this are compared at
-equal numbers: the highest of more scores is higher by chance."""
 
 _FIRST = 5
 _FEWEST = 4
@@ -111,9 +108,9 @@ def tail(
     """
     checks.level(level)
     first = played[0][1]
-    item, inside, stage = _items(first)
+    item, inside, stage = unit_rounds(first)
     n, n_in = len(inside), int(np.count_nonzero(inside))
-    item = _equally_many(item, inside, rng)
+    item = equally_many(item, inside, rng)
     depths = _depths(n)
     if not len(depths) or hypergeom.sf(depths[-1] - 1, n, n_in, depths[-1]) > 1 - level:
         return None
@@ -177,35 +174,6 @@ def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
         if (p_values * np.maximum(1.0, depths / _SHALLOW) <= found.critical).any():
             return exposed
     return None
-
-
-def _items(transcript: Transcript) -> tuple[Ints, Bools, Ints]:
-    """Return each row's item (a unit in a round; -1 for mixed ones), and items' bits and rounds."""
-    pair = np.unique(transcript.round, return_inverse=True)[1]
-    units, unit = np.unique(transcript.unit, return_inverse=True)
-    _, item = np.unique(pair * len(units) + unit, return_inverse=True)
-    size = np.bincount(item)
-    members = np.bincount(item, weights=transcript.secret)
-    pure = (members == 0) | (members == size)
-    number = np.where(pure, np.cumsum(pure) - 1, -1)
-    first = np.unique(item, return_index=True)[1]
-    return number[item], (members > 0)[pure], pair[first][pure]
-
-
-def _equally_many(item: Ints, inside: Bools, rng: np.random.Generator) -> Ints:
-    """Return each row's item, and -1 for rows that give one side's items more scores to choose."""
-    size = np.bincount(item[item >= 0], minlength=len(inside))
-    if inside.all() or not inside.any() or (size == size[0]).all():
-        return item
-    if ks_2samp(size[inside], size[~inside], method="asymp").pvalue >= _UNLIKE:
-        return item
-    order = np.lexsort((rng.random(len(item)), item))
-    ordered = item[order]
-    place = np.arange(len(item)) - np.searchsorted(ordered, ordered)
-    kept = np.full(len(item), -1)
-    first = order[place < size.min()]
-    kept[first] = item[first]
-    return kept
 
 
 def _depths(n: int) -> Ints:

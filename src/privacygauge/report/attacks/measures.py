@@ -85,7 +85,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
     found = a.headline.reached.accuracy
     text = "No group is shown to be more exposed than the rest."
     if groups:
-        found = replace(groups[0].accuracy, low=groups[0].least)
+        found = groups[0].reached.accuracy
         named = f"{plain(groups[0].column)} = {shortened(plain(groups[0].group))}"
         text = f"Right guesses among records with {named}."
     shown = percent_estimate(found)

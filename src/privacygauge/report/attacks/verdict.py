@@ -10,6 +10,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Exposure, exposure
 from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.slices import Slice
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
 from privacygauge.report.grades import (
@@ -133,7 +134,9 @@ def grade_of_few(found: Tail) -> Grade:
 
 def _grade_of_groups(questions: Questions | None) -> Grade:
     shown = () if questions is None else questions.groups
-    return gravest((NONE, *(gravest((SMALL, grade_of(group.least))) for group in shown)))
+    return gravest(
+        (NONE, *(gravest((SMALL, grade_of(group.reached.accuracy.low))) for group in shown))
+    )
 
 
 def _too_few(found: Detectable) -> bool:
@@ -180,9 +183,16 @@ def _group_in_words(questions: Questions | None) -> str:
     assert questions is not None  # it was graded
     worst = questions.groups[0]
     return (
-        f"among records with {plain(worst.column)} = {shortened(plain(worst.group))} guesses are "
-        f"right {percent(worst.accuracy.value)} of the time"
+        f"among records with {plain(worst.column)} = {shortened(plain(worst.group))} "
+        f"{_told_apart(worst)}"
     )
+
+
+def _told_apart(group: Slice) -> str:
+    """Return how well members of a group are told from its others, to go on from in a sentence."""
+    if group.ranked is not None and group.reached.by_ranking:
+        return ranked_pairs(group.ranked.auc)
+    return f"guesses are right {percent(group.accuracy.value)} of the time"
 
 
 def _standing_out(questions: Questions | None) -> Iterator[str]:
@@ -270,7 +280,7 @@ def _groups(a: Attacks) -> Iterator[str]:
         more = ", and so is one further group" if n == 1 else others
         yield (
             f"Records with {plain(first.column)} = {plain(first.group)} are more exposed than the "
-            f"others ({percent(first.accuracy.value)} right){more}."
+            f"others ({_told_apart(first)}){more}."
         )
 
 

@@ -1,0 +1,243 @@
+"""Groups whose members any attack ranks above their non-members, allowing for all of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.unit_scores import unit_rounds
+
+SMALLEST = 10
+"""A group needs so many members and so many non-members, of different units."""
+
+DEALS = 399
+"""Other bits are dealt so often: p-values are multiples of 1/400."""
+
+MOST = 2_000
+"""Units of a group whose ranks are looked at, drawn by chance where there are more."""
+
+_BLOCK = 1 << 22
+"""Bits that are held at once."""
+
+
+@dataclass(frozen=True)
+class RankedGroup:
+    """A group whose members some attack ranks above its non-members."""
+
+    column: str
+    """What the records were grouped by."""
+    group: str
+    """The value that they share."""
+    attack: str
+    """The attack that ranks them best."""
+    auc: Estimate
+    """Area under its ROC curve inside the group; the intervals of all attacks and groups hold
+    together."""
+    p_value: float
+    """For "no attack ranks the members of any group better than chance"."""
+
+
+@dataclass(frozen=True)
+class RankedGroups:
+    """What rankings show of groups."""
+
+    shown: tuple[RankedGroup, ...]
+    """Ranked better than chance does, and better than all records together; the best first."""
+    smallest: int | None
+    """Records in the smallest group, half of them members, that would be shown if its members had
+    its highest scores; None where no group was looked at, or none would be shown."""
+
+
+def ranked_groups(
+    played: Sequence[tuple[str, Transcript]],
+    columns: Mapping[str, NDArray[Any]],
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> RankedGroups:
+    """Return the groups whose members any attack ranks above their non-members.
+
+    Parameters
+    ----------
+    played : sequence of (str, Transcript)
+        Titles and scores of attacks on the same rows, at least one.
+    columns : mapping of str to ndarray, shape (m,)
+        Groups of the rows; at most a few hundred values each.
+    rng : numpy.random.Generator
+        Deals other bits.
+    level : float
+        In (0, 1). Where scores tell nothing, no group at all is shown with a probability of at
+        least `level`.
+
+    Returns
+    -------
+    RankedGroups
+
+    Notes
+    -----
+    Wilcoxon's rank sum of the members inside each group, standardised by the mean and variance that
+    it has where scores tell nothing. The largest over all attacks and groups is compared with that
+    of other bits (Westfall and Young 1993), dealt within the rounds of the game, so that nothing is
+    lost to their number where attacks agree. Guesses need a threshold that was learnt on all
+    records; a ranking does not, and shows a group of thirty that is known by heart.
+    """
+    checks.level(level)
+    item, inside, stage = unit_rounds(played[0][1])
+    scores = np.column_stack([transcript.score for _, transcript in played])
+    groups = [
+        group
+        for column, values in columns.items()
+        for group in _groups(column, values, scores, item, inside, rng)
+    ]
+    if not groups:
+        return RankedGroups((), None)
+    allowed = int((1 - level) * (1 + DEALS))
+    dealt = np.sort(_largest_of_deals(inside, stage, groups, rng))
+    critical = float(dealt[-allowed]) if allowed else np.inf
+    each = (1 - level) / len(groups)
+    beyond = float(ndtri(1 - each))
+    area = np.array([auc(transcript).value for _, transcript in played])
+    shown = []
+    for group in groups:
+        bits = inside[group.items]
+        found = group.standardised(bits[None])[0]
+        excess = found - group.expected(area, int(np.count_nonzero(bits)))
+        best = int(np.argmax(np.where(excess > beyond, found, -np.inf)))
+        if found[best] <= critical or excess[best] <= beyond:
+            continue
+        title, transcript = played[best]
+        shown.append(
+            RankedGroup(
+                group.column,
+                group.name,
+                title,
+                auc(_part(transcript, group.rows), 1 - 2 * each / len(played)),
+                (1 + int(np.count_nonzero(dealt >= found[best]))) / (1 + DEALS),
+            )
+        )
+    shown.sort(key=lambda group: -group.auc.low)
+    n_less = int(min(np.count_nonzero(inside), np.count_nonzero(~inside)))
+    return RankedGroups(tuple(shown), _smallest(max(critical, beyond), n_less))
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The units of a group in the rounds of a game, and their ranks for each attack."""
+
+    column: str
+    name: str
+    rows: Bools
+    """(m,) Its rows."""
+    items: Ints
+    """(k,) Its units in each round."""
+    ranks: Floats
+    """(k, attacks) Of their rows in the group, on average, less the mean."""
+
+    def standardised(self, bits: NDArray[Any]) -> Floats:
+        """Return the rank sums of members over their spread, (deals, attacks), for (deals, k)."""
+        total = bits.astype(np.float32) @ self.ranks.astype(np.float32)
+        spread = self._spread(np.count_nonzero(bits, axis=1))
+        found: Floats = np.divide(total, spread, out=np.zeros_like(spread), where=spread > 0)
+        return found
+
+    def expected(self, area: Floats, n_in: int) -> Floats:
+        """Return the standardised rank sums of a group with these areas under the curve."""
+        spread = self._spread(np.array([n_in]))[0]
+        total = (area - 0.5) * n_in * (len(self.items) - n_in)
+        found: Floats = np.divide(total, spread, out=np.zeros_like(spread), where=spread > 0)
+        return found
+
+    def _spread(self, n_in: Ints) -> Floats:
+        """Return the standard deviation of rank sums of so many members, (deals, attacks)."""
+        n = len(self.items)
+        pairs = n_in * (n - n_in) / (n * (n - 1))
+        return np.asarray(np.sqrt(np.outer(pairs, (self.ranks**2).sum(axis=0))), np.float64)
+
+
+def _groups(
+    column: str,
+    values: NDArray[Any],
+    scores: Floats,
+    item: Ints,
+    inside: Bools,
+    rng: np.random.Generator,
+) -> Iterator[_Group]:
+    """Yield the groups of a column that are large enough."""
+    names, number = np.unique(np.asarray(values), return_inverse=True)
+    if len(names) < 2:
+        return
+    for place, name in enumerate(names):
+        everybody = number == place
+        rows = np.flatnonzero(everybody & (item >= 0))
+        items, own = np.unique(item[rows], return_inverse=True)
+        n_in = int(np.count_nonzero(inside[items]))
+        if min(n_in, len(items) - n_in) < SMALLEST:
+            continue
+        if len(items) > MOST:
+            kept = np.sort(rng.permutation(len(items))[:MOST])
+            rows = rows[np.isin(own, kept)]
+            items, own = np.unique(item[rows], return_inverse=True)
+        ranks = np.zeros((len(items), scores.shape[1]))
+        np.add.at(ranks, own, rankdata(scores[rows], axis=0))
+        ranks /= np.bincount(own)[:, None]
+        yield _Group(column, str(name), everybody, items, ranks - ranks.mean(axis=0))
+
+
+def _largest_of_deals(
+    inside: Bools, stage: Ints, groups: Sequence[_Group], rng: np.random.Generator
+) -> Floats:
+    """Return the largest standardised rank sum of each deal of the bits, (DEALS,)."""
+    found = np.full(DEALS, -np.inf)
+    step = max(1, _BLOCK // len(inside))
+    for start in range(0, DEALS, step):
+        deals = slice(start, min(start + step, DEALS))
+        bits = _dealt(inside, stage, deals.stop - deals.start, rng)
+        for group in groups:
+            largest = group.standardised(bits[:, group.items]).max(axis=1)
+            np.maximum(found[deals], largest, out=found[deals])
+    return found
+
+
+def _dealt(inside: Bools, stage: Ints, deals: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return bits as they come where those of each round are dealt by chance, (deals, n)."""
+    bits = np.zeros((deals, len(inside)), np.bool_)
+    for number in np.unique(stage):
+        columns = np.flatnonzero(stage == number)
+        n_in = int(np.count_nonzero(inside[columns]))
+        if not n_in:
+            continue
+        key = rng.random((deals, len(columns)), np.float32)
+        # The smallest keys are the members'. Where two are equal at the end, one member more or
+        # less changes nothing: rank sums are standardised by the numbers of members.
+        last = np.partition(key, n_in - 1, axis=1)[:, n_in - 1]
+        bits[:, columns] = key <= last[:, None]
+    return bits
+
+
+def _smallest(critical: float, most: int) -> int | None:
+    """Return the records of the smallest group that is ranked beyond a value if wholly known."""
+    half = np.arange(SMALLEST, most + 1)
+    standardised = half**2 / 2 / np.sqrt(half**2 * (2 * half + 1) / 12)
+    enough = np.flatnonzero(standardised > critical)
+    return int(2 * half[enough[0]]) if len(enough) else None
+
+
+def _part(transcript: Transcript, rows: Bools) -> Transcript:
+    """Return some of the rows."""
+    return Transcript(
+        transcript.score[rows],
+        transcript.secret[rows],
+        transcript.target[rows],
+        transcript.round[rows],
+        transcript.unit[rows],
+    )
