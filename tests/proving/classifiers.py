@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import beta, hypergeom, mannwhitneyu
+from scipy.stats import beta, hypergeom, mannwhitneyu, norm
 
 from tests.proving import classifier_models, classifier_rows
 from tests.proving.classifier_files import write
@@ -911,14 +911,20 @@ def _tail(target: Rows, fresh: Sequence[Rows]) -> Oracle:
 
 
 def _group(target: Rows) -> Oracle:
-    """Return the size of the group that leaks, and how surely its members are told apart."""
+    """Return the size of a wholly known group that would stand out as the one that leaks does.
+
+    A page says how large a group it would have found if all its members were known. Of a group
+    that leaks a little, the size is that of the smaller one which is as unlikely by chance.
+    """
     group = target.exposed
     inside = target.signal[group & target.member]
     outside = target.signal[group & ~target.member]
-    size = float(group.sum())
     if min(len(inside), len(outside)) < 2:
-        return Oracle(size, size, size, "groups", 1.0)
-    p = float(mannwhitneyu(inside, outside, alternative="greater").pvalue)
+        return Oracle(0.0, 0.0, 0.0, "groups", 1.0)
+    p = float(mannwhitneyu(inside, outside, alternative="greater", method="asymptotic").pvalue)
+    half = np.arange(1, min(len(inside), len(outside)) + 1)
+    known = norm.sf(half / 2 / np.sqrt((2 * half + 1) / 12))
+    size = 2.0 * np.count_nonzero(known >= p)
     return Oracle(size, size, size, "groups", p)
 
 

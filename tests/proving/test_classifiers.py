@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.proving import judge
 from tests.proving.classifier_rows import rows
-from tests.proving.classifiers import DOMAIN, balanced
+from tests.proving.classifiers import DOMAIN, _group, balanced
 from tests.proving.games import game, replay
 from tests.proving.world import Relation
 
@@ -61,6 +63,17 @@ def test_the_oracle_knows_the_plant_and_nothing_else(tmp_path):
     group = oracle(tmp_path, release="class", strength="strong")
     assert group.question == "groups"
     assert group.p < 1e-6
+
+
+def test_the_oracle_of_a_group_has_the_size_of_what_is_known_in_it():
+    world = made(n="2000", release="group", strength="weak")
+    target = rows(world, DOMAIN.chosen(world))
+    group = target.exposed
+    least = min(np.count_nonzero(group & target.member), np.count_nonzero(group & ~target.member))
+    wholly = _group(replace(target, signal=target.member.astype(float) + 1e-3 * target.signal))
+    nothing = _group(replace(target, signal=np.random.default_rng(0).normal(size=len(group))))
+    assert nothing.value < _group(target).value < wholly.value
+    assert 2 * least - 2 <= wholly.value <= 2 * least
 
 
 def test_guesses_at_random_are_right_for_half_of_both_sides():
