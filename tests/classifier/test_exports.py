@@ -66,6 +66,14 @@ SAME_OF_THREE = {
     "texts": (table(numbered(P3), THREE[Y3], MEMBER3), "0 = cat, 1 = dog, 2 = eel"),
     "named": (table(named(P3, THREE), THREE[Y3], MEMBER3), ""),
     "in another order": (table(named(P3[:, ::-1], THREE[::-1]), THREE[Y3], MEMBER3), ""),
+    "bare names": (
+        table(dict(zip(THREE, P3.T, strict=True)), THREE[Y3], MEMBER3),
+        "cat, dog, eel were read as the probabilities",
+    ),
+    "bare numbers": (
+        table({str(i): P3[:, i] for i in range(3)}, Y3, MEMBER3),
+        "0, 1, 2 were read as the probabilities",
+    ),
     "logits by name": (table(named(Z3, THREE, "logit"), THREE[Y3], MEMBER3), ""),
     "logits": (table(numbered(Z3, "logit"), Y3, MEMBER3), ""),
     "lists": (table({"probs": P3.tolist()}, Y3, MEMBER3), ""),
@@ -189,6 +197,12 @@ def test_what_can_be_read_in_two_ways_is_refused(given, message):
     with pytest.raises(InputError, match=message) as caught:
         as_predictions(given, "mine")
     assert "\n" not in str(caught.value)
+
+
+def test_columns_that_are_called_as_classes_are_and_sum_to_nothing_are_none():
+    given = table({"cat": Z3[:, 0], "dog": Z3[:, 1], "eel": Z3[:, 2]}, THREE[Y3], MEMBER3)
+    with pytest.raises(InputError, match="no columns p_0"):
+        as_predictions(given, "mine")
 
 
 def test_pools_take_the_same_labels():

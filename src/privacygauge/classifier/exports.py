@@ -339,6 +339,8 @@ def _scores(
     for kind, stem in stems:
         if (found := _by_name(given, kind, stem, truth, name)) is not None:
             return found
+    if (found := _by_bare_name(given, truth, name)) is not None:
+        return found
     if (predicted := _first(given, _PREDICTED)) is not None:
         raise InputError(
             f"{name}: {predicted} alone is not enough: save the probability of every class "
@@ -423,6 +425,9 @@ def listed_only(
 
 _OTHERS = 0.02
 """What may be missing to 1 by rounding."""
+
+_HALF_OF_TWO_DIGITS = 0.005
+"""How far rounding to two decimals moves a number."""
 
 _NONE_OF_THEM = "(none of the listed)"
 
@@ -565,6 +570,32 @@ def _by_name(
     }
     values = _columns(given, list(columns.values()), name)
     return Scores(kind, values, frozenset(columns.values()), tuple(columns))
+
+
+def _by_bare_name(
+    given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
+) -> Scores | None:
+    """Return probabilities in columns that are called as the classes are: benign, malignant.
+
+    Such names may be those of other columns too: only where each row sums to 1, or to 100, are they
+    taken for probabilities.
+    """
+    texts = sorted({str(value) for value in np.unique(truth).tolist()})
+    if len(texts) < 2 or not all(text in given for text in texts):
+        return None
+    try:
+        values = _columns(given, texts, name)
+    except InputError:
+        return None
+    total = values.sum(axis=1, dtype=np.float64)
+    off = _OTHERS + _HALF_OF_TWO_DIGITS * len(texts)
+    sums_to_one, to_hundred = (
+        bool((np.abs(total / whole - 1) <= off).all()) for whole in (1.0, _PERCENT)
+    )
+    if (values < 0).any() or not (sums_to_one or to_hundred):
+        return None
+    note = f"the columns {_list(texts)} were read as the probabilities of these classes"
+    return Scores("probs", values, frozenset(texts), tuple(texts), (note,))
 
 
 def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str) -> NDArray[Any]:
