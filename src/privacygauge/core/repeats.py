@@ -256,7 +256,10 @@ def repeated_scores(score: Floats, member: Bools) -> Ints | None:
     free = np.sort(gap[~touching])
     on_lattice = np.quantile(free, 0.05) > _LATTICE * np.median(free)
     at_once = np.flatnonzero(~repeated)
-    anywhere = not len(at_once) or ks_2samp(np.flatnonzero(repeated), at_once).pvalue >= _NEVER
+    anywhere = (
+        not len(at_once)
+        or ks_2samp(np.flatnonzero(repeated), at_once, method="asymp").pvalue >= _NEVER
+    )
     sure = not on_lattice and anywhere and within.mean() >= 1 - _FEW_DISAGREE
     if not (more or sure):
         return None
