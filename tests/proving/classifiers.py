@@ -478,7 +478,7 @@ class Classifiers(Grammar):
             or (c["layout"] == "list" and c["names"] in ("words", "ordered", "na-words"))
             or (c["encoding"] in ("latin1", "utf16") and c["format"].startswith("csv"))
             or c["mistake"] in ("logits-as-probs", "coarse-unit")
-            or c["shadow_is"] == "less-classes"
+            or c["shadow_is"] in ("less-classes", "same-split")
             or (npz and c["layout"] == "one" and c["names"] in ("words", "ordered", "na-words"))
             or int(c["n"]) < 60
             or c["gate"] == "percent"
