@@ -14,6 +14,7 @@ from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import loaded
 from privacygauge.audits.work import Work
+from privacygauge.classifier import estimators
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
 from privacygauge.classifier.dtp.findings import Asked, DtpFindings, measurement
@@ -62,7 +63,7 @@ class DtpAudit(DtpFindings, Reported):
 
 def audit_dtp(
     model: object,
-    x: ArrayLike,
+    x: object,
     y: ArrayLike,
     *,
     rows: ArrayLike | None = None,
@@ -94,8 +95,8 @@ def audit_dtp(
         scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, where refits of
         the riskiest records and of some at random agree; anything else is trained once more for
         each record, as it was given: a random state of its own stays.
-    x : array_like, shape (n, d)
-        The training set.
+    x : array_like, shape (n, d), data frame of pandas or polars, or list of n texts
+        The training set; a model is trained on it, and asked about it, in the form it has.
     y : array_like of int, shape (n,)
         Classes in 0..k-1, at least two of them.
     rows : array_like of int, shape (r,), optional
@@ -150,7 +151,7 @@ def audit_dtp(
     """
     running = Running(command, seed, level, provenance, run)
     asked = Asked(bin_width, queries, training_sets, remove, order, vary)
-    features, labels = checked_records(x, y, remove)
+    features, labels = checked_records(model, x, y, remove)
     owner = owners(unit, ids, len(labels))
     task = TrainingSet(
         model,
@@ -164,6 +165,7 @@ def audit_dtp(
         n_jobs=n_jobs,
         progress=progress,
         invocation=invocation,
+        class_names=class_names or estimators.class_names(y),
     )
     done = measurement(task, asked, rows, ids, class_names, level)
     told = (*whose(features, labels, owner), *warnings, *done.warnings)

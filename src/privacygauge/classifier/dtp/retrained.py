@@ -16,7 +16,8 @@ from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.network_bounds import with_bounds
 from privacygauge.classifier.dtp.ratios import log_answers, log_ratio
-from privacygauge.classifier.held import digest_of
+from privacygauge.classifier.held import Held, digest_of
+from privacygauge.classifier.pipelines import steps_of
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.stacking import Stacking, models_a_task, stacked
 from privacygauge.classifier.trainer import Cohort, Trainer
@@ -59,8 +60,8 @@ class LeavingOut:
 
     trainer: Trainer
     """Trains models."""
-    x: NDArray[Any]
-    """(n, d) Features."""
+    x: Held
+    """Records of the kind that the user has, mostly features (n, d)."""
     y: Ints
     """(n,) Classes."""
     members: Bools
@@ -135,7 +136,7 @@ class LeavingOut:
 
 def retrained(
     trainer: Trainer,
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     rows: Ints,
     *,
@@ -238,6 +239,7 @@ def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
     settings = {
         "trainer": work.trainer.name,
         **work.trainer.describe(),
+        **({"steps": steps} if (steps := steps_of(work.trainer)) else {}),
         "data": digest_of(work.x, work.y),
         "training set": digest_of(work.members, work.rows, work.queries),
         **({} if alone else {"units": digest_of(work.unit)}),
