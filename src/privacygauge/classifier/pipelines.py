@@ -32,7 +32,9 @@ def _named(model: Any) -> str:
     steps = [step for _, step in getattr(model, "steps", None) or () if _is_step(step)]
     if steps:
         return f"{name}: {', '.join(map(_named, steps))}"
-    groups = (getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators"))
+    groups = (
+        getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators")
+    )
     inner = [part[1] for group in groups for part in group or () if _is_step(part[1])]
     single = getattr(model, "estimator", None)
     inner += [single] if hasattr(single, "fit") else []

@@ -32,7 +32,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -213,8 +213,11 @@ CASES = [
     Case("one-hot codes", make_pipeline(OneHotEncoder(), linear()), codes),
     Case("ordinal codes", make_pipeline(OrdinalEncoder(), CategoricalNB()), codes),
     Case("one-hot texts", make_pipeline(OneHotEncoder(), BernoulliNB()), words),
-    Case("ordinal texts", make_pipeline(OrdinalEncoder(), DecisionTreeClassifier(random_state=0)),
-         words),  # fmt: skip
+    Case(
+        "ordinal texts",
+        make_pipeline(OrdinalEncoder(), DecisionTreeClassifier(random_state=0)),
+        words,
+    ),
     Case("target encoding", make_pipeline(TargetEncoder(random_state=0), linear()), words),
     Case("counts", make_pipeline(VarianceThreshold(), MultinomialNB()), counts),
     Case("one-hot counts", make_pipeline(OneHotEncoder(handle_unknown="ignore"), linear()), counts),
@@ -287,9 +290,7 @@ CASES = [
     ),
     Case(
         "stacking of texts",
-        make_pipeline(
-            OneHotEncoder(), StackingClassifier([("nb", BernoulliNB())], linear(), cv=2)
-        ),
+        make_pipeline(OneHotEncoder(), StackingClassifier([("nb", BernoulliNB())], linear(), cv=2)),
         words,
     ),
     Case(
@@ -311,8 +312,11 @@ CASES = [
         BaggingClassifier(make_pipeline(StandardScaler(), linear()), 3, random_state=0),
         numbers,
     ),
-    Case("boosting", make_pipeline(OneHotEncoder(), AdaBoostClassifier(n_estimators=3,
-         random_state=0)), codes),  # fmt: skip
+    Case(
+        "boosting",
+        make_pipeline(OneHotEncoder(), AdaBoostClassifier(n_estimators=3, random_state=0)),
+        codes,
+    ),
 ]
 
 
@@ -350,8 +354,6 @@ def test_every_pipeline_equals_brute_force(case: Case) -> None:
     assert_allclose(found.pdtp, own, atol=1e-6, rtol=1e-6)
     assert_allclose(found.dtp.low, shown, atol=1e-6, rtol=1e-6)
     assert not any("cannot be trained" in line for line in found.origin.warnings)
-
-
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.running import Running
@@ -28,12 +28,14 @@ from privacygauge.classifier.dtp.named import (
 from privacygauge.classifier.dtp.names import ON_CATEGORIES
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
-from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
+from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardised
+from privacygauge.classifier.held import Held
 from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.recorded import trainer_named
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
+from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
@@ -179,7 +181,8 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
     records, x, model, warnings = _given(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
-    with work.resumable(asked), showing as progress:
+    with work.resumable(asked), showing as shown:
+        progress = None if shown is None else _announced(asked, work, x, records.y, model, shown)
         return audit_dtp(
             model,
             x,
@@ -205,7 +208,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
 
 def _given(
     asked: DtpRequest, work: Work
-) -> tuple[Records | CategoricalTable, NDArray[Any], Learner | Trainer, tuple[str, ...]]:
+) -> tuple[Records | CategoricalTable, Held, Learner | Trainer, tuple[str, ...]]:
     """Return records, what the model is trained on, the model, and warnings about columns."""
     if asked.model in ON_CATEGORIES:
         table = load_categories(
@@ -219,14 +222,41 @@ def _given(
         )
         learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
         return table, table.x, learner, many_categories(table)
-    trainer = on_numbers(trainer_named(asked.model, work.read)) if asked.keeps else None
-    records = loaded(asked, NUMBERS, unit=asked.unit)
+    trainer = trainer_named(asked.model, work.read) if asked.keeps else None
+    form = NUMBERS if trainer is None else on_records_made_up(trainer)
+    records = loaded(asked, form, unit=asked.unit)
     x = standardised(records.x) if asked.model in NETWORKS else records.x
     if trainer is None:
         return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
         return records, x, trainer.learner, ()
-    if not work.quiet and (work.run is None or plan_in(work.run) is None):
-        n, sets = asked.measure or len(records), asked.training_sets
-        work.say(bill_without_each(trainer, x, records.y, n, sets, work.jobs, asked.seed))
     return records, x, trainer, ()
+
+
+def _announced(
+    asked: DtpRequest,
+    work: Work,
+    x: Held,
+    y: Ints,
+    model: Learner | Trainer,
+    progress: Progress,
+) -> Progress:
+    """Return what says, before it first shows progress, what training will cost.
+
+    Progress begins after all that can be refused was checked: what is refused is one line alone.
+    """
+    if isinstance(model, Learner) or work.quiet:
+        return progress
+    if work.run is not None and plan_in(work.run) is not None:
+        return progress
+    said = False
+
+    def tell(done: int, total: int) -> None:
+        nonlocal said
+        if not said:
+            said = True
+            n = asked.measure or len(y)
+            work.say(bill_without_each(model, x, y, n, asked.training_sets, work.jobs))
+        progress(done, total)
+
+    return tell

@@ -181,7 +181,9 @@ class TrainingSet:
         run = self._below("refits")
         said = self._refits(rows[again], queries, run)
         own, at = log_ratio(said.with_it, said.without, self.width), np.searchsorted(again, some)
-        shown = np.maximum(quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width))
+        shown = np.maximum(
+            quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
+        )
         checked = compared(
             (
                 (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),
@@ -277,7 +279,9 @@ class TrainingSet:
             learner = shortcut.learner if shortcut is not None and sure else None
         if learner is not None:
             fitted = learner.fit(np.asarray(x), y, n_classes=self.n_classes)
-            return log_ratio(fitted.log_p(self.numbers[rows]), fitted.log_p_without(places), self.width)
+            return log_ratio(
+                fitted.log_p(self.numbers[rows]), fitted.log_p_without(places), self.width
+            )
         run = self._below(name)
         said = self._refits(rows, taken(self.x, rows[:0]), run, members)
         return log_ratio(said.with_it, said.without, self.width)

@@ -164,4 +164,3 @@ def _made(x: Held, source: Ints, values: dict[int, Floats]) -> Held:
             for j, column in enumerate(x.iter_columns())
         ]
     )
-
