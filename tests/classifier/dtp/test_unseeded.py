@@ -86,7 +86,7 @@ class WhereARecordIsGone(Drawing):
 
 
 class NoisyAnswers(DecisionTreeClassifier):
-    def predict_proba(self, X: Floats) -> Floats:  # noqa: N803
+    def predict_proba(self, X: Floats) -> Floats:
         noisy = super().predict_proba(X) + np.random.default_rng().uniform(0, 0.1, (len(X), 2))
         return noisy / noisy.sum(axis=1, keepdims=True)
 
