@@ -108,7 +108,8 @@ def recorded_trainer(run: str | Path) -> Trainer:
         raise InputError(f"{run} holds no trained models")
     if {"make", *_SETTINGS, "dtype", "device"} <= set(said) and "augment" not in said:
         given = {key: said[key] for key in (*_SETTINGS, "dtype", "device")}
-        return Networks(RecordedMake(name, said["make"], plan.code), **given)
+        scaled = bool(said.get("own_scale", False))
+        return Networks(RecordedMake(name, said["make"], plan.code), own_scale=scaled, **given)
     spec = plan.arrays.get("prediction") or next(iter(plan.arrays.values()))
     queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
     return RecordedTrainer(name, _logits(plan), said, plan.code, spec.dtype, queries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +31,7 @@ from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
 from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardised
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.named import NETWORKS
+from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.recorded import trainer_named
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
@@ -225,7 +226,11 @@ def _given(
     trainer = trainer_named(asked.model, work.read) if asked.keeps else None
     form = NUMBERS if trainer is None else on_records_made_up(trainer)
     records = loaded(asked, form, unit=asked.unit)
-    x = standardised(records.x) if asked.model in NETWORKS else records.x
+    x = records.x
+    if asked.model in NETWORKS and isinstance(trainer, Networks):
+        # In float64 first; then each network has the scale of what it is trained on.
+        x = standardised(x)
+        trainer = replace(trainer, own_scale=True)
     if trainer is None:
         return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
