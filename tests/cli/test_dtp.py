@@ -273,6 +273,21 @@ def test_a_pipeline_of_columns_by_name_is_refitted_and_named(table, own, capsys)
     assert shown[0] == pytest.approx(max(finite), abs=1e-6)
 
 
+@pytest.mark.slow
+def test_the_report_of_a_pipelines_run_is_rendered_again(table, own, tmp_path, capsys):
+    path, _ = table
+    out = tmp_path / "out"
+    options = ("--model", f"{own}:named", "--measure", "3", "--queries", "4", "--jobs", "1")
+    further = ("--vary", "2", "--training-sets", "1", "--out", str(out))
+    done = run_inside(asked(path, *options, *further), capsys)
+    assert done.returncode == 0, done.stderr
+    first = (out / "report.json").read_text()
+    (out / "report.json").unlink()
+    again = run_inside(("report", str(out)), capsys)
+    assert again.returncode == 0, again.stderr
+    assert (out / "report.json").read_text() == first
+
+
 def test_codes_that_only_some_records_have_are_no_trouble(own, tmp_path, capsys):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"code": rng.choice([10, 20], 40), "sick": rng.choice(["no", "yes"], 40)})

@@ -22,7 +22,7 @@ def steps_of(trainer: Trainer) -> str:
     Estimators inside of others follow in parentheses: ``CalibratedClassifierCV (SVC)``.
     """
     if not isinstance(trainer, Estimators):
-        return str(trainer.describe().get("steps", ""))  # of a run that is read
+        return str(getattr(trainer, "steps", ""))  # of a run that is read
     made: Any = trainer.make(0)
     return _named(made) if getattr(made, "steps", None) else ""
 
