@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.audits.privacy_claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.classifier.defences.accountant import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
@@ -492,3 +494,40 @@ def test_replaced_canaries_are_a_removal_and_an_addition():
     canaries = {"score": sums, "member": member}
     assert verdict(audit_privacy_claim(canaries, 1.0)).grade == REFUTED
     assert verdict(audit_privacy_claim(canaries, 1.0, left_out="replaced")).grade == UNKNOWN
+
+
+def of_mechanism(name, size, rng):
+    """Canaries of people with so many rows each, with the true epsilon and delta of one record."""
+    unit = np.repeat(np.arange(len(size)), size)
+    member = (rng.random(len(size)) < 0.5)[unit]
+    n = len(unit)
+    if name == "laplace":
+        return {"score": member + rng.laplace(0, 1.0, n), "member": member, "unit": unit}, 1.0, 0.0
+    if name == "response":
+        told = rng.random(n) < 1 / (1 + np.exp(-1.0))
+        score = np.where(told, member, ~member) + 0.0
+        return {"score": score, "member": member, "unit": unit}, 1.0, 0.0
+    if name == "gaussian":
+        score = member + rng.normal(size=n)
+        epsilon = gaussian_epsilon(1.0, 1e-5)
+        return {"score": score, "member": member, "unit": unit}, epsilon, 1e-5
+    rate, noise, steps_made = 0.2, 1.0, 10
+    taken = (rng.random((steps_made, n)) < rate) & member
+    seen = rng.normal(size=taken.shape) * noise + taken
+    score = np.log1p(rate * np.expm1((2 * seen - 1) / (2 * noise**2))).sum(axis=0)
+    epsilon = SubsampledGaussian(noise, rate, steps_made).epsilon(1e-5)
+    return {"score": score, "member": member, "unit": unit}, epsilon, 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1, 2, 5, 20])
+@pytest.mark.parametrize("name", ["laplace", "response", "gaussian", "dp-sgd"])
+def test_true_claims_of_records_are_kept_by_people_with_many_rows(name, rows):
+    games, refuted = times(12), 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, rows])
+        size = rng.integers(min(2, rows), rows + 1, 100)
+        canaries, epsilon, delta = of_mechanism(name, size, rng)
+        found = audit_privacy_claim(canaries, epsilon, delta, seed=seed)
+        refuted += verdict(found).grade in (REFUTED, IF_GAUSSIAN)
+    assert binomtest(refuted, games, 0.05, alternative="greater").pvalue > 0.01, refuted

@@ -168,6 +168,8 @@ class Claims(Grammar):
         false = c["claim"] in ("half", "fifth")
         refuses = c["missing"] == "some" or c["rounded"] == "constant" or c["n"] == "30"
         refuses |= c["coin"] != "0.5" or c["guesses"] == "20"
+        # Tiny scores that are rounded are all zero.
+        refuses |= c["scale"] == "tiny" and c["rounded"] != "full"
         oracle = None
         if false and c["reversed"] == "no" and c["attack"] == "best" and c["rounded"] == "full":
             oracle = lambda folder: _oracle(world, c)  # noqa: E731
