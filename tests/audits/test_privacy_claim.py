@@ -520,10 +520,10 @@ def of_mechanism(name, size, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 2, 5, 20])
+@pytest.mark.parametrize("rows", [2, 20])
 @pytest.mark.parametrize("name", ["laplace", "response", "gaussian", "dp-sgd"])
 def test_true_claims_of_records_are_kept_by_people_with_many_rows(name, rows):
-    games, refuted = times(12), 0
+    games, refuted = times(8), 0
     for seed in range(games):
         rng = np.random.default_rng([seed, rows])
         size = rng.integers(min(2, rows), rows + 1, 100)

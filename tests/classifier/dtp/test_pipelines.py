@@ -54,6 +54,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.classifier.dtp.learner import logs
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.queries import queries_within
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.held import is_frame, taken
@@ -382,3 +383,38 @@ def test_queries_are_of_the_kind_of_the_records(records: Callable[[], Any]) -> N
         assert column.dtype in (np.float64, pl.Float64)
         assert min(known) <= min(new) <= max(new) <= max(known)
         assert len(known) > len(column) / 2
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), KNeighborsClassifier(3), NaiveBayes((None,) * 4)])
+@pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame])
+def test_frames_of_numbers_give_what_their_arrays_give(
+    model: Any, frame_of: Callable[..., Any]
+) -> None:
+    """Also where a shortcut spares the refits, or a learner leaves records out itself."""
+    x = numbers()
+    columns = {f"column {j}": column for j, column in enumerate(x.T)}
+    framed = audit_dtp(model, frame_of(columns), classes(), rows=ROWS, queries=QUERIES)
+    plain = audit_dtp(model, x, classes(), rows=ROWS, queries=QUERIES)
+    assert_allclose(framed.pdtp, plain.pdtp, atol=1e-12)
+    assert_allclose(framed.dtp.low, plain.dtp.low, atol=1e-12)
+    assert framed.method == plain.method
+
+
+def test_class_weights_name_the_classes_as_the_labels_do() -> None:
+    y = np.where(classes() == 1, "yes", "no")
+    model = LogisticRegression(class_weight={"yes": 3.0, "no": 1.0}, tol=1e-10, max_iter=10_000)
+    x = numbers()[:, :1]
+    found = audit_dtp(model, x, y, rows=[0, 7], bin_width=0, queries=0)
+    whole = model.fit(x, y).predict_log_proba(x)
+    for row, value in zip(found.rows, found.pdtp, strict=True):
+        rest = np.delete(np.arange(N), row)
+        without = model.fit(x[rest], y[rest]).predict_log_proba(x[[row]])
+        assert_allclose(value, log_ratio(whole[row], without[0]), atol=1e-6)
+
+
+def test_the_page_names_the_steps_of_a_pipeline() -> None:
+    model = make_pipeline(OneHotEncoder(), CalibratedClassifierCV(BernoulliNB(), cv=2))
+    found = audit_dtp(model, codes(), classes(), rows=[0], queries=0)
+    assert found.model == "Pipeline: OneHotEncoder, CalibratedClassifierCV (BernoulliNB)"
+    assert found.model in found.to_html()
+    assert audit_dtp(GaussianNB(), numbers(), classes(), rows=[0]).model == "GaussianNB"
