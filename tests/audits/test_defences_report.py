@@ -57,7 +57,13 @@ def with_left(*left: BestAttack, none: float = 0.8):
     f = example()
     beside = zip(f.compared, left, strict=True)
     compared = tuple(replace(c, undone=False, adaptive=x, left=x) for c, x in beside)
-    return replace(f, none=reached(none), compared=compared)
+    return with_none(replace(f, compared=compared), reached(none))
+
+
+def with_none(f, none: BestAttack):
+    """Return findings in which so much is reached without a defence, audited alone or beside."""
+    alone = replace(f.undefended, accuracy=none.accuracy, auc=none.auc)
+    return replace(f, none=none, undefended=alone)
 
 
 def test_the_best_is_what_leaves_least_and_of_equals_the_mildest():
@@ -140,7 +146,7 @@ def test_whoever_ignores_a_defence_counts_where_that_goes_further():
 def test_where_nothing_helps_the_grade_is_that_of_the_undefended_model():
     """The least of several wide intervals holds chance: that is luck, and no defence."""
     none = reached(0.63, 0.07)
-    f = replace(with_left(*[reached(x, 0.07) for x in (0.55, 0.6, 0.61)]), none=none)
+    f = with_none(with_left(*[reached(x, 0.07) for x in (0.55, 0.6, 0.61)]), none)
     assert not f.helps(f.best)
     found = verdict(f)
     assert found.grade == grade_of_left(none) != NONE

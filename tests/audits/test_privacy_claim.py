@@ -7,15 +7,18 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.audits.privacy_claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.classifier.defences.accountant import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided
 from privacygauge.evaluate.claim_bounds import held_out, steps
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
+from privacygauge.evaluate.claim_power import claim_of_group
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report.values import Severity
@@ -439,3 +442,92 @@ def test_scores_that_no_such_steps_could_give_refute_the_design_and_no_claim():
         played = Transcript(rng.normal(size=400) + 20 * took_part, member)
         refuted += SampledSteps(0.5, 1).contradicted(played)
     assert refuted <= 12
+
+
+@pytest.mark.parametrize(
+    ("claim_of", "adjacency", "left_out", "apart"),
+    [
+        ("record", "add-remove", "removed", 5),
+        ("record", "add-remove", "replaced", 10),
+        ("record", "replace", "replaced", 5),
+        ("person", "add-remove", "removed", 1),
+        ("person", "add-remove", "replaced", 2),
+        ("person", "replace", "replaced", 1),
+        (2, "add-remove", "removed", 3),
+        ("5", "add-remove", "replaced", 2),
+        (7, "replace", "replaced", 1),
+    ],
+)
+def test_the_claim_is_that_of_all_that_changes_with_a_coin(claim_of, adjacency, left_out, apart):
+    canaries = of_persons(60, 5, 1.0)
+    asked = {"claim_of": claim_of, "adjacency": adjacency, "left_out": left_out}
+    found = audit_privacy_claim(canaries, 0.5, 1e-6, **asked)
+    assert found.claim == claim_of_group(PrivacyClaim(0.5, 1e-6), apart)
+    assert found.apart == apart
+    report = json.loads(found.to_json())
+    assert report["together"] == apart
+    assert report["claim_of"] == found.of.text
+    assert found.of.text in found.report().intro
+    assert any(found.of.text in text for text in found.origin.warnings) == (apart > 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"adjacency": "replace"}, "promises nothing of records that are added or removed"),
+        ({"adjacency": "swap"}, "adjacency must be add-remove or replace"),
+        ({"left_out": "gone"}, "left_out must be removed or replaced"),
+        ({"claim_of": "group"}, "claim_of must be record, person or a number of records"),
+        ({"claim_of": 0}, "claim_of must be record, person or a number of records"),
+    ],
+)
+def test_what_a_claim_does_not_speak_of_is_refused(asked, message):
+    with pytest.raises(InputError, match=message):
+        audit_privacy_claim(of_persons(30, 1, 1.0), 1.0, **asked)
+
+
+def test_replaced_canaries_are_a_removal_and_an_addition():
+    """A true claim of adding or removing, of canaries whose stand-ins move the score away."""
+    rng = np.random.default_rng(0)
+    member = rng.random(2000) < 0.5
+    sums = np.where(member, 1.0, -1.0) + rng.laplace(0, 1.0, 2000)  # each record moves it by 1
+    canaries = {"score": sums, "member": member}
+    assert verdict(audit_privacy_claim(canaries, 1.0)).grade == REFUTED
+    assert verdict(audit_privacy_claim(canaries, 1.0, left_out="replaced")).grade == UNKNOWN
+
+
+def of_mechanism(name, size, rng):
+    """Canaries of people with so many rows each, with the true epsilon and delta of one record."""
+    unit = np.repeat(np.arange(len(size)), size)
+    member = (rng.random(len(size)) < 0.5)[unit]
+    n = len(unit)
+    if name == "laplace":
+        return {"score": member + rng.laplace(0, 1.0, n), "member": member, "unit": unit}, 1.0, 0.0
+    if name == "response":
+        told = rng.random(n) < 1 / (1 + np.exp(-1.0))
+        score = np.where(told, member, ~member) + 0.0
+        return {"score": score, "member": member, "unit": unit}, 1.0, 0.0
+    if name == "gaussian":
+        score = member + rng.normal(size=n)
+        epsilon = gaussian_epsilon(1.0, 1e-5)
+        return {"score": score, "member": member, "unit": unit}, epsilon, 1e-5
+    rate, noise, steps_made = 0.2, 1.0, 10
+    taken = (rng.random((steps_made, n)) < rate) & member
+    seen = rng.normal(size=taken.shape) * noise + taken
+    score = np.log1p(rate * np.expm1((2 * seen - 1) / (2 * noise**2))).sum(axis=0)
+    epsilon = SubsampledGaussian(noise, rate, steps_made).epsilon(1e-5)
+    return {"score": score, "member": member, "unit": unit}, epsilon, 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [2, 20])
+@pytest.mark.parametrize("name", ["laplace", "response", "gaussian", "dp-sgd"])
+def test_true_claims_of_records_are_kept_by_people_with_many_rows(name, rows):
+    games, refuted = times(8), 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, rows])
+        size = rng.integers(min(2, rows), rows + 1, 100)
+        canaries, epsilon, delta = of_mechanism(name, size, rng)
+        found = audit_privacy_claim(canaries, epsilon, delta, seed=seed)
+        refuted += verdict(found).grade in (REFUTED, IF_GAUSSIAN)
+    assert binomtest(refuted, games, 0.05, alternative="greater").pvalue > 0.01, refuted

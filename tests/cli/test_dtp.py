@@ -212,3 +212,110 @@ def test_people_with_several_rows_are_left_out_whole(table, tmp_path, capsys, mo
     riskiest = [[(r["row"], r["pdtp"]) for r in one["pdtp"].pop("riskiest")] for one in told]
     assert riskiest[0] == riskiest[1]
     assert told[0]["pdtp"] == told[1]["pdtp"]
+
+
+OWN = """
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+parts = [("texts", OneHotEncoder(), ["ward"]), ("ages", StandardScaler(), ["age"])]
+named = make_pipeline(ColumnTransformer(parts), LogisticRegression(tol=1e-10))
+coded = make_pipeline(OneHotEncoder(), LogisticRegression(tol=1e-10))
+
+
+class Unseeded(GaussianNB):
+    def fit(self, x, y):
+        some = np.random.default_rng().permutation(len(y))[: 9 * len(y) // 10]
+        return super().fit(x[some], y[some])
+
+
+unseeded = Unseeded()
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    code = tmp_path / f"own_{tmp_path.name.replace('-', '_')}.py"
+    code.write_text(OWN)
+    return code
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_columns_by_name_is_refitted_and_named(table, own, capsys):
+    frame = table[1].head(40)
+    path = own.with_suffix(".csv")
+    frame.to_csv(path, index=False)
+    options = ("--model", f"{own}:named", "--bin", "0", "--queries", "5", "--jobs", "1")
+    done = run_inside(asked(path, *options, "--json", "-"), capsys)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1  # what training will cost
+    found = json.loads(done.stdout)
+    steps = "Pipeline: ColumnTransformer (OneHotEncoder, StandardScaler), LogisticRegression"
+    assert steps in found["title"]
+    x, y = frame[["ward", "age"]], (frame["sick"] == "yes").to_numpy(int)
+    space: dict[str, object] = {}
+    exec(OWN, space)
+    model = space["named"]
+    whole = model.fit(x, y).predict_log_proba(x)
+    values = []
+    for row in range(len(y)):
+        rest = np.arange(len(y)) != row
+        only = (frame["ward"][rest] != frame["ward"][row]).all()
+        without = None if only else model.fit(x[rest], y[rest]).predict_log_proba(x.iloc[[row]])
+        values.append(np.inf if only else log_ratio(whole[row], without[0]))
+    finite = [value for value in values if np.isfinite(value)]
+    assert found["pdtp"]["infinite"] == len(values) - len(finite)
+    shown = [one["pdtp"] for one in found["pdtp"]["riskiest"] if one["pdtp"] is not None]
+    assert shown[0] == pytest.approx(max(finite), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_report_of_a_pipelines_run_is_rendered_again(table, own, tmp_path, capsys):
+    path, _ = table
+    out = tmp_path / "out"
+    options = ("--model", f"{own}:named", "--measure", "3", "--queries", "4", "--jobs", "1")
+    further = ("--vary", "2", "--training-sets", "1", "--out", str(out))
+    done = run_inside(asked(path, *options, *further), capsys)
+    assert done.returncode == 0, done.stderr
+    first = (out / "report.json").read_text()
+    (out / "report.json").unlink()
+    again = run_inside(("report", str(out)), capsys)
+    assert again.returncode == 0, again.stderr
+    assert (out / "report.json").read_text() == first
+
+
+def test_codes_that_only_some_records_have_are_no_trouble(own, tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"code": rng.choice([10, 20], 40), "sick": rng.choice(["no", "yes"], 40)})
+    frame.loc[[3, 17], "code"] = 30
+    frame.loc[8, "code"] = 40
+    path = tmp_path / "codes.csv"
+    frame.to_csv(path, index=False)
+    asks = ("dtp", "--data", str(path), "--label", "sick", "--model", f"{own}:coded")
+    done = run_inside((*asks, "--jobs", "1", "--bin", "0", "--json", "-"), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["pdtp"]["infinite"] == 1  # without it there is no such code
+    assert any("cannot be trained, or has no answer" in line for line in found["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("unseeded", (), "answers differently when it is trained twice"),
+        ("named", ("--bin", "0.3"), "bin must be 1 over a whole number"),
+        ("named", ("--drop", "ward"), "columns of the dataframe: {'ward'}"),
+        ("coded", ("--measure", "0"), "--measure must be in 1..80"),
+        ("coded", ("--vary", "1"), "vary must be 0 or at least 2"),
+    ],
+)
+def test_what_is_refused_of_own_models_is_one_line(table, own, capsys, name, options, message):
+    path, _ = table
+    done = run_inside(asked(path, "--model", f"{own}:{name}", "--jobs", "1", *options), capsys)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

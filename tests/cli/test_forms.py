@@ -165,11 +165,26 @@ def test_a_model_is_audited_in_its_form_and_reported_again(
 
 
 @pytest.mark.parametrize("model", ["by_rows", "pipeline", "on_frame"])
-@pytest.mark.parametrize("command", ["dtp", "worst-case"])
-def test_audits_that_make_records_up_need_numbers(inside, capsys, command, model):
+def test_worst_cases_are_made_up_of_numbers(inside, capsys, model):
     given = ("--data", "notes.csv", "--label", "sick", "--drop", "in")
-    done = run_inside((command, "--model", f"form_models.py:{model}", *given), capsys)
+    done = run_inside(("worst-case", "--model", f"form_models.py:{model}", *given), capsys)
     one_line(done, "and this audit makes records up: give a model of features that are numbers")
+
+
+@pytest.mark.parametrize("model", ["pipeline", "on_frame"])
+def test_frames_reach_the_models_that_records_are_left_out_of(inside, capsys, model):
+    """Made-up queries are frames too, of values that the columns hold."""
+    given = ("--data", "notes.csv", "--label", "sick", "--drop", "in", "--measure", 3)
+    asked = ("--model", f"form_models.py:{model}", "--queries", 7, "--json", "-", "--jobs", 1)
+    done = run_inside(("dtp", *asked, *given), capsys)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n_measured"] == 3
+
+
+def test_records_that_only_their_owner_can_look_up_are_not_made_up(inside, capsys):
+    given = ("--data", "notes.csv", "--label", "sick", "--drop", "in")
+    done = run_inside(("dtp", "--model", "form_models.py:by_rows", *given), capsys)
+    one_line(done, "this audit asks about records that it makes up: give a function of features")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from privacygauge.evaluate.claim import (
     CHOOSING,
     Guessed,
     PrivacyBound,
+    PrivacyClaim,
     chosen_guesses,
     default_guesses,
     guessed,
@@ -25,6 +26,8 @@ from privacygauge.evaluate.claim_bounds import (
     rates_bounds,
     sequential_bounds,
 )
+from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun
+from privacygauge.evaluate.claim_power import power_of
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon
 from privacygauge.evaluate.sampled_steps import SampledSteps
@@ -306,3 +309,19 @@ def test_noise_that_is_switched_off_is_caught(how: str) -> None:
     free = judged(transcript, DELTA, how, 0)[0]
     # Coins seldom put in half, so even this attack errs where nearly all canaries are guessed.
     assert free.estimate.low > max(2.0, 0.75 * free.largest)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", [OneRun(), ManyRuns()])
+def test_what_is_called_detectable_is_shown_in_four_of_five_audits(design: Design) -> None:
+    """Of a new control too: what is known of the first one is itself a draw."""
+    games = times(12)
+    claim = PrivacyClaim(1.0, DELTA)
+    shown = 0
+    for seed in range(games):
+        control, audit = transcripts(GaussianGame(150, 3.0), 2, 500 + seed)
+        power = power_of(control, "no noise", design, claim, len(audit), seed, 0.95)
+        assert power.detectable <= power.bound
+        again = power_of(audit, "no noise", design, claim, len(audit), seed + 1, 0.95)
+        shown += again.bound >= power.detectable
+    assert binomtest(shown, games, 0.8, alternative="less").pvalue > 0.01, shown

@@ -8,8 +8,9 @@ from scipy.special import log_softmax
 
 from privacygauge.audits.defences.play import audit_defences
 from privacygauge.audits.defences.verdict import verdict
+from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.defences import LabelOnly, Rounding, Temperature
-from privacygauge.report.grades import NONE
+from privacygauge.report.grades import NONE, grade_of
 from tests.thorough import times
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("undrawn")]
@@ -38,3 +39,32 @@ def test_a_model_that_leaks_is_not_released_because_a_defence_looks_good(n, leak
             assert said.grade is not NONE
             assert not any("Release" in line for line in said.advice)
         assert helps == any(line.startswith("Of these") for line in said.advice)
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "leak"),
+    [
+        *((n, seed, None) for n in (150, 600, 1500) for seed in range(times(2))),
+        # The comparison alone shows nothing here, and an audit of the undefended model does.
+        (150, 45, 1.0),
+        (600, 129, 0.35),
+    ],
+)
+def test_the_undefended_model_is_judged_as_by_itself_where_nothing_helps(n, seed, leak):
+    """Planted games: what an audit of the model alone finds, no comparison with defences hides."""
+    rng = np.random.default_rng([n, seed])
+    drawn = float(rng.choice([0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4]))
+    assert leak in (None, drawn)
+    target, shadow = answers(rng, n, drawn), answers(rng, n, drawn)
+    defences = [Temperature(5.0), LabelOnly(), Rounding(1)]
+    found = audit_defences(target, shadow, defences, attacks=prediction_attacks())
+    said = verdict(found)
+    if found.helps(found.best):
+        return
+    low = max(found.none.reached.accuracy.low, found.undefended.reached.accuracy.low)
+    assert said.grade is grade_of(low)
+    assert (said.grade is NONE) == (low <= 0.5)
+    assert any("Release without" in line for line in said.advice) == (low <= 0.5)
+    assert ("No leak found" in said.headline) == (low <= 0.5)
+    assert said.gauge is not None
+    assert low <= 0.5 or said.gauge.low == pytest.approx(low)

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
+from privacygauge.classifier.held import Held
 from privacygauge.classifier.stacking import models_a_task, stacked
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import seeds
@@ -198,17 +199,21 @@ def paid_for(
 
 def bill_without_each(
     trainer: Trainer,
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     n_models: int,
     training_sets: int,
     n_jobs: int,
-    seed: int,
 ) -> str:
     """Return what training once more for each record will cost, in words."""
-    cost = measure(trainer, x, y, n_models=n_models, n_jobs=n_jobs, seed=seed)
-    # The trial trains on half of the records.
-    seconds = 2 * cost.seconds(n_models) * (1 + training_sets / 2)
+    # Trained on all records, since a part may lack a category of another one that is asked about.
+    inside = np.broadcast_to(np.True_, (n_models, len(y)))
+    cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
+    together = models_a_task(trainer, cohort)
+    each = _seconds(stacked(trainer, together), cohort, together)
+    cost = Cost(each, n_at_once(n_jobs), together)
+    # Each further training set is one half and the other.
+    seconds = cost.seconds(n_models) * (1 + training_sets / 2)
     return (
         f"Training {trainer.name} without each of {n_models:,} records, {cost.n_jobs} at a time: "
         f"about {span(seconds)}. --measure N takes fewer records."

@@ -235,11 +235,33 @@ class _Copies:
         from sklearn.base import clone
 
         copy: Any = clone(self.estimator)
-        for key, value in copy.get_params().items():
-            if key.split("__")[-1] == "random_state" and not (self.keeps and value is not None):
-                copy.set_params(**{key: random_state})
+        _set_state(copy, random_state, self.keeps)
         made: ProbabilisticClassifier = copy
         return made
+
+
+def _set_state(part: Any, random_state: int, keeps: bool) -> None:
+    """Set every random state of an estimator's copy, of what it is told to try and of its folds.
+
+    Those that are not None stay where `keeps`; those of folds stay in any case.
+    """
+    if isinstance(part, type):
+        return
+    if hasattr(part, "get_params"):
+        for key, value in part.get_params().items():
+            if key.split("__")[-1] == "random_state":
+                if not (keeps and value is not None):
+                    part.set_params(**{key: random_state})
+            else:
+                _set_state(value, random_state, keeps)
+    elif isinstance(part, Mapping):
+        for value in part.values():
+            _set_state(value, random_state, keeps)
+    elif isinstance(part, list | tuple):
+        for value in part:
+            _set_state(value, random_state, keeps)
+    elif hasattr(part, "get_n_splits") and getattr(part, "random_state", 0) is None:
+        part.random_state = random_state
 
 
 def _one_thread(model: Any) -> Any:

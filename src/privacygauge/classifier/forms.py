@@ -106,6 +106,23 @@ def on_numbers(trainer: Trainer) -> Trainer:
     return trainer
 
 
+def on_records_made_up(trainer: Trainer) -> str:
+    """Return the form that a trainer asks for, for audits that make records of that form up.
+
+    Raises
+    ------
+    InputError
+        If it looks records up by their numbers.
+    """
+    form = described_form(trainer.describe())
+    if form == ROWS:
+        raise InputError(
+            f"{trainer.name} trains by the numbers of records, and this audit asks about records "
+            "that it makes up: give a function of features, classes and a random state"
+        )
+    return form
+
+
 def standardised(x: NDArray[Any]) -> NDArray[Any]:
     """Return the features with mean 0 and deviation 1, as networks need them."""
     import numpy as np

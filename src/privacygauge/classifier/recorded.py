@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import torch
 
 _NOT_DESCRIBED = frozenset(
-    {"trainer", "data", "training sets", "asked", "training set", "bins", "answers", "versions"}
+    {"trainer", "steps", "data", "training sets", "asked", "training set", "bins", "answers"}
+    | {"versions"}
 )
 _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
 
@@ -52,6 +53,8 @@ class RecordedTrainer(Recorded):
     """The type of logits."""
     queries: int = 1
     """Answers about each record."""
+    steps: str = ""
+    """The steps of a pipeline; empty for other models."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return what the trainer said of itself."""
@@ -108,10 +111,12 @@ def recorded_trainer(run: str | Path) -> Trainer:
         raise InputError(f"{run} holds no trained models")
     if {"make", *_SETTINGS, "dtype", "device"} <= set(said) and "augment" not in said:
         given = {key: said[key] for key in (*_SETTINGS, "dtype", "device")}
-        return Networks(RecordedMake(name, said["make"], plan.code), **given)
+        scaled = bool(said.get("own_scale", False))
+        return Networks(RecordedMake(name, said["make"], plan.code), own_scale=scaled, **given)
     spec = plan.arrays.get("prediction") or next(iter(plan.arrays.values()))
     queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
-    return RecordedTrainer(name, _logits(plan), said, plan.code, spec.dtype, queries)
+    steps = str(settings.get("steps", ""))
+    return RecordedTrainer(name, _logits(plan), said, plan.code, spec.dtype, queries, steps)
 
 
 def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:

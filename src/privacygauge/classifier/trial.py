@@ -75,11 +75,11 @@ def given(model: object, x: object, y: ArrayLike | None) -> Given:
             )
         x = Numbered(np.arange(len(np.asarray(y))))
     names = class_names(y)
-    records, labels = _records(trainer, x, y, names)
+    records, labels = records_for(trainer, x, y, names)
     return Given(tried(with_names(trainer, names), records, labels), records, labels, names)
 
 
-def _records(
+def records_for(
     trainer: Trainer, x: object, y: ArrayLike, names: tuple[str, ...]
 ) -> tuple[Held, Ints]:
     """Return records of the kind that they are of, for trainers that take any kind."""

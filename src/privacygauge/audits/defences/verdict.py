@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from privacygauge.audits.classifier.verdict import doubtful
 from privacygauge.audits.defences.play import DefenceAudit
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report import direction
@@ -28,7 +28,9 @@ def verdict(f: DefenceAudit) -> Verdict:
 
     The grade is that of what is left with the defence that leaves least, if it leaves
     significantly less than no defence does; else that of the undefended model, since the best of
-    several defences that do nothing looks better by chance alone. It is the graver of two, as
+    several defences that do nothing looks better by chance alone. The undefended model's is what
+    an audit of it alone says, where that shows more than the comparison, whose intervals allow for
+    all defences. It is the graver of two, as
     in other audits, by the guesses and by the ranking of the best attacks. A defence that
     can be undone counts as none. It cannot be told where no leak is found with that defence,
     or with none at all, but an attack takes members for non-members, or the predictions may not be
@@ -36,17 +38,34 @@ def verdict(f: DefenceAudit) -> Verdict:
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
-    grade = grade_of_left(spoken_of)
+    alone = None if helps else _alone(f)
+    grade = grade_of_left(spoken_of) if alone is None else grade_of(alone.low)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
         return direction.verdict(direction.sentences(hidden[0]))
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
-    sentences = (*_left(f), *_beside(f), *_sure(f))
+    sentences = (*_left(f), *_beside(f), *_sure(f), *_by_itself(f, alone))
     headline, advice = _headline(f, grade), tuple(_advice(f, grade))
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
-    gauge = accuracy_gauge(f"the best attack, {behind}", spoken_of.reached)
+    reached = spoken_of.reached if alone is None else f.undefended.reached
+    gauge = accuracy_gauge(f"the best attack, {behind}", reached)
     return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice, gauge)
+
+
+def _alone(f: DefenceAudit) -> Estimate | None:
+    """Return what an audit of the undefended model alone shows; None if no more than this one."""
+    found = f.undefended.reached.accuracy
+    return found if found.low > max(0.5, f.none.reached.accuracy.low) else None
+
+
+def _by_itself(f: DefenceAudit, alone: Estimate | None) -> Iterator[str]:
+    if alone is not None:
+        yield (
+            f"Audited by itself the model without a defence lies between {percent(alone.low)} and "
+            f"{percent(alone.high)}, with {rate(f.level)} confidence: the grade follows from that, "
+            "since no defence helps and nothing but the attacks was chosen from."
+        )
 
 
 def grade_of_left(left: BestAttack) -> Grade:
@@ -64,11 +83,11 @@ def adversary(c: ComparedDefence) -> str:
 def _headline(f: DefenceAudit, grade: Grade) -> str:
     best, before, several = f.best, percent(f.none.accuracy.value), len(f.compared) > 1
     name = plain(best.title)
-    if grade == NONE and grade_of_left(f.none) == NONE:
+    if grade == NONE and not f.helps(best):
         return "No leak found, with a defence or without: no attack clearly beat guessing"
     if not f.helps(best):
         what = "None of the defences helped" if several else "The defence did not help"
-        ranked = f.none.reached.by_ranking
+        ranked = (f.none if _alone(f) is None else f.undefended).reached.by_ranking
         left = ranked_pairs(f.none.auc) if ranked else f"guesses are right {before} of the time"
         return f"{what} significantly: {left} without one"
     if grade == NONE:

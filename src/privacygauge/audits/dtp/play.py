@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import loaded
 from privacygauge.audits.work import Work
+from privacygauge.classifier import estimators
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
 from privacygauge.classifier.dtp.findings import Asked, DtpFindings, measurement
@@ -27,12 +28,15 @@ from privacygauge.classifier.dtp.named import (
 from privacygauge.classifier.dtp.names import ON_CATEGORIES
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
-from privacygauge.classifier.forms import NUMBERS, on_numbers, standardised
+from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardised
+from privacygauge.classifier.held import Held
 from privacygauge.classifier.named import NETWORKS
+from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.recorded import trainer_named
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
+from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.report.axes import Axes
 from privacygauge.report.reported import Reported
@@ -62,7 +66,7 @@ class DtpAudit(DtpFindings, Reported):
 
 def audit_dtp(
     model: object,
-    x: ArrayLike,
+    x: object,
     y: ArrayLike,
     *,
     rows: ArrayLike | None = None,
@@ -94,8 +98,8 @@ def audit_dtp(
         scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, where refits of
         the riskiest records and of some at random agree; anything else is trained once more for
         each record, as it was given: a random state of its own stays.
-    x : array_like, shape (n, d)
-        The training set.
+    x : array_like, shape (n, d), data frame of pandas or polars, or list of n texts
+        The training set; a model is trained on it, and asked about it, in the form it has.
     y : array_like of int, shape (n,)
         Classes in 0..k-1, at least two of them.
     rows : array_like of int, shape (r,), optional
@@ -150,7 +154,7 @@ def audit_dtp(
     """
     running = Running(command, seed, level, provenance, run)
     asked = Asked(bin_width, queries, training_sets, remove, order, vary)
-    features, labels = checked_records(x, y, remove)
+    features, labels = checked_records(model, x, y, remove)
     owner = owners(unit, ids, len(labels))
     task = TrainingSet(
         model,
@@ -164,6 +168,7 @@ def audit_dtp(
         n_jobs=n_jobs,
         progress=progress,
         invocation=invocation,
+        class_names=class_names or estimators.class_names(y),
     )
     done = measurement(task, asked, rows, ids, class_names, level)
     told = (*whose(features, labels, owner), *warnings, *done.warnings)
@@ -177,7 +182,8 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
     records, x, model, warnings = _given(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
-    with work.resumable(asked), showing as progress:
+    with work.resumable(asked), showing as shown:
+        progress = None if shown is None else _announced(asked, work, x, records.y, model, shown)
         return audit_dtp(
             model,
             x,
@@ -203,7 +209,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
 
 def _given(
     asked: DtpRequest, work: Work
-) -> tuple[Records | CategoricalTable, NDArray[Any], Learner | Trainer, tuple[str, ...]]:
+) -> tuple[Records | CategoricalTable, Held, Learner | Trainer, tuple[str, ...]]:
     """Return records, what the model is trained on, the model, and warnings about columns."""
     if asked.model in ON_CATEGORIES:
         table = load_categories(
@@ -217,14 +223,45 @@ def _given(
         )
         learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
         return table, table.x, learner, many_categories(table)
-    trainer = on_numbers(trainer_named(asked.model, work.read)) if asked.keeps else None
-    records = loaded(asked, NUMBERS, unit=asked.unit)
-    x = standardised(records.x) if asked.model in NETWORKS else records.x
+    trainer = trainer_named(asked.model, work.read) if asked.keeps else None
+    form = NUMBERS if trainer is None else on_records_made_up(trainer)
+    records = loaded(asked, form, unit=asked.unit)
+    x = records.x
+    if asked.model in NETWORKS and isinstance(trainer, Networks):
+        # In float64 first; then each network has the scale of what it is trained on.
+        x = standardised(x)
+        trainer = replace(trainer, own_scale=True)
     if trainer is None:
         return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
         return records, x, trainer.learner, ()
-    if not work.quiet and (work.run is None or plan_in(work.run) is None):
-        n, sets = asked.measure or len(records), asked.training_sets
-        work.say(bill_without_each(trainer, x, records.y, n, sets, work.jobs, asked.seed))
     return records, x, trainer, ()
+
+
+def _announced(
+    asked: DtpRequest,
+    work: Work,
+    x: Held,
+    y: Ints,
+    model: Learner | Trainer,
+    progress: Progress,
+) -> Progress:
+    """Return what says, before it first shows progress, what training will cost.
+
+    Progress begins after all that can be refused was checked: what is refused is one line alone.
+    """
+    if isinstance(model, Learner) or work.quiet:
+        return progress
+    if work.run is not None and plan_in(work.run) is not None:
+        return progress
+    said = False
+
+    def tell(done: int, total: int) -> None:
+        nonlocal said
+        if not said:
+            said = True
+            n = asked.measure or len(y)
+            work.say(bill_without_each(model, x, y, n, asked.training_sets, work.jobs))
+        progress(done, total)
+
+    return tell

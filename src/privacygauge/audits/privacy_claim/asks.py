@@ -36,7 +36,9 @@ class ClaimRequest(Request):
         "Scores of canaries: .csv, .parquet, .jsonl or .npz with score (higher: more likely put "
         "in), member (0 or 1) and optionally id and unit.",
     )
-    epsilon: float = asks("E", "The claimed epsilon of adding or removing one record.")
+    epsilon: float = asks(
+        "E", "The claimed epsilon; of one record added or removed, unless said otherwise."
+    )
     delta: float = asks("D", "The claimed delta.", default=0.0)
     runs: str = asks(
         "one|many|sequential",
@@ -75,11 +77,27 @@ class ClaimRequest(Request):
     )
 
     claim_of: str = asks(
-        "record|person",
-        "Whose privacy is claimed. Of a record: a person with k canaries is promised k times the "
-        "epsilon, by group privacy, and that is compared.",
+        "record|person|K",
+        "Whose privacy is claimed: of a record, of a person, or of K records together. Of a "
+        "record: a person with k canaries is promised k times the epsilon, by group privacy, and "
+        "that is compared.",
         default="record",
         offers=("record", "person"),
+    )
+    adjacency: str = asks(
+        "add-remove|replace",
+        "Neighbours that the claim speaks of: data sets with a unit more or less, or with another "
+        "one in its place.",
+        default="add-remove",
+        offers=("add-remove", "replace"),
+    )
+    left_out: str = asks(
+        "removed|replaced",
+        "What is in the place of a canary that is left out: nothing, or another record. Replaced "
+        "canaries are promised twice the epsilon of adding or removing; a claim about replacing "
+        "promises nothing of removed ones.",
+        default="removed",
+        offers=("removed", "replaced"),
     )
 
     @property
@@ -125,6 +143,8 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
         unit=asked.unit or "unit",
         control=asked.control,
         claim_of=cast("Any", asked.claim_of),
+        adjacency=cast("Any", asked.adjacency),
+        left_out=cast("Any", asked.left_out),
         **asked.told("dp-audit"),
     )
 

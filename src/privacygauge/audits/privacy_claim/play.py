@@ -28,6 +28,7 @@ from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import BoundsOfDesign
 from privacygauge.evaluate.claim_power import Power, claim_of_group, looks_gaussian, power_of
+from privacygauge.evaluate.claim_unit import RECORD, Adjacency, ClaimUnit, LeftOut, claim_unit
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
@@ -49,9 +50,13 @@ class ClaimAudit(BoundsOfDesign, Reported):
     origin: Origin
     """Where it comes from; its level is that of all bounds together."""
     claim: PrivacyClaim
-    """What is said of the training."""
+    """What is said of the training, of all that changes with one canary's coin."""
     canaries: CanaryScores
     """The scores."""
+    of: ClaimUnit = RECORD
+    """Whose privacy was claimed, and which neighbours."""
+    apart: int = 1
+    """How many of these units change with a coin; `claim` is what is promised of so many."""
     inverted: tuple[Inverted, ...] = ()
     """The scores, where they are higher for canaries that were left out; or would refute the claim
     if they were reversed."""
@@ -99,7 +104,9 @@ def audit_privacy_claim(
     design: designs.Design = designs.ONE_RUN,
     unit: str | ArrayLike = "unit",
     control: CanariesLike | None = None,
-    claim_of: Literal["record", "person"] = "record",
+    claim_of: Literal["record", "person"] | int = "record",
+    adjacency: Adjacency = "add-remove",
+    left_out: LeftOut = "removed",
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_privacy_claim",
@@ -113,7 +120,7 @@ def audit_privacy_claim(
         ``score``, higher for members, ``member``, 0 or 1, and optionally ``id``; see
         `as_canaries`. A score may use all that the adversary sees, but not the bits.
     epsilon : float
-        Claimed, at least 0; of adding or removing one record.
+        Claimed, at least 0; of what `claim_of` and `adjacency` say.
     delta : float
         Claimed, in [0, 1).
     design : OneRun, ManyRuns or Sequential
@@ -128,10 +135,17 @@ def audit_privacy_claim(
         A positive control: scores of the same attack on canaries of the same training with its
         guarantee switched off, such as without noise. Without one an audit that refutes nothing
         could not have told.
-    claim_of : {"record", "person"}
-        Whose privacy is claimed. Where a person has up to k canaries, which come and go together,
-        a claim about a record promises k times its epsilon to a person, by group privacy, and that
-        is what is compared.
+    claim_of : {"record", "person"} or int
+        Whose privacy is claimed, or of how many records together. Where a person has up to k
+        canaries, which come and go together, a claim about a record promises k times its epsilon
+        to a person, by group privacy, and that is what is compared.
+    adjacency : {"add-remove", "replace"}
+        Whether the claim is about data sets with a unit more or less, or with another one in its
+        place.
+    left_out : {"removed", "replaced"}
+        Whether a canary whose coin leaves it out is not there, or another record is in its place.
+        A claim about adding or removing promises twice its epsilon of replaced canaries; one about
+        replacing promises nothing of removed ones, and is refused.
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
@@ -164,23 +178,18 @@ def audit_privacy_claim(
     """
     running = Running(command, seed, level, provenance)
     claim = PrivacyClaim(epsilon, delta)
-    if claim_of not in ("record", "person"):
-        raise InputError(f"claim_of must be record or person, got {claim_of!r}")
+    of = claim_unit(claim_of, adjacency)
+    of.steps(1, left_out)  # refused before any work
     in_one_run = isinstance(design, designs.OneRun)
     given, repeats = owned(as_canaries(canaries, unit=unit), equal_ids=in_one_run)
     rows = by_unit(given)
     told: tuple[str, ...] = (repeats,) if repeats else ()
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
     # Of many runs, rows that repeat each other are one training that was written down twice.
-    if claim_of == "record" and most > 1 and (in_one_run or not repeats):
-        together = claim_of_group(claim, most)
-        told += (
-            f"The claim is of one record, epsilon {epsilon:g}, and a person has up to {most} "
-            f"canaries, which come and go together: it promises a person epsilon "
-            f"{together.epsilon:g} at delta {together.delta:.2g}, and that is compared. If it is "
-            "of persons, say so (--claim-of person).",
-        )
-        claim = together
+    apart = of.steps(most if in_one_run or not repeats else 1, left_out)
+    if apart > 1:
+        claim = claim_of_group(claim, apart)
+        told += (_of_group(of, epsilon, claim, most, left_out),)
     if tied(rows.score):
         raise InputError(
             "canaries: every score is the same, which ranks nothing and can refute no claim: give "
@@ -211,7 +220,34 @@ def audit_privacy_claim(
     warnings = (*told, *warnings_about(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
     return ClaimAudit(
-        **vars(found), origin=origin, claim=claim, canaries=rows, inverted=turned, power=power
+        **vars(found),
+        origin=origin,
+        claim=claim,
+        of=of,
+        apart=apart,
+        canaries=rows,
+        inverted=turned,
+        power=power,
+    )
+
+
+def _of_group(
+    of: ClaimUnit, epsilon: float, together: PrivacyClaim, most: int, left_out: LeftOut
+) -> str:
+    """Return what a claim promises where several of its units change together, in words."""
+    several = most > 1 and of.records is not None and most > of.records
+    both = of.adjacency == "add-remove" and left_out == "replaced"
+    why = [
+        f"a person has up to {most} canaries, which come and go together" if several else "",
+        "canaries that are left out are replaced, which is a removal and an addition"
+        if both
+        else "",
+    ]
+    hint = " If it is of persons, say so (--claim-of person)." if several else ""
+    return (
+        f"The claim is of {of.text}, epsilon {epsilon:g}, and {'; '.join(filter(None, why))}: it "
+        f"promises {'a person' if several else 'a canary'} epsilon {together.epsilon:g} at delta "
+        f"{together.delta:.2g}, and that is compared.{hint}"
     )
 
 

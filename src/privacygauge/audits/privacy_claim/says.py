@@ -71,8 +71,8 @@ def report(f: ClaimAudit) -> Report:
     columns = {"id": names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
     played = text(
         _PLAYED[f.design],
-        "Epsilon and delta are about adding or removing one record. The verdict compares the "
-        f"bounds with the claim at the claimed delta, all bounds together at {rate(f.level)}.",
+        f"The claim is about {f.of.text}. The verdict compares the bounds with it at its delta, "
+        f"all bounds together at {rate(f.level)}.",
     )
     return Report(
         "privacy-claim",
@@ -83,8 +83,8 @@ def report(f: ClaimAudit) -> Report:
             "the scores of the canaries, as the owner measured them",
             "differential-privacy-audit",
         ),
-        intro=f"The claim: {claimed(f)}. The sample: {_sample(f)}. A bound says that epsilon is at "
-        "least this large; no attack can say that it is small.",
+        intro=f"The claim: {claimed(f)}, {_whose(f)}. The sample: {_sample(f)}. A bound says that "
+        "epsilon is at least this large; no attack can say that it is small.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
@@ -99,6 +99,12 @@ def report(f: ClaimAudit) -> Report:
         frames={"records.parquet": lambda: frame(columns), "curve.csv": lambda: curve_frame(f)},
         nothing_left_out="Nothing: every bound was computed.",
     )
+
+
+def _whose(f: ClaimAudit) -> str:
+    if f.apart == 1:
+        return f"of {f.of.text}"
+    return f"which a claim about {f.of.text} promises of {f.apart} together"
 
 
 def _sample(f: ClaimAudit) -> str:
@@ -282,6 +288,8 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return {
         "claim": claim_dict(f.claim),
+        "claim_of": f.of.text,
+        "together": f.apart,
         **picked(f, "design", "n_in", "n_out", "rates"),
         "bounds": [
             {

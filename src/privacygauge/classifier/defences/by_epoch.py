@@ -47,6 +47,11 @@ class ByEpoch(ABC):
                 "augment must be None for a training that is seen after every epoch or defended: "
                 "these do not alter records"
             )
+        if self.networks.own_scale:
+            raise InputError(
+                "own_scale must be False for a training that is seen after every epoch or "
+                "defended: give features that are scaled"
+            )
         return self.networks.task(cohort)
 
     @abstractmethod

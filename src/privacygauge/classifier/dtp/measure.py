@@ -16,6 +16,7 @@ from privacygauge.classifier.dtp.indirect import shown_by
 from privacygauge.classifier.dtp.learner import Bounded, DtpRange, Fitted, Learner, box_of
 from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.queries import joined, queries_within
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifier.dtp.recognised import Shortcut, before_the_optimum, recognised
 from privacygauge.classifier.dtp.removal import (
@@ -29,7 +30,11 @@ from privacygauge.classifier.dtp.removal import (
 from privacygauge.classifier.dtp.retrained import Retrained, failures, retrained, vanished
 from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.estimators import as_given, as_trainer
+from privacygauge.classifier.held import Held, taken
+from privacygauge.classifier.pipelines import named_with_steps
 from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trial import with_names
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -80,8 +85,8 @@ class TrainingSet:
 
     model: object
     """A learner, or whatever `as_trainer` takes."""
-    x: NDArray[Any]
-    """(n, d) Records."""
+    x: Held
+    """Records of the kind that the user has, mostly features (n, d)."""
     y: Ints
     """(n,) Their classes."""
     width: float
@@ -101,6 +106,8 @@ class TrainingSet:
     """Called with the number of models done and the number of all."""
     invocation: Mapping[str, Any] | None = None
     """How to start the run again, kept in its folder."""
+    class_names: tuple[str, ...] = ()
+    """(k,) What the model calls the classes; empty where these are numbers."""
 
     @cached_property
     def n_classes(self) -> int:
@@ -110,37 +117,29 @@ class TrainingSet:
     @property
     def name(self) -> str:
         """What reports call the kind of model."""
-        return as_trainer(self.model).name
+        return named_with_steps(as_trainer(self.model))
 
     @cached_property
-    def queries(self) -> NDArray[Any]:
-        """What is asked beside the records left out, (q, d).
+    def numbers(self) -> NDArray[Any]:
+        """The records as an array, as learners take them."""
+        return np.asarray(self.x)
 
-        The query 0, which c* of section 6.1 answers with its secret; records drawn at random;
-        blends, whose attributes come from a record each; and, of numbers, places between two
-        records, where the nearest neighbours of section 6.3 give themselves away.
-        """
-        rng = seeds.stream(self.seed, "dtp", "queries")
-        n, d = self.x.shape
-        if not self.n_queries:
-            return self.x[:0]
-        kinds = 2 if (self.x == np.round(self.x)).all() else 3
-        each = -(-(self.n_queries - 1) // kinds)
-        records = self.x[rng.choice(n, min(each, n), replace=False)]
-        blends = self.x[rng.integers(n, size=(each, d)), np.arange(d)]
-        asked = [np.zeros_like(self.x[:1]), records, blends]
-        if kinds == 3:
-            first, second = self.x[rng.integers(n, size=(2, each))]
-            asked.append(first + rng.random((each, 1)) * (second - first))
-        return np.vstack(asked).astype(self.x.dtype)  # what is asked changes no type of number
+    @cached_property
+    def queries(self) -> Held:
+        """What is asked beside the records left out; see `queries_within`."""
+        return queries_within(self.x, self.n_queries, seeds.stream(self.seed, "dtp", "queries"))
+
+    @cached_property
+    def _trainer(self) -> Trainer:
+        return with_names(as_given(self.model), self.class_names)
 
     def measured(self, rows: Ints) -> Measured:
         """Return PDTP and DTP of records (r,)."""
         if self.unit is not None:
             return replace(self._trained(rows), method=WITHOUT_UNITS)
         if isinstance(self.model, Learner):
-            fitted = self.model.fit(self.x, self.y, n_classes=self.n_classes)
-            return self._exact(self.model, fitted, rows, self.queries)
+            fitted = self.model.fit(self.numbers, self.y, n_classes=self.n_classes)
+            return self._exact(self.model, fitted, rows, np.asarray(self.queries))
         shortcut = recognised(self.model, self.x, self.y)
         if shortcut is None or shortcut.unsure[rows].all():
             return self._trained(rows)
@@ -149,7 +148,7 @@ class TrainingSet:
     def _exact(
         self, learner: Learner, fitted: Fitted, rows: Ints, queries: NDArray[Any]
     ) -> Measured:
-        said = fitted.log_p(self.x[rows])
+        said = fitted.log_p(self.numbers[rows])
         silent = np.flatnonzero(np.isnan(said).any(axis=1))
         if len(silent):
             raise InputError(
@@ -158,7 +157,7 @@ class TrainingSet:
                 "inverse; take a smoothed or regularised one"
             )
         if isinstance(fitted, Bounded):
-            found = fitted.dtp(rows, self.width, box_of(self.x))
+            found = fitted.dtp(rows, self.width, box_of(self.numbers))
         else:
             low = shown_by(fitted, rows, queries, self.width)
             found = DtpRange(low, np.maximum(low, cap(self.width)), SEARCHED)
@@ -172,19 +171,22 @@ class TrainingSet:
 
     def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> Measured:
         """Return what a shortcut says, where refits of some of the records agree with it."""
-        queries = self.queries[shortcut.settled(self.queries)]
-        fitted = shortcut.learner.fit(self.x, self.y, n_classes=self.n_classes)
-        quick = self._exact(shortcut.learner, fitted, rows, queries)
+        asked = np.flatnonzero(shortcut.settled(np.asarray(self.queries)))
+        queries = taken(self.queries, asked)
+        fitted = shortcut.learner.fit(self.numbers, self.y, n_classes=self.n_classes)
+        quick = self._exact(shortcut.learner, fitted, rows, np.asarray(queries))
         unsure = shortcut.unsure[rows]
         some = spots(quick.pdtp, quick.dtp.low, ~unsure, seeds.stream(self.seed, "dtp", "spots"))
         again = np.union1d(some, np.flatnonzero(unsure))
         run = self._below("refits")
         said = self._refits(rows[again], queries, run)
         own, at = log_ratio(said.with_it, said.without, self.width), np.searchsorted(again, some)
-        shown = np.maximum(quick.pdtp[some], shown_by(fitted, rows[some], queries, self.width))
+        shown = np.maximum(
+            quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
+        )
         checked = compared(
             (
-                (np.exp(fitted.log_p(self.x[rows[some]])), np.exp(said.with_it[at])),
+                (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),
                 (np.exp(fitted.log_p_without(rows[some])), np.exp(said.without[at])),
                 (quick.pdtp[some], own[at]),
                 (shown, said.searched[at]),
@@ -225,17 +227,17 @@ class TrainingSet:
     def _refits(
         self,
         rows: Ints,
-        queries: NDArray[Any],
+        queries: Held,
         run: str | Path | None,
         members: Bools | None = None,
     ) -> Retrained:
         """Return what the model as it was given says without each of the records (r,)."""
-        n, everything = len(self.y), np.vstack([self.x, queries])
+        n, everything = len(self.y), joined(self.x, queries)
         number = np.arange(len(everything))
         inside = number < n
         unit = None if self.unit is None else np.append(self.unit, number[n:])
         return retrained(
-            as_given(self.model),
+            self._trainer,
             everything,
             np.append(self.y, np.zeros(len(queries), np.int64)),
             rows,
@@ -269,16 +271,19 @@ class TrainingSet:
     def _within(self, members: Bools, rows: Ints, name: str, learner: Learner | None) -> Floats:
         if not len(rows):
             return np.zeros(0)
-        x, y, places = self.x[members], self.y[members], np.cumsum(members)[rows] - 1
+        x, y = taken(self.x, np.flatnonzero(members)), self.y[members]
+        places = np.cumsum(members)[rows] - 1
         if learner is not None and learner is not self.model:
             shortcut = recognised(self.model, x, y)
             sure = shortcut is not None and not shortcut.unsure[places].any()
             learner = shortcut.learner if shortcut is not None and sure else None
         if learner is not None:
-            fitted = learner.fit(x, y, n_classes=self.n_classes)
-            return log_ratio(fitted.log_p(self.x[rows]), fitted.log_p_without(places), self.width)
+            fitted = learner.fit(np.asarray(x), y, n_classes=self.n_classes)
+            return log_ratio(
+                fitted.log_p(self.numbers[rows]), fitted.log_p_without(places), self.width
+            )
         run = self._below(name)
-        said = self._refits(rows, self.x[:0], run, members)
+        said = self._refits(rows, taken(self.x, rows[:0]), run, members)
         return log_ratio(said.with_it, said.without, self.width)
 
     def _below(self, name: str) -> str | None:
@@ -297,14 +302,14 @@ class TrainingSet:
     def _remaining(self, learner: Learner) -> Remaining:
         everyone, k = np.ones(len(self.y), np.bool_), self.n_classes
         if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
-            codes, _ = learner.parts(self.x)
+            codes, _ = learner.parts(self.numbers)
             return categorical_records(codes, self.y, learner.sizes, self.n_classes, learner.alpha)
-        return LearnerRecords(learner, self.x, self.y, self.n_classes, self.width, everyone)
+        return LearnerRecords(learner, self.numbers, self.y, self.n_classes, self.width, everyone)
 
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
         """Return what else moves the predictions of records (t,), by so many models each."""
         return variation(
-            as_trainer(self.model),
+            with_names(as_trainer(self.model), self.class_names),
             self.x,
             self.y,
             rows,

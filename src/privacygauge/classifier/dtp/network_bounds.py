@@ -13,6 +13,7 @@ from scipy.special import expit
 from privacygauge.classifier.dtp.learner import Box, class_log_p
 from privacygauge.classifier.dtp.ratios import log_answers
 from privacygauge.classifier.networks.layers import MLP
+from privacygauge.classifier.networks.task import own_scales
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
@@ -309,11 +310,22 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
         made = log_answers(trainer, cohort)
         return made, np.full(len(made) - 1, np.inf)
     trained = trainer.train_with_weights(cohort)  # type: ignore[attr-defined]
-    whole, *others = (layers_of(state) for state in trained.weights)
+    networks = [layers_of(state) for state in trained.weights]
+    if getattr(trainer, "own_scale", False):
+        scales = zip(*own_scales(cohort.x, cohort.inside), strict=True)
+        networks = [_unscaled(n, *scale) for n, scale in zip(networks, scales, strict=True)]
+    whole, *others = networks
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]
     log_p = class_log_p(np.asarray(trained.logits, np.float64))
     return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
+
+
+def _unscaled(layers: Sequence[Layer], mean: Floats, spread: Floats) -> list[Layer]:
+    """Return the same network with the scaling of its features in the weights."""
+    weights, intercepts = layers[0]
+    scaled = weights / spread
+    return [(scaled, intercepts - scaled @ mean), *layers[1:]]
 
 
 def layers_of(state: Mapping[str, NDArray[Any]]) -> list[Layer]:

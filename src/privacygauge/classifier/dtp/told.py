@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.classifier.dtp.learner import DtpRange
-from privacygauge.classifier.estimators import require_records
+from privacygauge.classifier.estimators import as_trainer, class_names
+from privacygauge.classifier.held import Held
 from privacygauge.classifier.tables import CategoricalTable, Records
+from privacygauge.classifier.trial import records_for
 from privacygauge.classifier.whose import copies
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -78,9 +79,12 @@ def sampled(measured: int, n: int, level: float) -> list[str]:
     ]
 
 
-def checked_records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[Any], Ints]:
-    """Return features and classes of at least two classes, and of more records than go."""
-    features, labels = require_records(x, y)
+def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tuple[Held, Ints]:
+    """Return records and classes of at least two classes, and of more records than go.
+
+    Records are of the kind that the user has, where the model takes any kind.
+    """
+    features, labels = records_for(as_trainer(model), x, y, class_names(y))
     if len(np.unique(labels)) < 2:
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
     if remove >= len(labels):
@@ -118,7 +122,7 @@ def drawn_rows(
     return first[np.sort(rng.choice(n, number, replace=False))]
 
 
-def whose(x: NDArray[Any], y: Ints, owner: Ints | None) -> list[str]:
+def whose(x: Held, y: Ints, owner: Ints | None) -> list[str]:
     """Return what is to be said of people with several records."""
     if owner is None:
         return copies(x, y)

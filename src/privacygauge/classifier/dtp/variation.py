@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privacygauge.classifier.held import Held
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.shadows import Progress, cohort_of, train_all
 from privacygauge.classifier.trainer import Trainer, first_query
@@ -63,7 +62,7 @@ class Variation:
 
 def variation(
     trainer: Trainer,
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     rows: Ints,
     *,
@@ -79,7 +78,7 @@ def variation(
     Parameters
     ----------
     trainer : Trainer
-    x, y : ndarray, shapes (n, d) and (n,)
+    x, y : records (n, ...) of any kind, and ndarray of shape (n,)
         The population that training sets are drawn from.
     rows : ndarray of int, shape (t,)
         Records to look at.

@@ -45,7 +45,7 @@ def train_loop(task: Task, models: Ints) -> Fitted:
         with seeded(task.seeds[model], task.x.device), torch.enable_grad():
             module, finite[place] = _trained(task, model)
         with torch.no_grad():
-            logits[place] = task.predicted(module)
+            logits[place] = task.predicted(module, model)
         states.append(state_of(module))
     return Fitted(logits, finite, states.__getitem__)
 
@@ -75,7 +75,7 @@ def _batches(task: Task, model: int) -> Iterator[tuple[torch.Tensor, torch.Tenso
         order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
         rng = task.alterations(model, epoch)
         for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
-            yield task.batch(rows, rng), task.y[rows]
+            yield task.batch(model, rows, rng), task.y[rows]
 
 
 def state_of(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:

@@ -202,7 +202,7 @@ def _fitted(task: Task, models: Ints, stack: _Stack) -> Fitted:
     with torch.no_grad():
         _train(task, models, stack)
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
-        return Fitted(_predictions(task, stack), finite.all(0), stack.state)
+        return Fitted(_predictions(task, models, stack), finite.all(0), stack.state)
 
 
 def _train(task: Task, models: Ints, stack: _Stack) -> None:
@@ -225,18 +225,19 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
             batch = rows[step.number, : step.active, : step.rows].flatten()
             x = torch.index_select(task.x, 0, batch, out=room[: len(batch)])
             y = task.y[batch].view(share.shape)
-            slopes = stack.slopes(x.view(*y.shape[:2], -1), y, share)
+            seen = task.seen_by(models[: step.active], x.view(*y.shape[:2], -1))
+            slopes = stack.slopes(seen, y, share)
             parts = runs[: step.groups]
             optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
 
 
-def _predictions(task: Task, stack: _Stack) -> torch.Tensor:
+def _predictions(task: Task, models: Ints, stack: _Stack) -> torch.Tensor:
     import torch
 
     m = len(stack.learnt[0])
     logits = task.x.new_empty(m, len(task.asked), task.n_classes)
     blocks = torch.split(task.asked, BLOCK), torch.split(logits, BLOCK, dim=1)
     for rows, out in zip(*blocks, strict=True):
-        x = task.x[rows].expand(m, -1, -1)
+        x = task.seen_by(models, task.x[rows].expand(m, -1, -1))
         out.copy_(stack.logits(x)[:, :, : task.n_classes])
     return logits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +103,17 @@ def fill_order(order: Ints, inside: Bools, model_seeds: Sequence[int], epoch: in
         order[:, model] = padded.reshape(n_steps, batch_size)
 
 
+def own_scales(x: NDArray[Any], inside: Bools) -> tuple[Floats, Floats]:
+    """Return mean and deviation of each model's own records, (m, d); 1 where all are equal."""
+    mean = np.empty((len(inside), x.shape[1]))
+    spread = np.empty_like(mean)
+    for model, own in enumerate(inside):
+        mine = np.asarray(x[own], np.float64)
+        mean[model] = mine.mean(axis=0)
+        spread[model] = mine.std(axis=0)
+    return mean, np.where(spread > 0, spread, 1.0)
+
+
 Make = Callable[[int, int], "torch.nn.Module"]
 """Takes the numbers of features and classes and returns an untrained module."""
 
@@ -137,6 +148,25 @@ class Task:
     """Alters the records of every batch, and makes the views that are asked about."""
     queries: int = 1
     """Answers about each record: about the record itself, then about views of it."""
+    own_scale: bool = False
+    """Whether each model sees features scaled to mean 0 and deviation 1 of its own records."""
+
+    def seen_by(self, models: Ints, x: torch.Tensor) -> torch.Tensor:
+        """Return features (s, b, d) as each of the models (s,) sees them."""
+        if not self.own_scale:
+            return x
+        mean, spread = self._scales
+        return (x - mean[models]) / spread[models]
+
+    @cached_property
+    def _scales(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and deviation of each model's own records, (m, 1, d)."""
+        import torch
+
+        mean, spread = own_scales(self.x.cpu().numpy(), self.inside)
+        return torch.from_numpy(mean)[:, None].to(self.x), torch.from_numpy(spread)[:, None].to(
+            self.x
+        )
 
     def module(self, model: int) -> torch.nn.Module:
         """Return the untrained module of a model.
@@ -164,27 +194,29 @@ class Task:
             return None
         return seeds.stream(self.seeds[model], "augment", epoch)
 
-    def batch(self, rows: torch.Tensor, rng: np.random.Generator | None) -> torch.Tensor:
-        """Return records to train on, altered where there are `alterations`."""
-        x, augment = self.x[rows], self.augment
+    def batch(
+        self, model: int, rows: torch.Tensor, rng: np.random.Generator | None
+    ) -> torch.Tensor:
+        """Return records to train a model on, altered where there are `alterations`."""
+        x, augment = self.seen_by(np.array([model]), self.x[rows][None])[0], self.augment
         if augment is None or rng is None:
             return x
         return on_tensor(x, lambda array: altered(array, augment, rng))
 
-    def predicted(self, module: torch.nn.Module) -> torch.Tensor:
+    def predicted(self, module: torch.nn.Module, model: int) -> torch.Tensor:
         """Return what a model says of the records that were asked for, of the shape `answers`."""
         import torch
 
         module.eval()
         found = []
         for number, rows in enumerate(torch.split(self.asked, BLOCK)):
-            answers = [module(x) for x in self.views(rows, number * BLOCK)]
+            answers = [module(x) for x in self.views(model, rows, number * BLOCK)]
             found.append(torch.stack(answers, 1) if self.queries > 1 else answers[0])
         return torch.cat(found)
 
-    def views(self, rows: torch.Tensor, start: int) -> Iterator[torch.Tensor]:
+    def views(self, model: int, rows: torch.Tensor, start: int) -> Iterator[torch.Tensor]:
         """Yield a block of the records that were asked for, and views of it; see `views`."""
-        yield (x := self.x[rows])
+        yield (x := self.seen_by(np.array([model]), self.x[rows][None])[0])
         for number in range(1, self.queries):
             assert self.augment is not None
             yield on_tensor(x, partial(view, augment=self.augment, number=number, start=start))

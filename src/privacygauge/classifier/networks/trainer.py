@@ -78,6 +78,9 @@ class Networks:
     """How often each model is asked about a record: about the record itself first, then about
     views of it by `augment`, the same ones for all models."""
 
+    own_scale: bool = False
+    """Whether each model scales the features to mean 0 and deviation 1 of its own records."""
+
     def __post_init__(self) -> None:
         _require(callable(self.make), "make", "a function of n_features and n_classes", self.make)
         for name in ("epochs", "batch_size", "workers"):
@@ -119,6 +122,7 @@ class Networks:
             "make": _description(self.make),
             **{name: getattr(self, name) for name in (*names, "dtype", "device")},
             "torch": version("torch"),
+            **({"own_scale": True} if self.own_scale else {}),
             **self._augmented(),
         }
 
@@ -199,6 +203,7 @@ class Networks:
             asked=torch.tensor(inputs.records(cohort.asked, len(x)), device=device),
             augment=self.augment,
             queries=self.queries,
+            own_scale=self.own_scale,
         )
         inputs.check_module(task)
         return task

@@ -1,0 +1,45 @@
+"""What pipelines consist of, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privacygauge.classifier.estimators import Estimators
+from privacygauge.classifier.trainer import Trainer
+
+
+def named_with_steps(trainer: Trainer) -> str:
+    """Return what reports call a kind of model, with the steps of a pipeline."""
+    steps = steps_of(trainer)
+    if not steps or steps.startswith(f"{trainer.name}: "):
+        return steps or trainer.name
+    return f"{trainer.name} ({steps})"
+
+
+def steps_of(trainer: Trainer) -> str:
+    """Return the steps of a pipeline by the names of their classes; empty for other models.
+
+    Estimators inside of others follow in parentheses: ``CalibratedClassifierCV (SVC)``.
+    """
+    if not isinstance(trainer, Estimators):
+        return str(getattr(trainer, "steps", ""))  # of a run that is read
+    made: Any = trainer.make(0)
+    return _named(made) if getattr(made, "steps", None) else ""
+
+
+def _named(model: Any) -> str:
+    name = type(model).__name__
+    steps = [step for _, step in getattr(model, "steps", None) or () if _is_step(step)]
+    if steps:
+        return f"{name}: {', '.join(map(_named, steps))}"
+    groups = (
+        getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators")
+    )
+    inner = [part[1] for group in groups for part in group or () if _is_step(part[1])]
+    single = getattr(model, "estimator", None)
+    inner += [single] if hasattr(single, "fit") else []
+    return f"{name} ({', '.join(map(_named, inner))})" if inner else name
+
+
+def _is_step(step: object) -> bool:
+    return step is not None and not isinstance(step, str)

@@ -1,0 +1,99 @@
+"""Whose privacy a claim is about, and between which data sets: what it promises of canaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from privacygauge.core import checks
+from privacygauge.errors import InputError
+
+Adjacency = Literal["add-remove", "replace"]
+"""Data sets that a claim calls neighbours differ by a unit added or removed, or by one replaced."""
+
+LeftOut = Literal["removed", "replaced"]
+"""What is in the place of a canary that is left out: nothing, or another record."""
+
+
+@dataclass(frozen=True)
+class ClaimUnit:
+    """The unit of a claim, and the neighbours that it speaks of."""
+
+    records: int | None = 1
+    """Number of records that the claim lets come and go together, at least 1; None for a person
+    with however many."""
+    adjacency: Adjacency = "add-remove"
+    """Which data sets are neighbours."""
+
+    def __post_init__(self) -> None:
+        if self.records is not None:
+            checks.at_least(1, claim_of=self.records)
+        if self.adjacency not in ("add-remove", "replace"):
+            raise InputError(f"adjacency must be add-remove or replace, got {self.adjacency!r}")
+
+    @property
+    def text(self) -> str:
+        """The unit in words.
+
+        Examples
+        --------
+        >>> ClaimUnit(3, "replace").text, ClaimUnit(None).text
+        ('3 records replaced', 'a person added or removed')
+        """
+        who = {None: "a person", 1: "one record"}.get(self.records, f"{self.records} records")
+        return f"{who} {'replaced' if self.adjacency == 'replace' else 'added or removed'}"
+
+    def steps(self, canaries: int, left_out: LeftOut) -> int:
+        """Return how many neighbours lie between the data sets that an audit compares.
+
+        Parameters
+        ----------
+        canaries : int
+            The most canaries that share a coin, at least 1.
+        left_out : {"removed", "replaced"}
+            What happens to a canary whose coin leaves it out.
+
+        Raises
+        ------
+        InputError
+            If the claim promises nothing of such data sets: they do not have equally many records.
+
+        Notes
+        -----
+        Replacing a record is removing one and adding another, so a claim about adding or removing
+        promises it two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: what is
+        private to replacing may give the number of records away.
+
+        Examples
+        --------
+        >>> ClaimUnit(2).steps(5, "removed"), ClaimUnit(None).steps(5, "replaced")
+        (3, 2)
+        """
+        if left_out not in ("removed", "replaced"):
+            raise InputError(f"left_out must be removed or replaced, got {left_out!r}")
+        units = 1 if self.records is None else -(-canaries // self.records)
+        if self.adjacency == "replace":
+            if left_out == "removed":
+                raise InputError(
+                    "a claim about replaced records promises nothing of records that are added or "
+                    "removed: put another record in the place of each canary that is left out, "
+                    "and say so (--left-out replaced)"
+                )
+            return units
+        return 2 * units if left_out == "replaced" else units
+
+
+RECORD = ClaimUnit()
+"""One record added or removed: what accountants of DP-SGD speak of."""
+
+
+def claim_unit(of: str | int, adjacency: Adjacency) -> ClaimUnit:
+    """Return the unit that ``record``, ``person`` or a number of records names."""
+    text = str(of)
+    if text == "person":
+        return ClaimUnit(None, adjacency)
+    if text == "record":
+        return ClaimUnit(1, adjacency)
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"claim_of must be record, person or a number of records, got {of!r}")
+    return ClaimUnit(int(text), adjacency)
