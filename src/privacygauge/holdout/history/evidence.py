@@ -145,8 +145,8 @@ SCORE_SCAN = Detector(
     "exact scores",
     "Where a submission changes the score of the one before it, of the best of the account's last "
     "sixteen, or of a fixed base, it does so by exactly one right answer at most 78 times in 100: "
-    "as where one answer turns right or wrong on average (Skellam). Steps of zero are left out. The "
-    "score must change seven times in the run, and rise no more often than blind changes do.",
+    "as where one answer turns right or wrong on average (Skellam). Steps of zero are left out. "
+    "The score must change seven times in the run, and rise no more often than blind changes do.",
     "Runs of tuning in which less than one answer turns right or wrong each time look the same. "
     "Left out where answers are available: they show the changes themselves.",
 )
