@@ -138,25 +138,31 @@ class Wavering:
     """(k, s) The answers on the sampled points, by rank."""
     shares: Floats
     """(accounts, s) Of an account's new submissions, those that contradict its majority."""
+    bases: Ints
+    """(accounts, s) That majority."""
 
     @classmethod
     def counted(cls, history: History, near: Nearness) -> Wavering:
         """Return what the history's accounts do on the sampled points."""
         codes = codes_of(near.sample)
-        shares = [
+        found = [
             _contradicting(codes[(history.codes == code) & near.fresh])
             for code in range(len(history.names))
         ]
-        return cls(codes, np.stack(shares))
+        shares, bases = (np.stack(each) for each in zip(*found, strict=True))
+        return cls(codes, shares, bases)
 
     def covers(self, code: int, rows: Ints) -> bool:
         """Return whether most other accounts waver on the same points, and nearly as much.
 
         Then it is the points: ties that all models have to break. Who changes labels at random
-        does so where others are sure.
+        does so where others are sure. Accounts that answer the same wherever neither wavers share
+        one base, and do not count: they may be one person's.
         """
-        others = np.delete(self.shares, code, axis=0)
-        own = _contradicting(self.codes[rows])
+        steady = (self.shares == 0) & (self.shares[code] == 0)
+        apart_from = ((self.bases != self.bases[code]) & steady).any(axis=1)
+        others = self.shares[apart_from]
+        own, _ = _contradicting(self.codes[rows])
         inside = own > 0
         if len(others) < _OTHERS or not inside.any():
             return False
@@ -168,12 +174,12 @@ class Wavering:
         return bool(np.mean(as_much & alike & (size > 0)) >= _MOST)
 
 
-def _contradicting(codes: Ints) -> Floats:
-    """Return the share of the rows, (s,), that contradict the most frequent answer at a point."""
+def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
+    """Return the share of the rows that contradict the most frequent answer, and that; (s,)."""
     if not len(codes):
-        return np.zeros(codes.shape[1])
+        return np.zeros(codes.shape[1]), np.zeros(codes.shape[1], np.int64)
     counts = np.stack([np.count_nonzero(codes == c, axis=0) for c in range(int(codes.max()) + 1)])
-    return np.asarray(1 - counts.max(axis=0) / len(codes))
+    return np.asarray(1 - counts.max(axis=0) / len(codes)), counts.argmax(axis=0)
 
 
 def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evidence, ...]:
