@@ -161,6 +161,9 @@ class Wavering:
         """
         steady = (self.shares == 0) & (self.shares[code] == 0)
         apart_from = ((self.bases != self.bases[code]) & steady).any(axis=1)
+        if np.count_nonzero(apart_from) < max(_OTHERS, len(apart_from) / 4):
+            # Nearly everybody has the same base where the task is easy.
+            apart_from = np.arange(len(apart_from)) != code
         others = self.shares[apart_from]
         own, _ = _contradicting(self.codes[rows])
         inside = own > 0
