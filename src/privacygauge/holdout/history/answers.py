@@ -87,6 +87,13 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
     return per_account_and_group(history, RANDOM, flags, counted, _TENTH, what)
 
 
+_OTHERS = 3
+"""Accounts beside one, before they say that it is the points that are hard."""
+_AS_MUCH, _ALIKE = 1 / 3, 0.3
+"""Of an account's changes on the points on which it wavers, how many others make there; and how
+these go along with its own over all points, as a correlation."""
+
+
 @dataclass(frozen=True, eq=False)
 class Coins:
     """How well submissions are predicted by those of the same account around them."""
@@ -123,14 +130,71 @@ def coins(history: History, near: Nearness) -> Coins:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Wavering:
+    """How often accounts change their mind about points, and whether others do about the same."""
+
+    codes: Ints
+    """(k, s) The answers on the sampled points, by rank."""
+    shares: Floats
+    """(accounts, s) Of an account's new submissions, those that contradict its majority."""
+    bases: Ints
+    """(accounts, s) That majority."""
+
+    @classmethod
+    def counted(cls, history: History, near: Nearness) -> Wavering:
+        """Return what the history's accounts do on the sampled points."""
+        codes = codes_of(near.sample)
+        found = [
+            _contradicting(codes[(history.codes == code) & near.fresh])
+            for code in range(len(history.names))
+        ]
+        shares, bases = (np.stack(each) for each in zip(*found, strict=True))
+        return cls(codes, shares, bases)
+
+    def covers(self, code: int, rows: Ints) -> bool:
+        """Return whether most other accounts waver on the same points, and nearly as much.
+
+        Then it is the points: ties that all models have to break. Who changes labels at random
+        does so where others are sure. Accounts that answer the same wherever neither wavers share
+        one base, and do not count: they may be one person's.
+        """
+        steady = (self.shares == 0) & (self.shares[code] == 0)
+        apart_from = ((self.bases != self.bases[code]) & steady).any(axis=1)
+        if np.count_nonzero(apart_from) < max(_OTHERS, len(apart_from) / 4):
+            # Nearly everybody has the same base where the task is easy.
+            apart_from = np.arange(len(apart_from)) != code
+        others = self.shares[apart_from]
+        own, _ = _contradicting(self.codes[rows])
+        inside = own > 0
+        if len(others) < _OTHERS or not inside.any():
+            return False
+        as_much = others[:, inside].mean(axis=1) >= _AS_MUCH * own[inside].mean()
+        apart = own - own.mean()
+        spread = others - others.mean(axis=1, keepdims=True)
+        size = np.sqrt((apart**2).sum() * (spread**2).sum(axis=1))
+        alike = spread @ apart >= _ALIKE * size
+        return bool(np.mean(as_much & alike & (size > 0)) >= _MOST)
+
+
+def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
+    """Return the share of the rows that contradict the most frequent answer, and that; (s,)."""
+    if not len(codes):
+        return np.zeros(codes.shape[1]), np.zeros(codes.shape[1], np.int64)
+    counts = np.stack([np.count_nonzero(codes == c, axis=0) for c in range(int(codes.max()) + 1)])
+    return np.asarray(1 - counts.max(axis=0) / len(codes)), counts.argmax(axis=0)
+
+
 def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evidence, ...]:
     """Return for every account whether it changes a common base at random."""
     evidence = []
+    shared = Wavering.counted(history, near)
     what = "are as unpredictable as coin flips where the account's others disagree"
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
         flags = found.flags[of]
-        log_p = log_excess(flags, _QUARTER) if _plausible(history, found, of[flags]) else 0.0
+        odd = _plausible(history, found, of[flags]) and not shared.covers(code, of[flags])
+        log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
         evidence.append(Evidence(COINS, (name,), probability(log_p), says, of[flags]))
     return tuple(evidence)
@@ -214,6 +278,7 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         return Skipped(FLIPS.title, "the labels are not available")
     labels = history.labels[near.points]
     what = "change their base where chance falls: neither where others do nor where it is wrong"
+    shared = Wavering.counted(history, near)
     found = []
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
@@ -224,7 +289,8 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]
-        log_p = log_excess(flags, _QUARTER) if flagged and _together(flagged) else 0.0
+        odd = bool(flagged) and _together(flagged) and not shared.covers(code, of[flags])
+        log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
         found.append(Evidence(FLIPS, (name,), probability(log_p), says, of[flags]))
     return tuple(found)

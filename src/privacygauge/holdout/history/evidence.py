@@ -145,7 +145,8 @@ SCORE_SCAN = Detector(
     "exact scores",
     "Where a submission changes the score of the one before it, of the best of the account's last "
     "sixteen, or of a fixed base, it does so by exactly one right answer at most 78 times in 100: "
-    "as where one answer turns right or wrong on average (Skellam). Steps of zero are left out.",
+    "as where one answer turns right or wrong on average (Skellam). Steps of zero are left out. "
+    "The score must change seven times in the run, and rise no more often than blind changes do.",
     "Runs of tuning in which less than one answer turns right or wrong each time look the same. "
     "Left out where answers are available: they show the changes themselves.",
 )
@@ -155,8 +156,9 @@ CHANCE_SCORES = Detector(
     "the number of classes",
     "At most half of an account's submissions score within 3.3 standard deviations of 1/m, or as "
     "many as the other accounts' do in the median, where the task is hard for all. Their "
-    "mean must be at 1/m and their spread binomial, no wider and no narrower: the scores of one "
-    "weak model lie closer together, so that a hard task is not taken for an attack.",
+    "mean must be at 1/m and their spread binomial, no wider and no narrower, and no score may "
+    "follow from those before: the scores of one weak model lie closer together, or rise, so that "
+    "a hard task is not taken for an attack.",
     "A broken pipeline that submits again and again scores like this too, and so does a team whose "
     "models know nothing yet: scores alone cannot tell them from random labels.",
 )
@@ -185,8 +187,9 @@ COINS = Detector(
     "At most a quarter of the submissions are as unpredictable as coin flips: on the points where "
     "the twelve submissions of the account around it disagree, the most frequent answer of those "
     "is right about it no more often than a guess among theirs. Honest models disagree at "
-    "some points far more than at others, which makes them predictable.",
-    "A model that breaks many ties at random does the same.",
+    "some points far more than at others, which makes them predictable. Points on which three in "
+    "four of the other accounts waver likewise are ties of the task, and accuse nobody.",
+    "A model that breaks many ties at random does the same where no others do.",
 )
 FLIPS = Detector(
     "random-flips",
@@ -194,7 +197,8 @@ FLIPS = Detector(
     "answers and labels",
     "At most a quarter of the submissions change the majority of the account's others around them "
     "as chance would: no more often where those change it too, and no more often where it is "
-    "wrong. Honest models waver on hard points, and there the majority is wrong more often.",
+    "wrong. Honest models waver on hard points, and there the majority is wrong more often. Ties "
+    "that most other accounts break at random too accuse nobody.",
     "Noise that is added to a model's labels, as some privacy defences do, is the same. Flips of "
     "more than a third of the points hide the base: they are random changes.",
 )

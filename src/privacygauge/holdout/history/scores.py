@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import binom, chi2, gamma
 
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
@@ -28,6 +28,8 @@ SINGLE = 0.78
 """P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
 _MEMORY = 16
 """Submissions: the best of so many is a scan's present level."""
+_CHANGES = 7
+"""Of the score in a run, the fewest: a score that stands still is always one off another."""
 _GROUP = 8
 """Accounts: larger groups are not looked at for a scan that was split up."""
 BAND = 3.3
@@ -37,6 +39,8 @@ _TEAMS = 5
 """Accounts: where so many all score at chance, it is the task."""
 _TAIL = 0.001
 _CLOSE = 0.01
+_RISING = 2.33
+"""Standard deviations of a trend: random labels rise so much in one account of a hundred."""
 
 
 def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
@@ -44,7 +48,7 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
-    runs = [_single_steps(history.n_correct[of]) for of in rows]
+    runs = [_single_steps(history.n_correct[of], history.n) for of in rows]
     found = [
         _scan_evidence((name,), of, run)
         for name, of, run in zip(history.names, rows, runs, strict=True)
@@ -52,13 +56,15 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     group, log_p = best_group(
         _by_step(history, rows, [run[0] for run in runs]),
         lambda some: (
-            _single_steps(history.n_correct[_merged(rows, some)])[0] if len(some) <= _GROUP else 0.0
+            _single_steps(history.n_correct[_merged(rows, some)], history.n)[0]
+            if len(some) <= _GROUP
+            else 0.0
         ),
         len(rows),
     )
     if log_p < 0:
         merged = _merged(rows, group)
-        run = _single_steps(history.n_correct[merged])
+        run = _single_steps(history.n_correct[merged], history.n)
         taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
         names = tuple(history.names[i] for i in taking)
         found.append(_scan_evidence(names, merged, (log_p, *run[1:])))
@@ -87,7 +93,7 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     return Evidence(SCORE_SCAN, names, probability(log_p), says, inside)
 
 
-def _single_steps(counts: Ints) -> tuple[float, int, int]:
+def _single_steps(counts: Ints, n: int) -> tuple[float, int, int]:
     """Return the log p-value of the longest run of single steps, and where it begins and ends."""
     if len(counts) < 2:
         return 0.0, 0, 0
@@ -100,13 +106,28 @@ def _single_steps(counts: Ints) -> tuple[float, int, int]:
         moved = np.flatnonzero(steps != 0)
         single = np.abs(steps[moved]) == 1
         start, stop = longest_run(single)
-        if stop > start:
+        if stop == start:
+            continue
+        stretch = counts[moved[start] : moved[stop - 1] + 2]
+        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES
+        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / n):
             log_p = log_run_tail(stop - start, len(single), SINGLE)
             found.append((log_p, int(places[moved[start]]), int(places[moved[stop - 1]])))
     if not found:
         return 0.0, 0, 0
     log_p, first, last = min(found)
     return min(0.0, log_p + math.log(len(references))), first, last
+
+
+def _blind(steps: Ints, wrong: float) -> bool:
+    """Return whether single steps rise no more often than changes do that are not yet known.
+
+    A changed label turns right where it was wrong. Who scans changes the least confident labels
+    first, and these are right at least half of the time, unless most of all are wrong. A team that
+    gets better rises far more often than that.
+    """
+    rises = int(np.count_nonzero(steps > 0))
+    return bool(binom.sf(rises - 1, len(steps), max(0.5, wrong)) >= _TAIL)
 
 
 def at_chance(history: History) -> Bools:
@@ -130,6 +151,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         flags = near[fresh]
         counts = history.n_correct[fresh[flags]]
         plausible = as_wide(history, counts) and centred(history, counts)
+        plausible = plausible and afresh(history, fresh[flags])
         return np.asarray(flags & plausible)
 
     what = "score as random labels do"
@@ -243,6 +265,32 @@ def as_wide(history: History, counts: Ints) -> bool:
     _, deviation = _chance(history)
     spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
     return bool(narrow(history, counts) and spread >= chi2.ppf(_CLOSE, len(counts) - 1))
+
+
+def afresh(history: History, rows: Ints) -> bool:
+    """Return whether right answers of each account owe nothing to the submissions before.
+
+    Random labels are drawn afresh: successive differences have twice the variance of Bin(n, 1/m)
+    (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945). Models that
+    get better, or are trained again, have most right answers in common with the last ones.
+    """
+    _, deviation = _chance(history)
+    total = mean = variance = 0.0
+    trend = trend_variance = 0.0
+    for code in np.unique(history.codes[rows]):
+        counts = history.n_correct[rows[history.codes[rows] == code]]
+        k = len(counts)
+        if k > 1:
+            total += float((np.diff(counts) ** 2).sum()) / (2 * deviation**2)
+            mean += k - 1
+            variance += 3 * k - 4
+            trend += float(np.sign(counts[None] - counts[:, None])[np.triu_indices(k, 1)].sum())
+            trend_variance += k * (k - 1) * (2 * k + 5) / 18
+    if mean == 0:
+        return True
+    # A gamma distribution of that mean and variance.
+    least = gamma.ppf(_CLOSE, mean**2 / variance, scale=variance / mean)
+    return bool(total >= least and trend <= _RISING * math.sqrt(trend_variance))
 
 
 def centred(history: History, counts: Ints) -> bool:
