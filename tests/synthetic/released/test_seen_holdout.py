@@ -10,7 +10,7 @@ from privacygauge.audits.released_table.play import audit_released
 from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.generators.generator import SynthPop
 from privacygauge.synthetic.released.in_common import nearest_in_common, nearest_of_each
-from privacygauge.synthetic.released.seen_holdout import seen_nearly
+from privacygauge.synthetic.released.seen_holdout import FOREMOST, seen_nearly
 from privacygauge.synthetic.released.tables import stacked, tables_of
 from tests.synthetic.released.planted import WIDE, population
 
@@ -45,6 +45,20 @@ def test_noisy_copies_of_the_holdout_are_found(seed):
     rng, real, holdout, _ = sides(seed)
     made = noisy(rng, pd.concat([real, holdout]).sample(N, random_state=seed))
     assert len(seen(real, made.reset_index(drop=True), holdout))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tenth_of_noisy_copies_is_found(seed):
+    rng, *frames = sides(seed, 400)
+    real, holdout, others = (
+        frame.assign(**{f"lab{i}": rng.normal(100, 20, 400).round() for i in range(3)})
+        for frame in frames
+    )
+    copies = noisy(rng, pd.concat([real, holdout]).sample(40, random_state=seed))
+    made = pd.concat([copies, others[40:]], ignore_index=True)
+    found = seen(real, made, holdout)
+    assert FOREMOST <= len(found) <= 30
+    assert not len(seen(real, pd.concat([noisy(rng, real[:40]), others[40:]]), holdout))
 
 
 @pytest.mark.parametrize("seed", range(3))
