@@ -550,6 +550,26 @@ def test_a_synthesizer_of_sdv_gets_the_kinds_of_the_columns(make, monkeypatch):
     assert same(made(generator), made(generator))
 
 
+def make(metadata):
+    return AsksForMetadata(metadata, epochs=1)
+
+
+def make_of_a_seed(metadata, seed):
+    assert seed >= 0
+    return AsksForMetadata(metadata, epochs=1)
+
+
+@pytest.mark.parametrize("function", [make, make_of_a_seed, functools.partial(make)])
+def test_a_function_of_metadata_gets_them(function, monkeypatch):
+    stand_in = types.ModuleType("sdv.metadata")
+    stand_in.Metadata = types.SimpleNamespace(load_from_dict=lambda found: found)
+    monkeypatch.setitem(sys.modules, "sdv", types.ModuleType("sdv"))
+    monkeypatch.setitem(sys.modules, "sdv.metadata", stand_in)
+    generator = as_generator(function)
+    assert isinstance(generator, FitSample)
+    assert same(made(generator), made(generator))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["GaussianCopulaSynthesizer", "CTGANSynthesizer"])
 def test_sdv_is_a_generator(name):

@@ -65,6 +65,15 @@ def test_mutual_information_is_that_of_a_plain_loop(made: tuple[Ints, tuple[int,
             assert counts.sum() == len(codes)
 
 
+@given(tables())
+def test_many_categories_are_counted_as_few_are(made: tuple[Ints, tuple[int, ...]]) -> None:
+    codes, sizes = made
+    many = (4_000, *sizes[1:])
+    assert_allclose(
+        pairwise_information(codes, many), pairwise_information(codes, sizes), atol=1e-9
+    )
+
+
 @given(tables(), st.integers(0, 2**31))
 def test_a_network_of_degree_1_is_a_spanning_tree_of_the_largest_information(
     made: tuple[Ints, tuple[int, ...]], seed: int

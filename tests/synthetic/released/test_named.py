@@ -69,6 +69,22 @@ def test_names_are_names_where_the_holdout_holds_real_records():
     assert read_together(real, made, real).apart == ("more",)
 
 
+@pytest.mark.parametrize("what", ["name", "number", "long number"])
+def test_names_are_names_where_a_tenth_of_the_holdout_is_real(what):
+    real, made, holdout = frames(0, COLUMNS[what])
+    some = pd.concat([real[:12], holdout[12:], holdout[-2:]], ignore_index=True)
+    assert read_together(real, made, some).apart == ("more",)
+
+
+def test_numbers_that_differ_within_a_side_by_chance_stay():
+    rng = np.random.default_rng(0)
+    real, made, holdout = (
+        frame.assign(more=rng.choice(2000, 60, replace=False))
+        for frame in frames(0, COLUMNS["text"], 60)
+    )
+    assert "more" not in read_together(real, made, holdout).apart
+
+
 def test_people_of_several_rows_are_units_and_nobody_is_on_both_sides():
     tables = read_together(*frames(0, COLUMNS["person"]))
     real, holdout = tables.units

@@ -16,9 +16,15 @@ from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
 from privacygauge.synthetic.released.copies import copied_alone, copies
-from privacygauge.synthetic.released.overlap import lone_copies, shared, without_overlap
+from privacygauge.synthetic.released.overlap import (
+    lone_copies,
+    same_people,
+    shared,
+    with_people,
+    without_overlap,
+)
 from privacygauge.synthetic.released.suite import corrected
-from privacygauge.synthetic.released.tables import Released, read_together, stacked
+from privacygauge.synthetic.released.tables import Released, read_together, stacked, tables_of
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people
 from tests.thorough import THOROUGH, crossed, quarter, times
@@ -218,3 +224,36 @@ def test_a_full_table_of_all_combinations_is_no_copy():
     lone = lone_copies(tables, shared(tables).real, rng)
     assert lone.copied.mean() > 0.5
     assert copied_alone(lone, 0.95).low <= 0
+
+
+def visits(rng, n, people, first=0):
+    """Return n records with the person behind each, each person's in turn."""
+    frame = pd.DataFrame({"age": rng.integers(18, 90, n), "pay": rng.gamma(2.0, 500.0, n).round(2)})
+    return frame.assign(town=rng.choice(list("abcd"), n)), first + np.arange(n) % people
+
+
+@pytest.mark.parametrize(
+    ("n_people", "first", "few"), [(6, 0, True), (6, 6, True), (20, 0, False), (20, 8, False)]
+)
+def test_a_holdout_of_the_same_or_of_few_people_is_no_control(n_people, first, few):
+    rng = np.random.default_rng(0)
+    (real, unit), (holdout, others) = (visits(rng, 60, n_people, x) for x in (0, first))
+    audit = audit_released(
+        real, visits(rng, 60, 1)[0], holdout, unit=unit, holdout_unit=others, attempts=20
+    )
+    assert audit.people is not None
+    assert audit.people.few == few
+    assert audit.n_holdout == 0
+    verdict = audit.report().verdict
+    assert verdict.grade == UNTOLD
+    assert "control" in verdict.headline
+
+
+def test_other_people_and_row_numbers_are_a_control():
+    rng = np.random.default_rng(0)
+    real, unit = visits(rng, 60, 20)
+    holdout, others = visits(rng, 60, 20, 12)
+    numbers = np.arange(60)
+    for pair in ((unit, others), (numbers, numbers)):
+        tables = with_people(tables_of(real, real, holdout, None, ((), (), ()), ()), *pair)[0]
+        assert same_people(tables) is None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.generators.generator import SynthPop
 from privacygauge.synthetic.released.in_common import nearest_in_common, nearest_of_each
-from privacygauge.synthetic.released.seen_holdout import seen_nearly
+from privacygauge.synthetic.released.seen_holdout import FOREMOST, SURE, seen_nearly
 from privacygauge.synthetic.released.tables import stacked, tables_of
 from tests.synthetic.released.planted import WIDE, population
 
@@ -48,10 +49,29 @@ def test_noisy_copies_of_the_holdout_are_found(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_a_tenth_of_noisy_copies_is_found(seed):
+    rng, *frames = sides(seed, 400)
+    real, holdout, others = (
+        frame.assign(**{f"lab{i}": rng.normal(100, 20, 400).round() for i in range(3)})
+        for frame in frames
+    )
+    copies = noisy(rng, pd.concat([real, holdout]).sample(40, random_state=seed))
+    made = pd.concat([copies, others[40:]], ignore_index=True)
+    found = seen(real, made, holdout)
+    assert 9 <= len(found) <= 30
+    assert not len(seen(real, pd.concat([noisy(rng, real[:40]), others[40:]]), holdout))
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_other_people_and_copies_of_the_real_records_say_nothing_of_the_holdout(seed):
     rng, real, holdout, others = sides(seed)
     assert not len(seen(real, others, holdout))
     assert not len(seen(real, noisy(rng, real), holdout))
+
+
+def test_chance_reaches_far_no_more_often_than_the_level_allows():
+    for size, few in FOREMOST:
+        assert binom.cdf(few, size, 0.5) <= 1 - SURE < binom.cdf(few, size - 1, 0.5)
 
 
 def test_tables_without_a_holdout_or_with_few_columns_are_not_asked():

@@ -20,7 +20,7 @@ from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH, ReleaseRisk
 from privacygauge.synthetic.released.judged import names_of
 from privacygauge.synthetic.released.membership import Membership
-from privacygauge.synthetic.released.overlap import FEW, Overlap, with_people
+from privacygauge.synthetic.released.overlap import FEW, Overlap, People, with_people
 from privacygauge.synthetic.released.release import (
     Learnt,
     Measured,
@@ -30,7 +30,7 @@ from privacygauge.synthetic.released.release import (
     told_apart,
 )
 from privacygauge.synthetic.released.suite import AskedOfTable
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
+from privacygauge.synthetic.released.tables import FEWEST, NO_CONTROL, Released, tables_of
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import advice
 
@@ -81,10 +81,29 @@ def said_of_learnt(learnt: Learnt) -> str:
     )
 
 
+def said_of_people(people: People) -> str:
+    """Return why the holdout's people are no control, in a sentence."""
+    if people.few:
+        return (
+            f"people behind the real records: {people.n_real:,}, behind those of the holdout: "
+            f"{people.n_holdout:,}; fewer than {FEWEST} on a side are no control, so the holdout "
+            "was left out: more people are needed, or another column if this one does not name "
+            "people (--unit)"
+        )
+    return (
+        f"{people.shared:,} of {people.n_holdout:,} people in the holdout "
+        "have records in the real table too: the holdout is not a control and was left out; keep "
+        "other people back from the generator, or name another column if this one does not name "
+        "people (--unit)"
+    )
+
+
 def no_control(release: Release) -> str | None:
     """Return why a holdout that was given was left out, in a sentence; None where it was not."""
     if release.learnt is not None:
         return said_of_learnt(release.learnt)
+    if release.people is not None:
+        return said_of_people(release.people)
     return None if release.overlap is None else said_of(release.overlap)
 
 

@@ -298,7 +298,7 @@ def _data(f: ReleasedAudit) -> dict[str, Json]:
     used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
     none = {"game": values_of(f.game), "headline": None, "attacks": []}
     return {
-        **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt"),
+        **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt", "people"),
         **(none if f.membership is None else of_attacks(f.membership)),
         **questions_data(f.questions),
         "blind": None if f.blind is None else picked(f.blind, "name", "variant", "auc"),

@@ -397,6 +397,10 @@ def _alone(f: ReleasedAudit) -> str:
     if f.learnt is not None:
         held = "nearly holds" if f.learnt.nearly else "holds"
         return f"Cannot be told: the synthetic table {held} holdout records, so they are no control"
+    if f.people is not None:
+        if f.people.few:
+            return "Cannot be told: too few people stand behind the records for a control"
+        return "Cannot be told: the holdout's people are in the real table, so they are no control"
     if f.overlap is not None:
         return "Cannot be told: the holdout stands in the real table, so it is no control"
     if f.copies[0].estimate.value >= 0.1:

@@ -87,7 +87,8 @@ class FitSample:
     make: Any
     """A class or function without arguments, or of a seed or random_state, that returns an
     object which is not fitted; or such an object, which is copied (by scikit-learn's clone
-    where it is an estimator). A synthesizer of SDV gets the metadata of the schema."""
+    where it is an estimator). A synthesizer of SDV, and a function of metadata, gets the
+    metadata of the schema, as SDV has it."""
     label: str = ""
     """What reports call it; default: the class's or function's own name."""
 
@@ -204,7 +205,7 @@ def _takes_tables(function: Callable[..., Any]) -> bool:
 
 def _made(make: Any, seed: int, given: Given) -> Any:
     if isinstance(make, type) or not hasattr(make, "fit"):
-        known = {"metadata": _metadata(given)} if is_of_sdv(make) else {}
+        known = {"metadata": _metadata(given)} if asks_for_metadata(make) else {}
         return make(**known, **seed_by_name(make, seed))
     if not hasattr(make, "get_params"):
         return copy.deepcopy(make)
@@ -215,9 +216,15 @@ def _made(make: Any, seed: int, given: Given) -> Any:
     return copied.set_params(**dict.fromkeys(names, seed)) if names else copied
 
 
-def is_of_sdv(make: Any) -> bool:
-    """Return whether a class, with arguments or without, is of SDV and asks for metadata."""
-    return "metadata" in parameters_of(make) and origin(make)["name"].startswith("sdv.")
+def asks_for_metadata(make: Any) -> bool:
+    """Return whether a class of SDV, or a function that makes an object, asks for metadata.
+
+    A function does so whose first argument is called metadata, and that needs no other but a seed.
+    """
+    known = list(parameters_of(make))
+    if origin(make)["name"].startswith("sdv."):
+        return "metadata" in known
+    return not isinstance(make, type) and known[:1] == ["metadata"] and takes(make, 1)
 
 
 def _metadata(given: Given) -> Any:

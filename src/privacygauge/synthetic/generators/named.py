@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.adapters import Call, FitSample, is_of_sdv
+from privacygauge.synthetic.generators.adapters import Call, FitSample, asks_for_metadata
 from privacygauge.synthetic.generators.foreign import takes
 from privacygauge.synthetic.generators.generator import (
     BayNet,
@@ -119,7 +119,8 @@ def as_generator(thing: object, name: str = "") -> Generator:
             f"(frame, n, seed) that returns a frame, or a Command, got {type(thing).__name__}"
         )
     # What can be called with no more than a seed has nothing to learn from: it makes what has.
-    return FitSample(thing, name) if is_of_sdv(thing) or takes(thing, 0) else Call(thing, name)
+    makes = takes(thing, 0) or asks_for_metadata(thing)
+    return FitSample(thing, name) if makes else Call(thing, name)
 
 
 def _is_generator(thing: object) -> bool:

@@ -31,6 +31,8 @@ _DENSE = 2
 """Numbers of rows fill at least one in so many places of their range."""
 _LONG = 10**6
 """Whole numbers beyond this that all differ are names, such as those of insured people."""
+_CHANCE = 1e-3
+"""So unlikely must it be that values are equal on both sides, and never on one, by chance."""
 _SEVERAL = 0.9
 """A column that names people has at most this many values per row."""
 _LEVELS = 20
@@ -95,7 +97,9 @@ def apart(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
     real, synthetic, holdout = (frames.get(x) for x in ("real", "synthetic", "holdout"))
     assert real is not None
     assert synthetic is not None
-    sides = [real] if holdout is None else [real, holdout]
+    # A record that stands twice in a file has one name.
+    given = [real] if holdout is None else [real, holdout]
+    sides = [frame.drop_duplicates(ignore_index=True) for frame in given]
     shared = [
         str(c) for c in real if all(c in frame for frame in (*sides, synthetic)) and c not in kept
     ]
@@ -168,10 +172,18 @@ def _is_number(column: pd.Series[Any]) -> bool:
 
 
 def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
-    """Return whether no value is twice on a side, nor on both, unless half of them are."""
-    shared = sum(map(len, sides)) - levels
-    copies = sum(map(len, sides)) >= FEWEST and 2 * shared >= min(map(len, sides))
-    return (shared == 0 or copies) and all(side.nunique() == len(side) for side in sides)
+    """Return whether no value is twice on a side, nor on both, unless records themselves are.
+
+    Values that are equal by chance are so within a side as often as across: where many are on both
+    sides and none is twice on either, it is records that stand on both.
+    """
+    n, *others = map(len, sides)
+    shared = n + sum(others) - levels
+    if any(side.nunique() < len(side) for side in sides):
+        return False
+    m = sum(others)
+    across = n * m / ((n + m) * (n + m - 1) / 2)
+    return shared == 0 or (n + m >= FEWEST and across**shared < _CHANCE)
 
 
 def _is_dense(side: pd.Series[Any]) -> bool:

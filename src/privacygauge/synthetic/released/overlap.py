@@ -187,6 +187,45 @@ def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Ov
     return rows_of(tables, real, holdout), real, overlap
 
 
+@dataclass(frozen=True)
+class People:
+    """Why the people behind the holdout's records make it no control."""
+
+    n_real: int
+    """People behind the real records."""
+    n_holdout: int
+    """People behind the holdout's."""
+    shared: int
+    """How many of those have records in the real table too."""
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few people on a side, rather than the same ones on both."""
+        return min(self.n_real, self.n_holdout) < FEWEST
+
+
+_MOSTLY = 0.5
+"""A holdout of which more people than this share have real records is not one of other people."""
+
+
+def same_people(tables: Released) -> People | None:
+    """Return why the holdout's people are no control; None where they are other people, and enough.
+
+    Numbers of which each has one record on a side may be row numbers, which start again in each
+    file: that they are on both sides says nothing.
+    """
+    if tables.holdout is None:
+        return None
+    (real, of_real), (holdout, of_holdout) = (
+        np.unique(side, return_counts=True) for side in tables.units
+    )
+    found = People(len(real), len(holdout), len(np.intersect1d(real, holdout)))
+    several = max(of_real.max(), of_holdout.max()) > 1
+    if several and (found.few or found.shared > _MOSTLY * found.n_holdout):
+        return found
+    return None
+
+
 def with_people(
     tables: Released, unit: ArrayLike | None, holdout_unit: ArrayLike | None
 ) -> tuple[Released, list[str]]:

@@ -28,8 +28,10 @@ from privacygauge.synthetic.released.membership import Membership, membership_pl
 from privacygauge.synthetic.released.order import same_place
 from privacygauge.synthetic.released.overlap import (
     Overlap,
+    People,
     lone_copies,
     rows_of,
+    same_people,
     shared,
     without_overlap,
 )
@@ -120,6 +122,8 @@ class Release:
     """The real records whose copies chance does not explain, the least likely first."""
     learnt: Learnt | None = None
     """Holdout records that the generator saw; None where none is known to be."""
+    people: People | None = None
+    """Why the holdout's people are no control; None where they are other people, and enough."""
     questions: Questions | None = None
     """Whether few real records stand out at the top of a membership attack's ranking, where they do
     not without the table, and the least that would have been shown; None without a holdout."""
@@ -221,7 +225,10 @@ def measured(
     everyone, twice, level = tables.real, shared(tables), asked.level
     given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
     unlikely = unlikely_copies(given, twice.real, level)
-    learnt = None
+    learnt, people = None, same_people(given)
+    if people is not None:
+        overlap, rows = None, np.arange(len(everyone))
+        tables = rows_of(given, rows, None)
     if len(unlikely.holdout) and given.holdout is not None:
         learnt = Learnt(len(given.holdout), len(unlikely.holdout))
     elif tables.holdout is not None:
@@ -265,6 +272,7 @@ def measured(
         overlap=overlap,
         proven=proven,
         learnt=learnt,
+        people=people,
         tried=often,
         exposed=_named(attacked.exposed, rows if names is None else names),
     )

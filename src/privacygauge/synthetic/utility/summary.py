@@ -104,21 +104,20 @@ def associations(table: Table) -> Floats:
     associated with none.
     """
     values = filled(table)
-    width = values.shape[1]
-    numbers = [column.is_number for column in table.schema.columns]
-    ranks = np.column_stack([_standard(rankdata(column)) for column in values.T])
-    codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in values.T])
-    found = np.eye(width)
-    for i in range(width):
-        for j in range(i):
-            if numbers[i] and numbers[j]:
-                value = float(np.mean(ranks[:, i] * ranks[:, j]))
-            elif numbers[i] or numbers[j]:
-                number, category = (i, j) if numbers[i] else (j, i)
-                value = _correlation_ratio(ranks[:, number], codes[:, category])
-            else:
-                value = _cramers_v(codes[:, i], codes[:, j])
-            found[i, j] = found[j, i] = value
+    is_number = np.array([column.is_number for column in table.schema.columns], np.bool_)
+    numbers, categories = np.flatnonzero(is_number), np.flatnonzero(~is_number)
+    found = np.eye(values.shape[1])
+    ranks = np.array([_standard(rankdata(values[:, j])) for j in numbers]).reshape(-1, len(values))
+    for place, i in enumerate(numbers):
+        others = numbers[:place]
+        found[i, others] = found[others, i] = (ranks[:place] * ranks[place]).mean(axis=1)
+    codes = np.array(
+        [np.unique(values[:, j], return_inverse=True)[1] for j in categories], np.int64
+    ).reshape(-1, len(values))
+    for place, i in enumerate(categories):
+        others = categories[:place]
+        found[i, others] = found[others, i] = _cramers_v(codes[:place], codes[place])
+        found[i, numbers] = found[numbers, i] = _correlation_ratios(ranks, codes[place])
     return found
 
 
@@ -127,22 +126,34 @@ def _standard(ranks: Floats) -> Floats:
     return np.zeros(len(ranks)) if spread == 0 else np.asarray((ranks - ranks.mean()) / spread)
 
 
-def _correlation_ratio(standard: Floats, codes: Ints) -> float:
+def _correlation_ratios(standard: Floats, codes: Ints) -> Floats:
+    """Return (k,) the correlation ratio of each row of ranks (k, n) with one column's codes."""
     counts = np.bincount(codes)
-    sums = np.bincount(codes, standard)
-    return float(np.sqrt(min(1.0, np.sum(sums**2 / counts) / len(codes))))
+    begins = np.cumsum([0, *counts[:-1]])
+    sums = np.add.reduceat(standard[:, np.argsort(codes, kind="stable")], begins, axis=1)
+    shares = (sums**2 / counts).sum(axis=1) / len(codes)
+    return np.asarray(np.sqrt(np.minimum(1.0, shares)))
 
 
-def _cramers_v(one: Ints, other: Ints) -> float:
-    rows, columns = int(one.max()) + 1, int(other.max()) + 1
-    if min(rows, columns) < 2:
-        return 0.0
+def _cramers_v(others: Ints, one: Ints) -> Floats:
+    """Return (k,) Cramér's V of each row of codes (k, n) with one column's codes."""
+    k, n = others.shape
+    size = int(one.max()) + 1
+    levels = others.max(axis=1, initial=0) + 1
     # Only pairs that occur: of two columns of names there are more pairs than fit into memory.
-    pairs, counts = np.unique(one * columns + other, return_counts=True)
+    pairs = np.sort(others * size + one, axis=1)
+    last = np.ones(pairs.shape, np.bool_)
+    last[:, :-1] = pairs[:, 1:] != pairs[:, :-1]
+    ends = np.flatnonzero(last)
+    row, pair, counts = ends // n, pairs[last], np.diff(ends, prepend=-1)
     # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), less one.
-    sides = np.bincount(one)[pairs // columns] * np.bincount(other)[pairs % columns]
-    square = float(np.sum(counts / sides * counts)) - 1.0
-    return float(np.sqrt(min(1.0, max(0.0, square) / (min(rows, columns) - 1))))
+    begins = np.cumsum([0, *levels])[:-1]
+    of_others = np.bincount((others + begins[:, None]).ravel())
+    sides = of_others[begins[row] + pair // size] * np.bincount(one)[pair % size]
+    square = np.bincount(row, counts / sides * counts, k) - 1.0
+    least = np.minimum(levels, size)
+    found = np.sqrt(np.minimum(1.0, np.maximum(0.0, square) / np.maximum(least - 1, 1)))
+    return np.where(least < 2, 0.0, found)
 
 
 @dataclass(frozen=True, eq=False)
