@@ -89,6 +89,8 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
 
 _OTHERS = 3
 """Accounts beside one, before they say that it is the points that are hard."""
+_SAME = 0.9
+"""Of the points on which an account never wavers: where one with the same base does not either."""
 _AS_MUCH, _ALIKE = 1 / 3, 0.3
 """Of an account's changes on the points on which it wavers, how many others make there; and how
 these go along with its own over all points, as a correlation."""
@@ -159,11 +161,15 @@ class Wavering:
         does so where others are sure. Accounts that answer the same wherever neither wavers share
         one base, and do not count: they may be one person's.
         """
+        if len(self.shares) <= _OTHERS:
+            return False
         steady = (self.shares == 0) & (self.shares[code] == 0)
-        apart_from = ((self.bases != self.bases[code]) & steady).any(axis=1)
-        if np.count_nonzero(apart_from) < max(_OTHERS, len(apart_from) / 4):
-            # Nearly everybody has the same base where the task is easy.
-            apart_from = np.arange(len(apart_from)) != code
+        differs = ((self.bases != self.bases[code]) & steady).any(axis=1)
+        # One base wavers nowhere else, where another model does.
+        same = ~differs & (steady.sum(axis=1) >= _SAME * np.count_nonzero(self.shares[code] == 0))
+        beside = np.arange(len(same)) != code
+        # Nearly everybody has the same base where the task is easy: then all count.
+        apart_from = beside if same[beside].mean() >= _MOST else beside & ~same
         others = self.shares[apart_from]
         own, _ = _contradicting(self.codes[rows])
         inside = own > 0
