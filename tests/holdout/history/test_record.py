@@ -161,6 +161,9 @@ def test_predictions_that_do_not_fit(tmp_path):
         'time,account,score\n1,a,"0,6"\n2,b,"0,7"\n',
         "time;account;score\n1;a;0,6\n2;b;0,7\n",
         "Time,Account,SCORE\n1,a,0.6\n2,b,0.7\n",
+        "time,account,score\n2/13/2026,a,0.6\n3/1/2026,b,0.7\n",
+        "time,account,score\n13/2/2026,a,0.6\n1/3/2026,b,0.7\n",
+        "time,account,score\n01.02.2026 09:30,a,0.6\n01.02.2026 13:05:10,b,0.7\n",
         "time,account,score\n3/1/2026 9:30 AM,a,0.6\n3/1/2026 1:05:10 PM,b,0.7\n",
         "time,account,score\n1,a,0.6\n1,c,\n2,b,0.7\n3,c,None\n",
     ],
@@ -172,6 +175,16 @@ def test_histories_as_they_are_exported_are_read(text, tmp_path):
     assert history.accounts == ("a", "b")
     assert history.scores.tolist() == pytest.approx([0.6, 0.7])
     assert history.left_out == (2 if "None" in text else 0)
+
+
+def test_days_that_can_be_read_in_two_ways_are_refused(tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text("time,account,score\n3/1/2026,a,0.5\n4/1/2026,b,0.6\n")
+    with pytest.raises(InputError, match="may begin with the day or with the month"):
+        read_history(path, n=10)
+    path.write_text("time,account,score\n31/13/2026,a,0.5\n4/1/2026,b,0.6\n")
+    with pytest.raises(InputError, match="time must be ISO 8601"):
+        read_history(path, n=10)
 
 
 def test_scores_stay_beside_their_answers_where_a_submission_failed(tmp_path):

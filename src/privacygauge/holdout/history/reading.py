@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -323,7 +324,42 @@ def _number(cell: Any) -> float:
 
 
 def _times(values: Sequence[Any], path: Path) -> NDArray[np.float64]:
+    values = _with_iso_days(values, path)
     return np.array([_time(value, path, i) for i, value in enumerate(values)])
+
+
+_DAY = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
+"""Matches days such as 3/14/2026 and 14.3.2026, perhaps with a time behind them."""
+
+
+def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
+    """Return days in ISO 8601 where the column shows which number is the month.
+
+    Days with dots begin with the day. With slashes one of the numbers must exceed 12 somewhere. A
+    time with AM or PM is written in America.
+    """
+    found = [_DAY.fullmatch(value) if isinstance(value, str) else None for value in values]
+    days = [match for match in found if match is not None]
+    if len(days) < len(values):
+        return values
+    first, second = (max(int(match[place]) for match in days) for place in (1, 3))
+    american = any(match[5].strip().upper().endswith("M") for match in days)
+    day_first = first > _MONTHS or all(match[2] == "." for match in days)
+    if not day_first and second <= _MONTHS and not american:
+        raise InputError(
+            f"{path}: the time {values[0]!r} may begin with the day or with the month, and no "
+            "other submission shows which: write 2026-01-31"
+        )
+    if american and not day_first:
+        return values
+    year_month_day = (4, 3, 1) if day_first else (4, 1, 3)
+    return [
+        "-".join(match[place].zfill(2) for place in year_month_day) + match[5].rstrip()
+        for match in days
+    ]
+
+
+_MONTHS = 12
 
 
 def _time(value: Any, path: Path, place: int) -> float:
