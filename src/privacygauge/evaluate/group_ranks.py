@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,8 @@ def ranked_groups(
     Notes
     -----
     Wilcoxon's rank sum of the members inside each group, standardised by the mean and variance that
-    it has where scores tell nothing. The largest over all attacks and groups is compared with that
+    it has over deals of the bits within each round: an attack that learnt on the bits of other
+    rounds has another level in each. The largest over all attacks and groups is compared with that
     of other bits (Westfall and Young 1993), dealt within the rounds of the game, so that nothing is
     lost to their number where attacks agree. Guesses need a threshold that was learnt on all
     records; a ranking does not, and shows a group of thirty that is known by heart.
@@ -97,7 +99,7 @@ def ranked_groups(
     groups = [
         group
         for column, values in columns.items()
-        for group in _groups(column, values, scores, item, inside, rng)
+        for group in _groups(column, values, scores, item, inside, stage, rng)
     ]
     if not groups:
         return RankedGroups((), None)
@@ -111,7 +113,7 @@ def ranked_groups(
     for group in groups:
         bits = inside[group.items]
         found = group.standardised(bits[None])[0]
-        excess = found - group.expected(area, int(np.count_nonzero(bits)))
+        excess = found - group.expected(area, bits)
         best = int(np.argmax(np.where(excess > beyond, found, -np.inf)))
         if found[best] <= critical or excess[best] <= beyond:
             continue
@@ -127,7 +129,8 @@ def ranked_groups(
         )
     shown.sort(key=lambda group: -group.auc.low)
     n_less = int(min(np.count_nonzero(inside), np.count_nonzero(~inside)))
-    return RankedGroups(tuple(shown), _smallest(max(critical, beyond), n_less))
+    n_rounds = len(np.unique(stage))
+    return RankedGroups(tuple(shown), _smallest(max(critical, beyond), n_less, n_rounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,28 +143,44 @@ class _Group:
     """(m,) Its rows."""
     items: Ints
     """(k,) Its units in each round."""
+    stage: Ints
+    """(k,) The round of each."""
     ranks: Floats
-    """(k, attacks) Of their rows in the group, on average, less the mean."""
+    """(k, attacks) Of their rows in the group, on average, less the mean of the round."""
 
     def standardised(self, bits: NDArray[Any]) -> Floats:
         """Return the rank sums of members over their spread, (deals, attacks), for (deals, k)."""
         total = bits.astype(np.float32) @ self.ranks.astype(np.float32)
-        spread = self._spread(np.count_nonzero(bits, axis=1))
+        variance = np.zeros(total.shape)
+        for part, n in self._rounds:
+            n_in = np.count_nonzero(bits[:, part], axis=1)
+            squares = (self.ranks[part] ** 2).sum(axis=0)
+            variance += np.outer(n_in * (n - n_in) / (n * max(n - 1, 1)), squares)
+        spread = np.sqrt(variance)
         found: Floats = np.divide(total, spread, out=np.zeros_like(spread), where=spread > 0)
         return found
 
-    def expected(self, area: Floats, n_in: int) -> Floats:
+    def expected(self, area: Floats, bits: Bools) -> Floats:
         """Return the standardised rank sums of a group with these areas under the curve."""
-        spread = self._spread(np.array([n_in]))[0]
-        total = (area - 0.5) * n_in * (len(self.items) - n_in)
-        found: Floats = np.divide(total, spread, out=np.zeros_like(spread), where=spread > 0)
+        total = 0.0
+        variance = np.zeros(len(area))
+        for part, n in self._rounds:
+            n_in = int(np.count_nonzero(bits[part]))
+            # Ranks are those of the whole group: of as many pairs as if all were compared.
+            total += n_in * (n - n_in) * len(self.items) / n
+            squares = (self.ranks[part] ** 2).sum(axis=0)
+            variance += n_in * (n - n_in) / (n * max(n - 1, 1)) * squares
+        spread = np.sqrt(variance)
+        found: Floats = np.divide(
+            (area - 0.5) * total, spread, out=np.zeros_like(spread), where=spread > 0
+        )
         return found
 
-    def _spread(self, n_in: Ints) -> Floats:
-        """Return the standard deviation of rank sums of so many members, (deals, attacks)."""
-        n = len(self.items)
-        pairs = n_in * (n - n_in) / (n * (n - 1))
-        return np.asarray(np.sqrt(np.outer(pairs, (self.ranks**2).sum(axis=0))), np.float64)
+    @cached_property
+    def _rounds(self) -> list[tuple[Bools, int]]:
+        """The rows of each round, and how many they are."""
+        parts = (self.stage == number for number in np.unique(self.stage))
+        return [(part, int(np.count_nonzero(part))) for part in parts]
 
 
 def _groups(
@@ -170,6 +189,7 @@ def _groups(
     scores: Floats,
     item: Ints,
     inside: Bools,
+    stage: Ints,
     rng: np.random.Generator,
 ) -> Iterator[_Group]:
     """Yield the groups of a column that are large enough."""
@@ -190,7 +210,10 @@ def _groups(
         ranks = np.zeros((len(items), scores.shape[1]))
         np.add.at(ranks, own, rankdata(scores[rows], axis=0))
         ranks /= np.bincount(own)[:, None]
-        yield _Group(column, str(name), everybody, items, ranks - ranks.mean(axis=0))
+        rounds = stage[items]
+        for one in np.unique(rounds):
+            ranks[rounds == one] -= ranks[rounds == one].mean(axis=0)
+        yield _Group(column, str(name), everybody, items, rounds, ranks)
 
 
 def _largest_of_deals(
@@ -224,10 +247,12 @@ def _dealt(inside: Bools, stage: Ints, deals: int, rng: np.random.Generator) -> 
     return bits
 
 
-def _smallest(critical: float, most: int) -> int | None:
+def _smallest(critical: float, most: int, n_rounds: int) -> int | None:
     """Return the records of the smallest group that is ranked beyond a value if wholly known."""
-    half = np.arange(SMALLEST, most + 1)
+    half = np.arange(max(SMALLEST, n_rounds), most + 1)
     standardised = half**2 / 2 / np.sqrt(half**2 * (2 * half + 1) / 12)
+    # Each round tells one record less than it has from the others.
+    standardised *= np.sqrt((2 * half - n_rounds) / (2 * half - 1))
     enough = np.flatnonzero(standardised > critical)
     return int(2 * half[enough[0]]) if len(enough) else None
 
