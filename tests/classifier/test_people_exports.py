@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifier.files import as_pool, as_predictions, load_predictions
+from privacygauge.classifier.known import _forms
 from privacygauge.classifier.predictions import predictions, rounding_of
 from privacygauge.errors import InputError
 
@@ -271,3 +272,9 @@ def test_a_column_that_occurs_twice_is_refused(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"p": 0.5, "label": 1, "member": 1, "label": 0}\n')
     with pytest.raises(InputError, match=r"line 1 has the key 'label' twice"):
         load_predictions(tmp_path / "t.jsonl")
+
+
+def test_digits_of_the_smallest_numbers_are_told_without_a_warning():
+    """Naive Bayes says 5e-324, which is no number times a power of ten that a float holds."""
+    smallest = np.array([5e-324, 1e-310, 1e-300, 0.25])
+    assert len(_forms(smallest)) == len(_forms(smallest[:2])) == len(_forms(smallest[2:]))

@@ -15,7 +15,7 @@ from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.quantiles import Law, QuantileRegression
+from privacygauge.classifier.quantiles import Law, QuantileRegression, Regression, Trees
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Play, Round, play
@@ -206,3 +206,13 @@ def test_where_trees_leave_next_to_no_variance_deviations_are_finite():
     law = Law.of(asked, value, unit, 60, True, 0)
     assert np.isfinite(law.held_out).all()
     assert np.isfinite(law.deviations(asked, -value)).all()
+
+
+def test_variances_that_differ_by_hundreds_of_decades_overflow_nothing():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(3, size=400), rng.normal(size=(400, 2))]).astype(float)
+    value = np.exp(300 * (x[:, 1] > 1) * np.sign(x[:, 2]) * (x[:, 0] == 1) + rng.normal(size=400))
+    folds = np.array_split(rng.permutation(400), 5)
+    found = Regression.of(x, value, folds, Trees("gamma", 60, True, 0))
+    assert np.isfinite(found.held_out).all()
+    assert np.isfinite(found.at(1e3 * x)).all()

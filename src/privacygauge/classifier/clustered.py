@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.spatial import cKDTree
+from scipy.special import expit
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.repeats import axes_of
@@ -76,7 +77,8 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         early_stopping=False,
         random_state=0,
     ).fit(columns[known], member[known])
-    residual = member - model.predict_proba(columns)[:, 1]
+    # The library's own probabilities overflow, with a warning, where the fit is very sure.
+    residual = member - expit(model.decision_function(columns))
     half = _NEIGHBOURS // 2
     weights = np.zeros((len(_NEAREST), _NEIGHBOURS))
     for one, nearest in zip(weights, _NEAREST, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import chi2, rankdata, spearmanr
 
 from privacygauge.classifier.held import Held, is_frame
 from privacygauge.classifier.pool import LogitPool, Pool
@@ -159,7 +159,11 @@ def comparison_of(
             name: _dependence(target.columns[name], answers, target.member) for name in apart
         }
         made = [name for name, share in related.items() if share > _MADE]
-        unrelated = [name for name, share in related.items() if share < _UNRELATED]
+        unrelated = [
+            name
+            for name, share in related.items()
+            if share < _UNRELATED and not _continues_a_trend(target.columns[name], signals, target)
+        ]
         for name in (*made, *unrelated):
             reason = "it follows from the model's answers"
             if name in unrelated:
@@ -298,6 +302,78 @@ def _differs_by_itself(
     return by_itself.low - 0.5 > max(whole.value - 0.5, 0.0) / 2
 
 
+def _continues_a_trend(
+    values: NDArray[Any], signals: Mapping[str, Floats], target: Predictions
+) -> bool:
+    """Return whether the sides differ in a signal as its trend within them makes one expect.
+
+    Members of other years, or of another age, lie apart in a column: a trend that is too weak to be
+    seen on each side adds up between them. What a fold or the number of a row says has no trend.
+    Ranks of the signal are regressed on the column within both sides of each class, and the lines
+    are drawn on to the other side. Taken together they must go where the differences go, at 90%,
+    and leave no more of them than chance does, at 95%. Looked at is the signal that differs most.
+    """
+    array = np.asarray(values)
+    code = coded(values)
+    if code is None or not (array.dtype.kind in "iufmM" or len(np.unique(code)) > _FEW_LEVELS):
+        return False
+    rows = np.unique(target.units, return_index=True)[1]
+    column, labels, member = code[rows].astype(np.float64), target.labels[rows], target.member[rows]
+    classes = [labels == label for label in np.unique(labels)]
+    most, continues = 0.0, False
+    for signal in signals.values():
+        y = rankdata(signal[rows])
+        found = [_gap_and_line(column[c], y[c], member[c]) for c in classes]
+        lines = np.array([one for one in found if one is not None])
+        if not len(lines):
+            continue
+        gap, error, line, error_of_line = lines.T
+        differs = float(chi2.cdf(np.sum((gap / error) ** 2), len(lines)))
+        if differs <= max(most, 1 - 0.05 / len(signals)):
+            continue
+        along = np.sum(gap * line / error**2) / np.sqrt(
+            np.sum((gap * error_of_line / error**2) ** 2)
+        )
+        left = np.sum((gap - line) ** 2 / (error**2 + error_of_line**2))
+        most = differs
+        continues = bool(along > _SLOPE_SHOWS and left < chi2.ppf(0.95, len(lines)))
+    return continues
+
+
+def _gap_and_line(
+    column: Floats, y: Floats, member: Bools
+) -> tuple[float, float, float, float] | None:
+    """Return by how much sides differ in y, and how far a line within them goes, with both errors.
+
+    None where there are too few records of a side, or all are alike.
+    """
+    n = len(member)
+    n_in = int(np.count_nonzero(member))
+    if min(n_in, n - n_in) < _FEWEST_OF_A_TREND:
+        return None
+    between_x, between_y = (part[member].mean() - part[~member].mean() for part in (column, y))
+    within_x, within_y = (
+        part - np.where(member, part[member].mean(), part[~member].mean()) for part in (column, y)
+    )
+    squares = float(within_x @ within_x)
+    slope = float(within_x @ within_y) / squares if squares > 0 else 0.0
+    spread = float(np.sqrt(np.mean((within_y - slope * within_x) ** 2)))
+    if squares == 0 or spread == 0 or between_x == 0:
+        return None
+    error = spread * float(np.sqrt(1 / n_in + 1 / (n - n_in)))
+    return between_y, error, slope * between_x, spread / np.sqrt(squares) * abs(between_x)
+
+
+_FEW_LEVELS = 10
+"""A column of texts with more values is ordered, as dates are."""
+
+_FEWEST_OF_A_TREND = 20
+"""Records of a class on each side from which a trend is told."""
+
+_SLOPE_SHOWS = 1.28
+"""Standard errors: one-sided at 90%."""
+
+
 def _half_of(n: int) -> Bools:
     """Return a random half of n rows, the same for the same number."""
     return np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
@@ -381,7 +457,11 @@ def _forms(values: Floats) -> list[float]:
     with np.errstate(under="ignore", over="ignore"):
         shares = [np.mean(values == values.astype(kind)) for kind in (np.float16, np.float32)]
     shares += [np.mean(np.abs(values - np.round(values, d)) < 1e-10) for d in range(1, 9)]
-    mantissa = values / 10.0 ** np.floor(np.log10(np.abs(values)))
+    # Of numbers below the least normal one there are fewer digits than these, whoever wrote them.
+    normal = values[np.abs(values) >= np.finfo(np.float64).tiny]
+    mantissa = normal / 10.0 ** np.floor(np.log10(np.abs(normal)))
+    if not len(normal):
+        mantissa = np.full(1, np.nan)  # has no digits at all
     shares += [np.mean(np.abs(mantissa - np.round(mantissa, d)) < 1e-10) for d in range(1, 8)]
     return [float(share) for share in shares]
 

@@ -191,8 +191,9 @@ class Regression:
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
             stages = trees.stages((x[rest], value[rest]), x[held])
-            for stage, row in enumerate(stages):
-                predicted[stage, held] = row
+            with np.errstate(over="ignore"):  # what overshoots is clipped
+                for stage, row in enumerate(stages):
+                    predicted[stage, held] = row
         best = int(np.argmin([trees.losses(value, row).sum() for row in predicted]))
         model = trees.fitted(x, value, best) if best else None
         ends = float(value.min()), float(value.max())
@@ -202,7 +203,8 @@ class Regression:
         """Return what it predicts of some rows, (m,)."""
         if self.model is None:
             return np.full(len(x), self.constant)
-        return np.asarray(np.clip(self.model.predict(x), *self.ends), np.float64)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.clip(self.model.predict(x), *self.ends), np.float64)
 
 
 def described(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:

@@ -11,6 +11,7 @@ from privacygauge.core.attacks.posterior import (
     Histogram,
     Isotonic,
     RiskScore,
+    Step,
     _folds,
 )
 from privacygauge.core.estimate import Skipped
@@ -333,3 +334,10 @@ def test_a_class_is_shrunk_by_nothing_up_to_everything():
     # A class of n records weighs n / (n + shrinkage), which is a weight for none below 0.
     assert list(_SHRINKAGES) == sorted(set(_SHRINKAGES))
     assert (_SHRINKAGES[0], _SHRINKAGES[-1]) == (0.0, np.inf)
+
+
+def test_a_step_between_the_nearest_numbers_is_a_number():
+    """The slope between them overflows."""
+    knots = np.array([-1e-320, -1e-320, 0.0, 0.0])
+    found = Step(knots, np.array([0.2, 0.3, 0.6, 0.7])).at(np.array([-1.0, -5e-321, 0.0, 1.0]))
+    assert found.tolist() == [0.2, 0.3, 0.7, 0.7]

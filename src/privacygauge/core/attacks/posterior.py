@@ -185,7 +185,11 @@ class Step:
 
     def at(self, signal: Floats) -> Floats:
         """Return the value at each signal, linear between knots."""
-        return np.interp(signal, self.knots, self.values)
+        found = np.interp(signal, self.knots, self.values)
+        # Between knots as near as the smallest numbers the slope overflows.
+        lost = ~np.isfinite(found)
+        found[lost] = self.values[np.searchsorted(self.knots, signal[lost], "right") - 1]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
