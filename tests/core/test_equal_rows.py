@@ -32,3 +32,28 @@ def test_copies_on_the_other_side_are_copies(share):
     taken = rng.permutation(np.flatnonzero(~member))[:40]
     rows[taken] = rng.choice(np.flatnonzero(member), len(taken))
     assert Equal(rows, np.zeros(1000, np.int64)).copied(member)
+
+
+@pytest.mark.parametrize("copies", [2, 3, 5])
+@pytest.mark.parametrize("answers", [30, 10**6])
+def test_rows_that_are_all_written_equally_often_make_a_unit_each_time(copies, answers):
+    """Also where a model has so few answers that rows of several people are equal."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        person = np.repeat(np.arange(200), copies)
+        order = rng.permutation(len(person))
+        answer = rng.integers(answers, size=200)[person][order]
+        member = (rng.random(200) < 0.5)[person][order]
+        unit = Equal(answer, np.zeros(len(answer), np.int64)).copies_of_each(member)
+        assert unit is not None
+        assert (np.bincount(unit) == copies).all()
+        for rows in (answer, member):  # of one answer and one side
+            assert len(np.unique(np.column_stack([unit, rows]), axis=0)) == 200
+
+
+@pytest.mark.parametrize("answers", [30, 400, 10**6])
+def test_answers_of_one_row_each_are_no_copies_of_each(answers):
+    for seed in range(20):
+        member, rng = sides(0.5, seed)
+        rows = rng.integers(answers, size=1000)
+        assert Equal(rows, np.zeros(1000, np.int64)).copies_of_each(member) is None

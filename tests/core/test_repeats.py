@@ -157,3 +157,12 @@ def test_members_that_are_surer_of_whatever_they_say_are_not_clustered(gain):
 def test_equal_scores_are_in_no_order():
     member = np.arange(400) < 200  # a file that lists its members first
     assert not clustered(np.zeros(400), np.zeros(400, np.int64), member)
+
+
+def test_scores_in_steps_say_nothing_of_neighbours():
+    """Isotonic calibration gives each step of answers its own share of members."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        step = rng.integers(150, size=1000)
+        member = rng.random(1000) < rng.random(150)[step]
+        assert not clustered(step / 150, np.zeros(1000, np.int64), member)

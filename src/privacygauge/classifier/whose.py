@@ -86,6 +86,9 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     of_people = found.are_units(target.member, coarse=coarse)
     if of_people and (features is not None or found.small(target.member)):
         unit = found.unit(target.member)
+    elif features is None:
+        answers = Equal(units.numbered(units.fingerprints(target.values)), target.labels)
+        unit = answers.copies_of_each(target.member)
     near = near_repeats(_points(target, features, resolved), target.labels, target.member)
     if near is not None:
         number, copies = near

@@ -158,7 +158,8 @@ def clustered(score: Floats, group: Ints, member: Bools) -> bool:
     whichever class it says. The fit takes up some of the correlation, so that the test errs on the
     side of independence. This works in one
     dimension, where no row is nearer to another than chance explains, but not where views of one
-    person are spread over most of the scores.
+    person are spread over most of the scores. Scores that stand in steps, as calibrated ones do,
+    say nothing of neighbours: the share of members differs from step to step without any rule.
     """
     rng = stream(0, "clustered")
     total = np.zeros(len(_LAGS))
@@ -167,7 +168,7 @@ def clustered(score: Floats, group: Ints, member: Bools) -> bool:
         rows = rng.permutation(np.flatnonzero(group == number))  # equal scores in no order
         inside = member[rows[np.argsort(score[rows], kind="stable")]].astype(np.float64)
         n = len(inside)
-        if n < _FEWEST:
+        if n < _FEWEST or len(np.unique(score[rows])) < _CONTINUOUS * n:
             continue
         residual = inside - _fitted(inside)
         products = [residual[:-lag] @ residual[lag:] for lag in range(1, _LAGS[-1] + 1)]
@@ -175,6 +176,9 @@ def clustered(score: Floats, group: Ints, member: Bools) -> bool:
         variance += n * np.array(_LAGS) * residual.var() ** 2
     return bool((total > _SURELY * np.sqrt(variance)).any())
 
+
+_CONTINUOUS = 0.5
+"""So large a share of a class's rows must have different scores."""
 
 _LAGS = (5, 10, 20, 40)
 """Neighbours that are looked at: views of one record lie among those of others."""
