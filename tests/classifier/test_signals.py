@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.signals import SIGNALS, gains, signals, top_probability
+from privacygauge.classifier.signals import (
+    SIGNALS,
+    gains,
+    knowledge_of_classes,
+    signals,
+    top_probability,
+)
 from tests.classifier.made import logits_labels_member, softmax
 
 SPACING = np.finfo(np.float64).epsneg
@@ -142,3 +148,28 @@ def test_gains_are_those_of_a_table_of_all_pairs(logits):
     share = np.bincount(drawn.ravel(), minlength=4) / drawn.size
     often = p[np.arange(500), drawn].mean() - share @ p.mean(axis=0)
     assert abs(claimed - often) < 0.002
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_knowledge_of_classes_is_the_standardised_sum_over_permutations(logits):
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(60, 3))
+    probs = np.exp(values) / np.exp(values).sum(axis=1, keepdims=True)
+    labels = np.where(rng.random(60) < 0.3, values.argmax(axis=1), rng.integers(3, size=60))
+    given = {"logits": values} if logits else {"probs": probs}
+    made = predictions(**given, labels=labels, member=rng.random(60) < 0.5)
+    sums = [probs[np.arange(60), rng.permutation(labels)].sum() for _ in range(20_000)]
+    expected = (probs[np.arange(60), labels].sum() - np.mean(sums)) / np.std(sums)
+    assert knowledge_of_classes(made) == pytest.approx(expected, abs=0.05)
+
+
+def test_knowledge_of_a_rare_class_is_seen_beside_uncertain_answers():
+    known = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        labels = (rng.random(1500) < 0.03).astype(int)
+        p = 1 / (1 + np.exp(-(rng.normal(size=1500) + labels)))  # as balanced weights give
+        probs = np.column_stack([1 - p, p])
+        made = predictions(probs=probs, labels=labels, member=rng.random(1500) < 0.5)
+        known.append(knowledge_of_classes(made))
+    assert min(known) > 3

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -41,8 +42,14 @@ MODELS: Mapping[str, Callable[[int], Any]] = {
     "forest": lambda seed: RandomForestClassifier(25, random_state=seed, n_jobs=1),
     "boosting": lambda seed: GradientBoostingClassifier(n_estimators=15, random_state=seed),
     "logistic": lambda seed: make_pipeline(StandardScaler(), LogisticRegression(C=100)),
+    "weighted": lambda seed: make_pipeline(
+        StandardScaler(), LogisticRegression(C=100, class_weight="balanced")
+    ),
     "bayes": lambda seed: GaussianNB(),
     "neighbours": lambda seed: KNeighborsClassifier(5),
+    "calibrated": lambda seed: CalibratedClassifierCV(
+        RandomForestClassifier(25, random_state=seed, n_jobs=1), method="isotonic", cv=3
+    ),
     "stacking": lambda seed: StackingClassifier(
         [("tree", DecisionTreeClassifier(max_depth=4, random_state=seed)), ("bayes", GaussianNB())],
         cv=3,

@@ -21,7 +21,17 @@ from tests.proving.played import Oracle, Played, Truth, call, command
 from tests.proving.world import Factor, Grammar, Relation, World
 
 _FILES = ("alone", "shadow", "pool")
-_TRAINED = ("tree", "forest", "boosting", "logistic", "bayes", "neighbours", "stacking")
+_TRAINED = (
+    "tree",
+    "forest",
+    "boosting",
+    "logistic",
+    "weighted",
+    "bayes",
+    "neighbours",
+    "stacking",
+    "calibrated",
+)
 _GROUPS = ("class", "group")
 _WRITTEN = frozenset(
     {

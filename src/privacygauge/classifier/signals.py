@@ -99,6 +99,27 @@ def gains(predictions: Predictions) -> tuple[Floats, float]:
     return own - mean[predictions.labels], squares / n - float(mean @ mean)
 
 
+def knowledge_of_classes(predictions: Predictions) -> float:
+    """Return by how many standard deviations labels agree with predictions beyond chance.
+
+    The sum of the predicted probabilities of the records' classes, compared with its mean and
+    variance over all permutations of the labels (Hoeffding 1951). So a rare class counts by how
+    well it is told, and not by how uncertain all other records are.
+    """
+    n, k = len(predictions), predictions.n_classes
+    total, products, own = np.zeros(k), np.zeros((k, k)), 0.0
+    for rows, block in predictions.blocks():
+        p = softmax(block, axis=1) if predictions.logits else np.asarray(block, np.float64)
+        own += float(p[np.arange(len(p)), predictions.labels[rows]].sum())
+        total += p.sum(axis=0)
+        products += p.T @ p
+    count = np.bincount(predictions.labels, minlength=k).astype(np.float64)
+    spread = products - np.outer(total, total) / n
+    of_labels = np.diag(count) - np.outer(count, count) / n
+    variance = float(np.sum(of_labels * spread)) / max(n - 1, 1)
+    return (own - float(count @ total) / n) / np.sqrt(variance) if variance > 0 else 0.0
+
+
 def top_probability(predictions: Predictions) -> Floats:
     """Return the largest predicted probability of each record, (n,) in [1/k, 1]."""
     result = np.empty(len(predictions))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.signals import gains
+from privacygauge.classifier.signals import gains, knowledge_of_classes
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
@@ -209,12 +209,17 @@ def of_one_side(
     model. Where shadow models know as little of their records of that side, it is the task.
     """
     gain, claimed = gains(target)
+    sides = {"members": target.member, "non-members": ~target.member}
     found = {}
-    for name, side in (("members", target.member), ("non-members", ~target.member)):
+    for name, side in sides.items():
         owner = None if target.unit is None else target.unit[side]
         found[name] = mean(gain[side], level, unit="records", owner=owner)
     unknown = [
-        name for name, one in found.items() if one.low <= 0 and one.high < claimed / _UNKNOWN
+        name
+        for name, one in found.items()
+        if one.low <= 0
+        and one.high < claimed / _UNKNOWN
+        and knowledge_of_classes(target[np.flatnonzero(sides[name])]) < _KNOWN
     ]
     signals = [r.observation.signals for r in rounds]
     if not all({_WITHOUT_LABELS, "correctness"} <= set(one) for one in signals):
@@ -281,6 +286,9 @@ def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> flo
 
 _UNKNOWN = 4
 """A model that knows its classes has far more than this part of what it claims."""
+
+_KNOWN = 3.0
+"""Standard deviations by which labels that are the records' own agree with the answers."""
 
 _WITHOUT_LABELS = "entropy"
 """A signal that does not look at the labels."""
