@@ -25,6 +25,7 @@ def people(rng, n=80):
             "works": rng.random(n) < 0.5,
             "rent": rng.integers(300, 900, n).astype(float),
             "post": rng.integers(10_000, 13_000, n),
+            "seen": (np.datetime64("2021-01-01") + rng.integers(900, size=n)).astype(str),
             "drug": np.char.add("D", rng.integers(1000, 9999, n).astype(str)),
         }
     )
@@ -56,6 +57,10 @@ SPELT = {
     "bins": lambda x: x.assign(pay=pd.cut(x["pay"], [-1, 1000, 2000, 1e9]).astype(str)),
     "open ranges": lambda x: x.assign(age=np.where(x["age"] < 40, "under 40", "40+")),
     "masked": lambda x: x.assign(post=x["post"].astype(str).str[:3] + "**"),
+    "masked by x": lambda x: x.assign(post=x["post"].astype(str).str[:3] + "xx"),
+    "years": lambda x: x.assign(seen=pd.to_datetime(x["seen"]).dt.year),
+    "quarters": lambda x: x.assign(seen=pd.to_datetime(x["seen"]).dt.to_period("Q").astype(str)),
+    "months": lambda x: x.assign(seen=pd.to_datetime(x["seen"]).dt.strftime("%b %Y")),
     "cut numbers": lambda x: x.assign(post=x["post"] // 100),
     "cut codes": lambda x: x.assign(drug=x["drug"].str[:3]),
     "order of columns": lambda x: x[x.columns[::-1]],

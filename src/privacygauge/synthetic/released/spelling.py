@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
+from privacygauge.datasets.dates import dates_of, days_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
@@ -37,7 +40,11 @@ _RANGE = re.compile(
     rf"|(?P<least>{_NUMBER})\s*(?:\+|and over|and older|or more|plus)",
     re.IGNORECASE,
 )
-_MASKED = re.compile(r"(?P<kept>[^*#]+)(?P<marks>[*#]+)")
+_MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
+_PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
+"""How months, years and weeks are written in place of dates."""
+_QUARTERS = ("{year}Q{quarter}", "{year}-Q{quarter}", "{year} Q{quarter}", "Q{quarter} {year}")
+"""How quarters are."""
 _SHORT = 3
 """Values of so few characters are not taken for longer ones than others."""
 _PREFIXES = 0.9
@@ -77,7 +84,8 @@ def coarsened_alike(
     """Return frames with values as coarse as the synthetic table has them, and what was changed.
 
     Where the synthetic table holds ranges (30-39) of numbers, the other tables' numbers are put in
-    them; where it holds the beginnings of values (123** or 123 for 12345), the others' are cut.
+    them; where it holds the beginnings of values (123** or 123 for 12345), the others' are cut;
+    where it holds the months, quarters, weeks or years of dates, the others' dates become such.
 
     Parameters
     ----------
@@ -98,19 +106,24 @@ def coarsened_alike(
         texts = made[name].dropna().unique().tolist()
         is_number = is_numeric_dtype(real[name].dtype)
         ranges = _ranges_of(texts) if is_number else None
-        read: Callable[[Any], str]
+        read: Callable[[pd.Series[Any]], pd.Series[Any]]
         if ranges is not None:
-            read = ranges.name_of
+            read = partial(_mapped, ranges.name_of)
             what = f"holds ranges such as {texts[0]!r}: the others' numbers are put in them"
+        elif (period := _period_of(texts, real[name])) is not None:
+            read = partial(_in_periods, period)
+            made = made.assign(**{name: _as_texts(made[name])})
+            what = f"holds periods such as {str(texts[0])!r}: the others' dates are written alike"
         else:
             cut = _cut_of(texts, real[name].dropna().unique().tolist())
             if cut is None:
                 continue
-            read, made = cut.text_of, made.assign(**{name: _as_texts(made[name])})
+            read = partial(_mapped, cut.text_of)
+            made = made.assign(**{name: _as_texts(made[name])})
             what = f"holds cut values such as {str(texts[0])!r}: the others' are cut alike"
         for other, frame in found.items():
             if name in frame:
-                found[other] = frame.assign(**{name: frame[name].map(read, na_action="ignore")})
+                found[other] = frame.assign(**{name: read(frame[name])})
         said.append(f"synthetic: column {name!r} {what}")
     return {"real": found.pop("real"), "synthetic": made, **found}, tuple(said)
 
@@ -160,6 +173,43 @@ def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
     return _Ranges(lows, highs, names, after_low=openings == {True})
 
 
+def _mapped(read: Callable[[Any], str], column: pd.Series[Any]) -> pd.Series[Any]:
+    return column.map(read, na_action="ignore")
+
+
+def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of dates with each written as its period; unchanged if it has others."""
+    days = days_of(column)
+    if days is None:
+        return column
+    dates = dates_of(np.floor(days)).astype(object)
+    written = [None if day is None else write(day) for day in dates]
+    return column.astype(object).where(column.isna(), written)
+
+
+def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date], str] | None:
+    """Return what writes a date as texts do, most of which are periods of a real date, or None."""
+    made = {_text(value) for value in texts}
+    days = days_of(real)
+    if days is None or not made:
+        return None
+    dates = np.unique(dates_of(np.floor(days[~np.isnan(days)]))).astype(object)
+    writers: list[Callable[[date], str]] = [partial(_strftime, form) for form in _PERIODS]
+    writers += [partial(_quarter, form) for form in _QUARTERS]
+    for write in writers:
+        if len(made & set(map(write, dates))) >= _PREFIXES * len(made):
+            return write
+    return None
+
+
+def _strftime(form: str, day: date) -> str:
+    return day.strftime(form)
+
+
+def _quarter(form: str, day: date) -> str:
+    return form.format(year=day.year, quarter=(day.month + 2) // 3)
+
+
 @dataclass(frozen=True)
 class _Cut:
     """How values were cut: what is kept of each, and what stands in place of the rest."""
@@ -184,7 +234,7 @@ def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
     masked = [_MASKED.fullmatch(text) for text in made]
     kept = [one["kept"] for one in masked if one is not None]
     if len(kept) == len(made):
-        if any("*" in text or "#" in text for text in known):
+        if any(text[-1:] in {one[-1] for one in made} for text in known):
             return None
         marks = {len(one["marks"]) for one in masked if one is not None}
         mark = made[0][-1]
