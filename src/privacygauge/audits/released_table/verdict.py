@@ -34,7 +34,7 @@ from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.synthetic.released.copies import SYNTHETIC_ROWS
 from privacygauge.synthetic.released.hits import ReleaseRisk, furthest
 from privacygauge.synthetic.released.outlying import VARIANT
-from privacygauge.synthetic.released.suite import ORDERED
+from privacygauge.synthetic.released.suite import IN_PART, ORDERED
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _RULE = (
@@ -100,6 +100,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
     told = {
         "copies": _copied(f),
         "order": _order(f),
+        "texts": _texts(f),
         "membership": _membership(f),
         "risks": _risks(f),
     }
@@ -130,13 +131,15 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
     known = f.corrected.needs_no_control.values()
     grade = gravest((NONE, *map(beyond_grade, known)))
     if grade != NONE:
-        order = f.corrected.order
-        by_order = order is not None and beyond_grade(order) == grade
-        told = _IN_ORDER if by_order and not _shown(f.corrected.copied) else _share_copied(f)
+        told = _share_copied(f)
+        if not _shown(f.corrected.copied):
+            order = f.corrected.order
+            by_order = order is not None and beyond_grade(order) == grade
+            told = _IN_ORDER if by_order else _in_part(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
         why = f"Whether the table gives away more cannot be told. {_why(f)}"
         todo = (*_mend(f, grade), *_NEITHER[1:])
-        said = (*_copied_alone(f), *_order(f), MATTERS, why)
+        said = (*_copied_alone(f), *_order(f), *_texts(f), MATTERS, why)
         return Verdict(grade, GRADES, headline, said, _unsaid(grade), todo, _gauge(f))
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
@@ -183,7 +186,11 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
     if not f.control:
         told.extend(f.corrected.needs_no_control.items())
     else:
-        beyond = {"Records copied, beyond chance": f.corrected.copied, ORDERED: f.corrected.order}
+        beyond = {
+            "Records copied, beyond chance": f.corrected.copied,
+            ORDERED: f.corrected.order,
+            IN_PART: None if f.corrected.texts is None else f.corrected.texts.people,
+        }
         told.extend((name, one) for name, one in beyond.items() if one is not None)
     if f.control and f.membership is not None:
         reached = f.membership.headline.reached
@@ -204,6 +211,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "order": NONE if f.corrected.order is None else beyond_grade(f.corrected.order),
+        "texts": NONE if f.corrected.texts is None else beyond_grade(f.corrected.texts.people),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
         "few": NONE if few is None else grade_of_few(few),
@@ -239,6 +247,8 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
         told = _share_copied(f)
     elif leading == "order":
         told = _IN_ORDER
+    elif leading == "texts":
+        told = _in_part(f)
     elif leading == "membership":
         assert f.membership is not None
         told = judged(f.membership).headline.partition(": ")[2]
@@ -306,6 +316,28 @@ def _order(f: ReleasedAudit) -> Iterator[str]:
         )
 
 
+def _in_part(f: ReleasedAudit) -> str:
+    assert f.corrected.texts is not None  # it decides
+    n = len(f.corrected.texts.rows)
+    return f"long parts of {several(n, 'text')} of real records stand in the synthetic table"
+
+
+def _texts(f: ReleasedAudit) -> Iterator[str]:
+    """Yield which records' texts are copied in part."""
+    found = f.corrected.texts
+    if found is None:
+        return
+    n = len(found.rows)
+    some = ", ".join(str(row) for row in found.rows[:NAMED].tolist())
+    more = f" and {count(n - NAMED)} more" if n > NAMED else ""
+    yield (
+        f"{count(n)} real records share more words in a row of {plain(found.column)} with a "
+        "synthetic record than any two different people do: by chance fewer than "
+        f"{max(found.expected, 0.01):.2g} of them would, as runs in the holdout and within the real "
+        f"table say. Rows {some}{more} of the real table."
+    )
+
+
 def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
     """Yield what is known of copies without a holdout; `told` where their share was said."""
     alone, rows, n = f.corrected.alone, f.corrected.rows, len(f.proven)
@@ -355,10 +387,12 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
         return
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
+    least = f"at least {percent(found.beyond.low)}"
+    if found.beyond.low < ROUNDED:
+        least = "more than nothing, though perhaps very little"
     yield (
         f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what the "
-        f"control left open, the table gives away at least {percent(found.beyond.low)} "
-        f"{_together(f)}.{others}"
+        f"control left open, the table gives away {least} {_together(f)}.{others}"
     )
 
 

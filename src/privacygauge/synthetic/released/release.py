@@ -36,6 +36,7 @@ from privacygauge.synthetic.released.overlap import (
     without_overlap,
 )
 from privacygauge.synthetic.released.seen_holdout import seen_nearly
+from privacygauge.synthetic.released.shared_runs import shared_runs
 from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import (
     COPY_LOOKS,
@@ -267,7 +268,14 @@ def measured(
         closest=closest_facts(closest, level),
         utility=use,
         corrected=corrected(
-            attacked.hits, copied, lone, together, tables.units, unlikely=unlikely, order=order
+            attacked.hits,
+            copied,
+            lone,
+            together,
+            tables.units,
+            unlikely=unlikely,
+            order=order,
+            texts=shared_runs(given, seeds.stream(seed, "shared runs"), together),
         ),
         overlap=overlap,
         proven=proven,

@@ -36,6 +36,7 @@ from privacygauge.synthetic.released.linkability import (
     part_copied,
 )
 from privacygauge.synthetic.released.order import SamePlace
+from privacygauge.synthetic.released.shared_runs import SharedRuns
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import LoneCopies, rows_of
 from privacygauge.synthetic.released.singling_out import Form, singling_out
@@ -55,6 +56,7 @@ and at the order of the rows."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
+IN_PART = "Records whose texts are copied in part, beyond chance"
 """What the share of the rows in the order of the real ones is called."""
 
 
@@ -145,7 +147,9 @@ def tries(
         else:
             found += most_in_common(common, tables.notes, rng)
             rankings = common.rankings
-    found += texts_copied(tables, seeds.stream(seed, "texts"))
+    copied, of_texts = texts_copied(tables, seeds.stream(seed, "texts"))
+    found += copied
+    rankings = [*rankings, *of_texts]
     found += [
         part_copied(tables, columns, name, seeds.stream(seed, "part", name))
         for name, columns in (parts or {}).items()
@@ -208,6 +212,9 @@ class Corrected:
     order: Estimate | None = None
     """Of the synthetic rows: share that their place joins to a real record, beyond chance, which
     needs no holdout; None where the rows are not in the order of the real ones."""
+    texts: SharedRuns | None = None
+    """Real records whose texts share more words in a row with synthetic ones than people do; None
+    where there are none."""
     points: tuple[Estimate | None, ...] = ()
     """One a risk: attack minus control, as a difference of shares; None without a holdout."""
 
@@ -219,6 +226,7 @@ class Corrected:
             "Synthetic rows that are real people, beyond chance": self.rows,
             "Copies that are no chance, one by one": self.unlikely,
             ORDERED: self.order,
+            IN_PART: None if self.texts is None else self.texts.people,
         }
         return {name: one for name, one in found.items() if one is not None}
 
@@ -306,6 +314,7 @@ def corrected(
     *,
     unlikely: UnlikelyCopies | None = None,
     order: SamePlace | None = None,
+    texts: SharedRuns | None = None,
 ) -> Corrected:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.
@@ -329,5 +338,6 @@ def corrected(
         rows_copied_alone(lone, level),
         unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
         None if order is None else order.beyond(level),
+        texts,
         points,
     )

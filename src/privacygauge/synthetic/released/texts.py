@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.transcript import Transcript
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.in_common import wanted_first
 from privacygauge.synthetic.released.named import TextColumn, Texts
@@ -17,14 +19,18 @@ from privacygauge.synthetic.released.tables import Released
 _WORD = re.compile(r"\w+")
 _LENGTH = 3
 """Words in a row."""
+_RUN = 4
+"""Words in a row, of which longer runs are made."""
 _RARE = 0.01
 """A word counts by itself where at most this share of the synthetic texts, or three, has it."""
 _BLOCK = 512
 """Texts that are compared with all synthetic ones at once."""
 
 
-def texts_copied(released: Released, rng: np.random.Generator) -> Iterator[Hits]:
-    """Yield which texts and names of the real records are in the synthetic table.
+def texts_copied(
+    released: Released, rng: np.random.Generator
+) -> tuple[list[Hits], list[tuple[str, Transcript]]]:
+    """Return which texts and names of the real records are in the synthetic table, and rankings.
 
     For each column the whole texts, and of free text also those that have the rarest words, and
     runs of three words, in common with one synthetic text: real and holdout records are ranked
@@ -35,11 +41,33 @@ def texts_copied(released: Released, rng: np.random.Generator) -> Iterator[Hits]
     released : Released
     rng : numpy.random.Generator
         Draws the baseline.
+
+    Returns
+    -------
+    tuple of two lists
+        The attempts; and titles and scores of real and holdout records, in which a few texts that
+        were copied in part may stand out: one for each column of free text.
     """
+    found: list[Hits] = []
+    rankings: list[tuple[str, Transcript]] = []
     for column in released.texts:
-        yield _whole(released, column)
-        if column.is_free and column.holdout is not None:
-            yield from _parts(released, column, rng)
+        found.append(_whole(released, column))
+        if not column.is_free or column.holdout is None:
+            continue
+        texts = np.concatenate([column.real, column.holdout])
+        score = most_words_in_common(texts, column.synthetic)
+        found += _parts(released, column, score, rng)
+        secret = np.arange(len(score)) < len(column.real)
+        unit = np.concatenate(released.units)
+        runs = longest_run_in_common(texts, column.synthetic)
+        rankings += [
+            (
+                f"the ranking by {what} in common in {column.name}",
+                Transcript(one, secret, unit=unit),
+            )
+            for what, one in (("rare words", score), ("the longest run of words", runs))
+        ]
+    return found, rankings
 
 
 def _whole(released: Released, column: TextColumn) -> Hits:
@@ -65,9 +93,9 @@ def _whole(released: Released, column: TextColumn) -> Hits:
     )
 
 
-def _parts(released: Released, column: TextColumn, rng: np.random.Generator) -> Iterator[Hits]:
-    assert column.holdout is not None
-    score = most_words_in_common(np.concatenate([column.real, column.holdout]), column.synthetic)
+def _parts(
+    released: Released, column: TextColumn, score: Floats, rng: np.random.Generator
+) -> Iterator[Hits]:
     n, units = len(column.real), released.units
     for wanted, variant in zip(
         wanted_first(len(score)), ("rarest words", "rare words"), strict=True
@@ -122,6 +150,32 @@ def most_words_in_common(asked: Texts, made: Texts) -> Floats:
         if common.shape[1]:
             found[begin : begin + len(block)] = common.max(axis=1).toarray()[:, 0]
     return found
+
+
+def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
+    """Return (n,) how unlikely the longest run of words is that each text shares with synthetic ones.
+
+    A run goes on while the last four words occur in a row in a synthetic text. It is worth the sum
+    of -log(share of the synthetic texts that have them) over its runs of four, so that phrases
+    which everybody writes are worth little.
+    """
+    runs = [_runs_of(text) for text in made]
+    count = Counter(run for some in runs for run in set(some))
+    found = np.zeros(len(asked))
+    most = np.log(max(len(made), 2))
+    for row, text in enumerate(asked):
+        best = worth = 0.0
+        for run in _runs_of(text):
+            worth = worth + most - np.log(count[run]) if run in count else 0.0
+            best = max(best, worth)
+        found[row] = best
+    return found
+
+
+def _runs_of(text: str | None) -> list[tuple[str, ...]]:
+    """Return the runs of four words of a text, in their order."""
+    words = _WORD.findall(text or "")
+    return list(zip(*(words[i:] for i in range(_RUN)), strict=False))
 
 
 def _parts_of(text: str | None) -> set[str]:
