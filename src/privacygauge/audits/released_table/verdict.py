@@ -34,7 +34,7 @@ from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.synthetic.released.copies import SYNTHETIC_ROWS
 from privacygauge.synthetic.released.hits import ReleaseRisk, furthest
 from privacygauge.synthetic.released.outlying import VARIANT
-from privacygauge.synthetic.released.suite import IN_PART, ORDERED
+from privacygauge.synthetic.released.suite import ORDERED, SHARED
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _RULE = (
@@ -100,7 +100,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
     told = {
         "copies": _copied(f),
         "order": _order(f),
-        "texts": _texts(f),
+        "shared": _shared(f),
         "membership": _membership(f),
         "risks": _risks(f),
     }
@@ -135,11 +135,11 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
         if not _shown(f.corrected.copied):
             order = f.corrected.order
             by_order = order is not None and beyond_grade(order) == grade
-            told = _IN_ORDER if by_order else _in_part(f)
+            told = _IN_ORDER if by_order else _most_shared(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
         why = f"Whether the table gives away more cannot be told. {_why(f)}"
         todo = (*_mend(f, grade), *_NEITHER[1:])
-        said = (*_copied_alone(f), *_order(f), *_texts(f), MATTERS, why)
+        said = (*_copied_alone(f), *_order(f), *_shared(f), MATTERS, why)
         return Verdict(grade, GRADES, headline, said, _unsaid(grade), todo, _gauge(f))
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
@@ -189,7 +189,7 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
         beyond = {
             "Records copied, beyond chance": f.corrected.copied,
             ORDERED: f.corrected.order,
-            IN_PART: None if f.corrected.texts is None else f.corrected.texts.people,
+            **{SHARED.format(one.column): one.people for one in f.corrected.shared},
         }
         told.extend((name, one) for name, one in beyond.items() if one is not None)
     if f.control and f.membership is not None:
@@ -211,7 +211,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "order": NONE if f.corrected.order is None else beyond_grade(f.corrected.order),
-        "texts": NONE if f.corrected.texts is None else beyond_grade(f.corrected.texts.people),
+        "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
         "few": NONE if few is None else grade_of_few(few),
@@ -247,8 +247,8 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
         told = _share_copied(f)
     elif leading == "order":
         told = _IN_ORDER
-    elif leading == "texts":
-        told = _in_part(f)
+    elif leading == "shared":
+        told = _most_shared(f)
     elif leading == "membership":
         assert f.membership is not None
         told = judged(f.membership).headline.partition(": ")[2]
@@ -316,26 +316,22 @@ def _order(f: ReleasedAudit) -> Iterator[str]:
         )
 
 
-def _in_part(f: ReleasedAudit) -> str:
-    assert f.corrected.texts is not None  # it decides
-    n = len(f.corrected.texts.rows)
-    return f"long parts of {several(n, 'text')} of real records stand in the synthetic table"
+def _most_shared(f: ReleasedAudit) -> str:
+    found = f.corrected.shared[0]
+    return f"{several(len(found.rows), 'real record')} {plain(found.what)}"
 
 
-def _texts(f: ReleasedAudit) -> Iterator[str]:
-    """Yield which records' texts are copied in part."""
-    found = f.corrected.texts
-    if found is None:
-        return
-    n = len(found.rows)
-    some = ", ".join(str(row) for row in found.rows[:NAMED].tolist())
-    more = f" and {count(n - NAMED)} more" if n > NAMED else ""
-    yield (
-        f"{count(n)} real records share more words in a row of {plain(found.column)} with a "
-        "synthetic record than any two different people do: by chance fewer than "
-        f"{max(found.expected, 0.01):.2g} of them would, as runs in the holdout and within the real "
-        f"table say. Rows {some}{more} of the real table."
-    )
+def _shared(f: ReleasedAudit) -> Iterator[str]:
+    """Yield which real records have something in common with the table that nobody shares."""
+    for found in f.corrected.shared:
+        n = len(found.rows)
+        some = ", ".join(str(row) for row in found.rows[:NAMED].tolist())
+        more = f" and {count(n - NAMED)} more" if n > NAMED else ""
+        which = "Row" if n == 1 else "Rows"
+        yield (
+            f"{several(n, 'real record')} {plain(found.what)}: {found.why}. {which} {some}{more} "
+            "of the real table."
+        )
 
 
 def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:

@@ -16,6 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.questions import Questions
+from privacygauge.synthetic.released.coincidences import shared_values
 from privacygauge.synthetic.released.copies import (
     Copies,
     closest_facts,
@@ -275,7 +276,10 @@ def measured(
             tables.units,
             unlikely=unlikely,
             order=order,
-            texts=shared_runs(given, seeds.stream(seed, "shared runs"), together),
+            shared=[
+                *shared_values(given, together),
+                *shared_runs(given, seeds.stream(seed, "shared runs"), together),
+            ],
         ),
         overlap=overlap,
         proven=proven,

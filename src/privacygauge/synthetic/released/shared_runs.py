@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import poisson
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate
+from privacygauge.synthetic.released.coincidences import SharedValues
 from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.tables import Released
 from privacygauge.synthetic.released.texts import longest_run_in_common
@@ -31,22 +32,10 @@ _COUNTS = (3, 4, 5, 7, 10, 15, 25, 50, 100)
 """Numbers of texts that are looked at, beside all that stand out."""
 
 
-@dataclass(frozen=True, eq=False)
-class SharedRuns:
-    """Real records whose texts share more words in a row with synthetic ones than chance explains."""
-
-    column: str
-    """Of the texts."""
-    rows: Ints
-    """Of the real table, the longest run first."""
-    expected: float
-    """How many texts chance would let share as much; at most `NEGLIGIBLE`."""
-    people: Estimate
-    """Share of the real records that these are, counted."""
-
-
-def shared_runs(released: Released, rng: np.random.Generator, level: float) -> SharedRuns | None:
-    """Return real records whose texts stand in the synthetic table in part; None for none.
+def shared_runs(
+    released: Released, rng: np.random.Generator, level: float
+) -> Iterator[SharedValues]:
+    """Yield, for each column of free text, the real records whose texts were copied in part.
 
     Without a holdout there is none: texts of one source repeat each other in ways of their own.
 
@@ -68,12 +57,12 @@ def shared_runs(released: Released, rng: np.random.Generator, level: float) -> S
     Where k real texts lie above all of those runs, and a Poisson number of as many has a
     probability of at most `NEGLIGIBLE`, they were copied.
     """
-    free = [one for one in released.texts if one.is_free and one.holdout is not None]
-    found = [one for column in free for one in _of(column, rng, level)]
-    return max(found, key=lambda one: len(one.rows), default=None)
+    for column in released.texts:
+        if column.is_free and column.holdout is not None:
+            yield from _of(column, rng, level)
 
 
-def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[SharedRuns]:
+def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[SharedValues]:
     real = longest_run_in_common(column.real, column.synthetic)
     met = list(_by_chance(column, rng))
     chance = np.concatenate([runs for runs, _ in met])
@@ -90,7 +79,15 @@ def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[
         expected = n * more * tail.beyond(float(real[order[k - 1]]))
         if len(counts) * poisson.sf(k - 1, expected) <= NEGLIGIBLE:
             share = Estimate(k / n, k / n, 1.0, level, n, "texts that are no chance, counted")
-            yield SharedRuns(column.name, order[:k], expected, share)
+            yield SharedValues(
+                column.name,
+                order[:k],
+                f"share more words in a row of {column.name} with a synthetic record than any two "
+                "different people do",
+                f"by chance {expected:.1g} of them would, as runs in the holdout and within the "
+                "real table say",
+                share,
+            )
             return
 
 

@@ -11,6 +11,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
+from privacygauge.synthetic.released.coincidences import SharedValues
 from privacygauge.synthetic.released.copies import (
     Copies,
     copied_alone,
@@ -36,7 +37,6 @@ from privacygauge.synthetic.released.linkability import (
     part_copied,
 )
 from privacygauge.synthetic.released.order import SamePlace
-from privacygauge.synthetic.released.shared_runs import SharedRuns
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import LoneCopies, rows_of
 from privacygauge.synthetic.released.singling_out import Form, singling_out
@@ -56,7 +56,7 @@ and at the order of the rows."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
-IN_PART = "Records whose texts are copied in part, beyond chance"
+SHARED = "Records that have {} in common with a synthetic one, beyond chance"
 """What the share of the rows in the order of the real ones is called."""
 
 
@@ -212,9 +212,9 @@ class Corrected:
     order: Estimate | None = None
     """Of the synthetic rows: share that their place joins to a real record, beyond chance, which
     needs no holdout; None where the rows are not in the order of the real ones."""
-    texts: SharedRuns | None = None
-    """Real records whose texts share more words in a row with synthetic ones than people do; None
-    where there are none."""
+    shared: tuple[SharedValues, ...] = ()
+    """By column: real records whose values, or long parts of whose texts, are in the table though
+    next to nobody shares them; the most records first."""
     points: tuple[Estimate | None, ...] = ()
     """One a risk: attack minus control, as a difference of shares; None without a holdout."""
 
@@ -226,7 +226,7 @@ class Corrected:
             "Synthetic rows that are real people, beyond chance": self.rows,
             "Copies that are no chance, one by one": self.unlikely,
             ORDERED: self.order,
-            IN_PART: None if self.texts is None else self.texts.people,
+            **{SHARED.format(one.column): one.people for one in self.shared},
         }
         return {name: one for name, one in found.items() if one is not None}
 
@@ -314,7 +314,7 @@ def corrected(
     *,
     unlikely: UnlikelyCopies | None = None,
     order: SamePlace | None = None,
-    texts: SharedRuns | None = None,
+    shared: Sequence[SharedValues] = (),
 ) -> Corrected:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.
@@ -338,6 +338,6 @@ def corrected(
         rows_copied_alone(lone, level),
         unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
         None if order is None else order.beyond(level),
-        texts,
+        tuple(sorted(shared, key=lambda one: -len(one.rows))),
         points,
     )

@@ -153,7 +153,7 @@ def most_words_in_common(asked: Texts, made: Texts) -> Floats:
 
 
 def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
-    """Return (n,) how unlikely the longest run of words is that each text shares with synthetic ones.
+    """Return (n,) how unlikely the longest run of words is that each shares with synthetic texts.
 
     A run goes on while the last four words occur in a row in a synthetic text. It is worth the sum
     of -log(share of the synthetic texts that have them) over its runs of four, so that phrases

@@ -1,0 +1,171 @@
+"""Values that next to nobody shares, such as e-mail addresses: how many of them are real ones.
+
+A handful of copied addresses is far beyond chance where no two people have one in common, whatever
+share of the table they are. Different people show how often values coincide: the holdout's with the
+synthetic ones, and those of real records and the holdout among each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
+
+_DISTINCT = 0.95
+"""Of the people at least this share must have a value of their own."""
+_FEWEST = 100
+"""Values on both sides together: among fewer nothing says how often values coincide."""
+_BESIDE_HOLDOUT = 0.0125
+"""The holdout's values must be met so much less often: synthetic values may be rounder than real
+ones, or more frequent, and so coincide more often with anybody's."""
+_NUMBER = re.compile(r"\d")
+_WORD = re.compile(r"[^\W_]+")
+_DIGITS = 7
+"""Values of so many digits, and few letters, are numbers of phones or people."""
+_LAST = 9
+"""Of these the last digits are compared: a prefix is written or not."""
+
+Values = NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedValues:
+    """Real records that have something in common with the synthetic table that chance explains not.
+
+    A value that next to nobody shares, or a long run of words.
+    """
+
+    column: str
+    rows: Ints
+    """Of the real table."""
+    what: str
+    """What they have in common, in words."""
+    why: str
+    """What chance would do, in words."""
+    people: Estimate
+    """Share of the real records that these are, counted."""
+
+
+def shared_values(released: Released, level: float) -> Iterator[SharedValues]:
+    """Yield, for each column of values that people do not share, the real ones that were copied.
+
+    Parameters
+    ----------
+    released : Released
+        As it was given.
+    level : float
+        Of the share, which is counted: it says no more than this.
+
+    Notes
+    -----
+    Of all pairs of values that are equal, those of a real and a synthetic record are binomial where
+    every pair is as likely: compared with the pairs of the holdout and the synthetic table, and
+    with these and all pairs of different people of the real table and the holdout. Without a
+    holdout only names and texts are looked at.
+    """
+    columns = list(_columns(released))
+    for name, real, made, holdout in columns:
+        people = [real] if holdout is None else [real, holdout]
+        owners = released.units if holdout is not None else released.units[:1]
+        once = [_of_people(values, unit) for values, unit in zip(people, owners, strict=True)]
+        everyone = np.concatenate(once)
+        if len(everyone) < _FEWEST or len(set(everyone)) < _DISTINCT * len(everyone):
+            continue
+        known = set(made) - {None}
+        n, s = len(once[0]), len(known)
+        copied = set(once[0]) & known
+        by_chance, pairs = _equal_pairs(once)
+        if holdout is not None:
+            met = len(set(once[1]) & known - copied)
+            beside = binom.sf(len(copied) - 1, len(copied) + met, n / (n + len(once[1])))
+            if beside > _BESIDE_HOLDOUT:
+                continue
+            by_chance += met
+            pairs += len(once[1]) * s
+        share = n * s / (n * s + pairs)
+        if len(columns) * binom.sf(len(copied) - 1, len(copied) + by_chance, share) > NEGLIGIBLE:
+            continue
+        rows = np.flatnonzero([value in copied for value in real])
+        counted = len(rows) / len(real)
+        yield SharedValues(
+            name,
+            rows,
+            f"have their {name} in the synthetic table",
+            f"of {pairs:,} pairs of different people's values {by_chance:,} are equal, of "
+            f"{n * s:,} pairs of a real and a synthetic one {len(copied):,}",
+            Estimate(counted, counted, 1.0, level, len(real), "values that are no chance, counted"),
+        )
+
+
+def _columns(released: Released) -> Iterator[tuple[str, Values, Values, Values | None]]:
+    """Yield the names, and the values of real, synthetic and holdout records, None for missing."""
+    for text in released.texts:
+        forms = _digits if _are_numbers(text.real) else _words
+        sides = (text.real, text.synthetic, text.holdout)
+        real, made, others = (None if side is None else forms(side) for side in sides)
+        assert real is not None
+        assert made is not None
+        yield text.name, real, made, others
+    if released.holdout is None:
+        return
+    for place, column in enumerate(released.schema.columns):
+        real, made, others = (
+            _numbers(table.values[:, place])
+            for table in (released.real, released.synthetic, released.holdout)
+        )
+        yield column.name, real, made, others
+
+
+def _numbers(values: NDArray[np.float64]) -> Values:
+    found = values.astype(object)
+    found[np.isnan(values)] = None
+    return found
+
+
+def _are_numbers(texts: Values) -> bool:
+    """Return whether most texts are numbers of phones, accounts or people."""
+    there = [text for text in texts if text]
+    digits = [len(_NUMBER.findall(text)) for text in there]
+    letters = [sum(map(str.isalpha, text)) for text in there]
+    return bool(there) and float(np.median(digits)) >= _DIGITS and float(np.median(letters)) <= 1
+
+
+def _digits(texts: Values) -> Values:
+    """Return the last digits of each text."""
+    return np.array(
+        [None if not text else "".join(_NUMBER.findall(text))[-_LAST:] for text in texts], object
+    )
+
+
+def _words(texts: Values) -> Values:
+    """Return the words of each text in alphabetical order, without what stands between them."""
+    return np.array(
+        [None if not text else " ".join(sorted(_WORD.findall(text))) for text in texts], object
+    )
+
+
+def _of_people(values: Values, unit: Ints) -> Values:
+    """Return the values that are there, each once for a person."""
+    pairs = {(value, owner) for value, owner in zip(values, unit.tolist(), strict=True)}
+    return np.array([value for value, _ in pairs if value is not None], object)
+
+
+def _equal_pairs(sides: list[Values]) -> tuple[int, int]:
+    """Return how many pairs of different people's values are equal, and the number of pairs."""
+    equal = pairs = 0
+    for values in sides:
+        equal += len(values) - len(set(values))
+        pairs += len(values) * (len(values) - 1) // 2
+    if len(sides) == 2:
+        equal += len(set(sides[0]) & set(sides[1]))
+        pairs += len(sides[0]) * len(sides[1])
+    return equal, pairs
