@@ -430,7 +430,7 @@ def test_a_register_has_what_goes_furthest_beyond_chance(found):
     assert "Copies" in main().label
     assert main().looks == 2
     few = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
-    copied = dict.fromkeys(("copies", "alone", "rows", "unlikely"), few)
+    copied = dict.fromkeys(("copies", "alone", "rows", "unlikely"), few) | {"shared": ()}
     assert "membership" in main(**copied, risks=(few,) * len(found.risks)).label
     sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
     assert called(found.risks[0]) in main(**copied, risks=sure).label

@@ -14,11 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
+from scipy.stats import hypergeom, poisson
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.extremes import standing_apart
 from privacygauge.evaluate.unit_scores import equally_many, unit_rounds
 
 DEALS = 999
@@ -135,6 +136,22 @@ def tail(
             for depth in one.depths[values <= 4 * least]
         ]
         exposed = max([1, *bounds])
+    if not exposed:
+        apart = _apart(played, item, inside, level)
+        if apart is not None:
+            attack, top, exposed = apart
+            return Tail(
+                played[attack][0],
+                top,
+                top,
+                top * n_in / n,
+                float(hypergeom.sf(top - 1, n, n_in, top)),
+                exposed,
+                n_in,
+                n - n_in,
+                level,
+                critical,
+            )
     return Tail(
         played[attack][0],
         top,
@@ -147,6 +164,27 @@ def tail(
         level,
         critical,
     )
+
+
+def _apart(
+    played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools, level: float
+) -> tuple[int, int, int] | None:
+    """Return the attack whose highest scores are members' and far above all others.
+
+    Beside it how many these are, and how many of them are more than chance puts there.
+
+    That they are members' alone must be unlikely by their ranks, too: so heavy tails, or a few
+    rows of another kind, are no leak.
+    """
+    n, n_in = len(inside), int(np.count_nonzero(inside))
+    for attack, (_, transcript) in enumerate(played):
+        best = np.full(n, -np.inf)
+        np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
+        top, expected = standing_apart(best[inside], best[~inside])
+        by_rank = hypergeom.sf(top - 1, n, n_in, top)
+        if top and by_rank <= 1 - level and expected * len(played) <= 1:
+            return attack, top, max(1, top - int(poisson.ppf(level, expected)))
+    return None
 
 
 def smallest_tail(found: Tail, power: float = 0.8) -> int | None:

@@ -311,9 +311,13 @@ def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
     found = checks.floats(values, name, length=n)
     below = np.flatnonzero(found < -_ROUNDING)
     if below.size:
+        way_out = "these look like log-likelihoods, negate them"
+        if 2 * below.size < len(found):
+            way_out = (
+                f"{below.size:,} of {len(found):,} are negative; correct these, or leave them out"
+            )
         raise InputError(
-            f"{name} must be at least 0, got {found[below[0]]:g} in row {below[0]}: these look "
-            "like log-likelihoods, negate them"
+            f"{name} must be at least 0, got {found[below[0]]:g} in row {below[0]}: {way_out}"
         )
     return found
 

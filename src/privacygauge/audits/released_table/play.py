@@ -20,7 +20,13 @@ from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH, ReleaseRisk
 from privacygauge.synthetic.released.judged import names_of
 from privacygauge.synthetic.released.membership import Membership
-from privacygauge.synthetic.released.overlap import FEW, Overlap, People, with_people
+from privacygauge.synthetic.released.overlap import (
+    FEW,
+    FEWEST_PEOPLE,
+    Overlap,
+    People,
+    with_people,
+)
 from privacygauge.synthetic.released.release import (
     Learnt,
     Measured,
@@ -30,7 +36,7 @@ from privacygauge.synthetic.released.release import (
     told_apart,
 )
 from privacygauge.synthetic.released.suite import AskedOfTable
-from privacygauge.synthetic.released.tables import FEWEST, NO_CONTROL, Released, tables_of
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import advice
 
@@ -86,9 +92,9 @@ def said_of_people(people: People) -> str:
     if people.few:
         return (
             f"people behind the real records: {people.n_real:,}, behind those of the holdout: "
-            f"{people.n_holdout:,}; fewer than {FEWEST} on a side are no control, so the holdout "
-            "was left out: more people are needed, or another column if this one does not name "
-            "people (--unit)"
+            f"{people.n_holdout:,}; fewer than {FEWEST_PEOPLE} on a side are no control, so "
+            "the holdout was left out: more people are needed, or another column if this one does "
+            "not name people (--unit)"
         )
     return (
         f"{people.shared:,} of {people.n_holdout:,} people in the holdout "

@@ -201,9 +201,12 @@ class People:
     @property
     def few(self) -> bool:
         """Whether there are too few people on a side, rather than the same ones on both."""
-        return min(self.n_real, self.n_holdout) < FEWEST
+        return min(self.n_real, self.n_holdout) < FEWEST_PEOPLE
 
 
+FEWEST_PEOPLE = 20
+"""Fewer on a side are no control: nothing shows then whether their rows are of still fewer people,
+such as visits, and attacks that see what rows of one person have in common would look strong."""
 _MOSTLY = 0.5
 """A holdout of which more people than this share have real records is not one of other people."""
 
@@ -221,7 +224,7 @@ def same_people(tables: Released) -> People | None:
     )
     found = People(len(real), len(holdout), len(np.intersect1d(real, holdout)))
     several = max(of_real.max(), of_holdout.max()) > 1
-    if several and (found.few or found.shared > _MOSTLY * found.n_holdout):
+    if found.few or (several and found.shared > _MOSTLY * found.n_holdout):
         return found
     return None
 

@@ -1,0 +1,67 @@
+"""A few scores far above all others are shown, whatever the tail of the others looks like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.extremes import Tail, standing_apart
+from privacygauge.evaluate.tail import tail
+
+
+def rows_of_another_kind(rng, size):
+    """Return scores of which one in 200 is far above the others, on either side alike."""
+    return rng.normal(size=size) + 20 * (rng.random(size) < 0.005)
+
+
+SCORES = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "exponential": lambda rng, size: rng.exponential(size=size),
+    "Student's with 3 degrees": lambda rng, size: rng.standard_t(3, size=size),
+    "Cauchy's": lambda rng, size: rng.standard_cauchy(size=size),
+    "log-normal": lambda rng, size: rng.lognormal(0, 1.5, size=size),
+    "bounded": lambda rng, size: rng.beta(5, 1, size=size),
+    "in steps": lambda rng, size: rng.poisson(2, size=size).astype(float),
+    "of another kind": rows_of_another_kind,
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("sides", [(700, 700), (300, 900)])
+def test_values_of_one_kind_hardly_ever_stand_apart(name, sides):
+    games, shown, apart = 200, 0, 0
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        values, others = SCORES[name](rng, sides[0]), SCORES[name](rng, sides[1])
+        apart += standing_apart(values, others)[0] > 0
+        if seed < 60:
+            scored = Transcript(np.concatenate([values, others]), np.arange(sum(sides)) < sides[0])
+            found = tail([("made up", scored)], rng, 0.9875)
+            shown += found is not None and found.exposed > 0
+    # Of a few rows of another kind all may be members: ranks rule most of that out.
+    assert apart <= (0.1 if name == "of another kind" else 0.01) * games
+    assert shown <= 3
+
+
+@pytest.mark.parametrize("n", [400, 1500])
+def test_a_few_scores_far_above_all_others_are_shown(n):
+    """Four texts learnt by heart: ranks alone show eight."""
+    shown = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        values, others = rng.normal(0, 0.3, size=n), rng.normal(0, 0.3, size=2 * n)
+        values[:4] = rng.uniform(1.6, 2.9, size=4)
+        scored = Transcript(np.concatenate([values, others]), np.arange(3 * n) < n)
+        found = tail([("made up", scored)], rng, 0.9875)
+        shown += found is not None and found.exposed > 0
+    assert shown >= 36
+
+
+def test_the_tail_of_exponential_values_is_exponential():
+    rng = np.random.default_rng(0)
+    found = Tail.of(rng.exponential(size=20_000))
+    assert found is not None
+    assert 0.05 <= found.shape <= 0.3  # two standard errors above 0
+    for value in (5.0, 6.0):
+        assert np.exp(-value) <= found.beyond(value) <= 4 * np.exp(-value)
