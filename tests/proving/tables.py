@@ -26,7 +26,7 @@ N_FRESH = 4_000
 
 COPIES = (
     *("verbatim", "repeated", "rarest", "lost", "noise", "binned"),
-    *("swapped", "shifted", "smote", "interpolated", "edited", "notes"),
+    *("swapped", "shifted", "smote", "interpolated", "edited", "notes", "framed", "names"),
 )
 GENERATORS = ("independent", "bootstrap-columns", "copula", "synthpop", "baynet")
 IN_ORDER = ("ordered", "faint")
@@ -138,7 +138,9 @@ class Tables(Grammar):
             or (has["made-bool"] != "same" and has["class"] == "none")
             or (has["share"] != "0.1" and has["release"] not in COPIES)
             or (has["release"] in ("shifted",) and has["day-form"] == "none")
-            or (has["release"] == "notes" and has["notes"] not in ("short", "long"))
+            or (has["release"] in ("notes", "framed") and has["notes"] not in ("short", "long"))
+            or (has["release"] == "names" and (has["id"], has["id-said"]) != ("hash", "no"))
+            or (has["release"] == "names" and has["related"] == "yes")
             or (has["panel"] != "no" and has["n"] == "1200")
             or (has["mishap"] == "holdout-is-real" and has["n-holdout"] != "1")
             or (has["n"] == "1200" and (has["wide"] == "thirty" or has["n-release"] == "3"))
@@ -537,6 +539,11 @@ def _planted(
         kept = _typed(kept.where(~again, drawn), source)
     elif kind == "notes":
         kept = drawn.assign(note=kept["note"])
+    elif kind == "framed":
+        kept = drawn.assign(note="letter of today " + kept["note"] + " with kind regards")
+    elif kind == "names":
+        drawn = drawn.assign(id=kept["id"])
+        kept = drawn.copy()
     elif kind == "edited" and "note" in kept:
         kept["note"] = [_edited(text, rng) for text in kept["note"]]
     elif kind in ("smote", "interpolated"):
@@ -772,7 +779,8 @@ def _exposed(
 ) -> np.ndarray:
     """Return which rows agree with a released row as a planted one would."""
     kind = has["release"]
-    columns = ["note"] if kind == "notes" else [c for c in asked if c not in ("id", "person")]
+    columns = [c for c in asked if c not in ("id", "person")]
+    columns = {"notes": ["note"], "framed": ["note"], "names": ["id"]}.get(kind, columns)
     free = {"swapped": 2, "lost": 4}.get(kind, 0)
     off = np.zeros((len(asked), len(made)), np.int16)
     for name in columns:
@@ -787,6 +795,10 @@ def _exposed(
             agrees = np.abs(ours - theirs) <= np.timedelta64(14, "D")
         elif name == "note" and kind == "edited":
             continue
+        elif kind == "framed":
+            inner = [text.removeprefix("letter of today ") for text in made[name].astype(str)]
+            inner = [text.removesuffix(" with kind regards") for text in inner]
+            agrees = ours == np.array(inner, dtype=object)[None, :]
         else:
             agrees = ours == theirs
         agrees = agrees | (pd.isna(ours) & pd.isna(theirs))

@@ -60,11 +60,11 @@ class Tail:
         weighted = float(np.mean(place * excess))
         if mean <= 0 or mean <= 2 * weighted:
             return None
-        shape = 2 - mean / (mean - 2 * weighted) + _STANDARD_ERRORS / np.sqrt(n)
-        if shape > _HEAVIEST:
+        shape = 2 - mean / (mean - 2 * weighted)
+        heavier = max(shape + _STANDARD_ERRORS / np.sqrt(n), _LIGHTEST)
+        if heavier > _HEAVIEST:
             return None
-        shape = max(shape, _LIGHTEST)
-        return cls(float(ordered[n]), n / len(ordered), mean * (1 - shape), shape)
+        return cls(float(ordered[n]), n / len(ordered), mean * (1 - shape), heavier)
 
     def beyond(self, value: float) -> float:
         """Return the probability of a higher value than this one, which is above the threshold."""
