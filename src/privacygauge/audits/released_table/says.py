@@ -207,12 +207,26 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
 
 def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
     """Yield how many records stand out, and what would have been found; no groups are looked at."""
+    copied = max([len(f.proven), *(len(one.rows) for one in f.corrected.shared)])
+    by_copies = Measure(
+        "worst-records",
+        "Members that stand out, at least",
+        float(copied),
+        Shown(count(copied)),
+        text="Real records that are copied, whole or in what next to nobody shares with them.",
+        guessing="0",
+        card=True,
+    )
     if f.membership is None:
         no = "there was no holdout"
-        yield _none("worst-records", "Members that stand out, at least", no)
+        yield by_copies if copied else _none("worst-records", by_copies.label, no)
         yield _none("detectable", "Least right guesses that would have been found", no)
         return
-    yield from (one for one in of_questions(f.membership) if one.name != "worst-group")
+    for one in of_questions(f.membership):
+        if one.name == "worst-records" and f.questions is not None and copied > f.questions.exposed:
+            yield by_copies
+        elif one.name != "worst-group":
+            yield one
 
 
 def _void(f: ReleasedAudit) -> str:
@@ -318,6 +332,10 @@ def _data(f: ReleasedAudit) -> dict[str, Json]:
             **picked(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
             "rows": [one.row for one in f.proven],
         },
+        "shared": [
+            {"column": one.column, "what": one.what, "rows": one.rows.tolist()}
+            for one in f.corrected.shared
+        ],
         "order": values_of(f.corrected.order),
         "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
         "utility": values_of(used),
