@@ -191,10 +191,10 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     Notes
     -----
     With d a gap and D the median over the other teams of the median gap of all their submissions,
-    ``(d - D) / s`` is compared with the normal distribution. s is what sampling gives, with the errors of both parts independent; where
-    the others spread further around their median (1.4826 times their median absolute deviation),
-    since a harder part is not equally hard for all, it is that, and the distribution Student's. D
-    adds its own error.
+    ``(d - D) / s`` is compared with the normal distribution. s is what sampling gives, with the
+    errors of both parts independent; where the others spread further around their median (1.4826
+    times their median absolute deviation), since a harder part is not equally hard for all, it is
+    that, and the distribution Student's. D adds its own error.
 
     Gaps of one team are an error that all its submissions share plus errors of their own, whose
     variance t is at most what the private scores vary: nobody chose by them, and growing skill adds
