@@ -186,7 +186,7 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     month, gives all of them the same gap. Of k submissions that were not made from scores any may
     be the one that is judged, and choosing gains as much as they differ from each other: many near
     copies of one model are no choice of many. Twice the smaller of two p-values counts: of the gap
-    that is judged, and of the gap that a tenth of the submissions exceed.
+    that is judged, and of the gap, no larger, that a tenth of the submissions exceed.
 
     Notes
     -----
@@ -255,7 +255,8 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
     p_value = chosen
     some = math.ceil(k / _SHARE)
     if some > 1:
-        shared = k / some * float(np.sort(tail(standard(of)[0]))[some - 1])
+        exceeded = min(float(judged[0]), float(np.sort(standard(of)[0])[-some]))
+        shared = k / some * float(tail(np.array(exceeded)))
         p_value = 2 * min(chosen, shared)
     says = (
         f"{history.scores[row]:.4g} on public and {private_scores[row]:.4g} on private points, "

@@ -51,23 +51,19 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
-    runs = [_single_steps(history.n_correct[of], history.n, history.n_classes) for of in rows]
+    runs = [_single_steps(history, of) for of in rows]
     found = [
         _scan_evidence((name,), of, run)
         for name, of, run in zip(history.names, rows, runs, strict=True)
     ]
     group, log_p = best_group(
         _by_step(history, rows, [run[0] for run in runs]),
-        lambda some: (
-            _single_steps(history.n_correct[_merged(rows, some)], history.n, history.n_classes)[0]
-            if len(some) <= _GROUP
-            else 0.0
-        ),
+        lambda some: _single_steps(history, _merged(rows, some))[0] if len(some) <= _GROUP else 0.0,
         len(rows),
     )
     if log_p < 0:
         merged = _merged(rows, group)
-        run = _single_steps(history.n_correct[merged], history.n, history.n_classes)
+        run = _single_steps(history, merged)
         taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
         names = tuple(history.names[i] for i in taking)
         found.append(_scan_evidence(names, merged, (log_p, *run[1:])))
@@ -96,14 +92,22 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     return Evidence(SCORE_SCAN, names, probability(log_p), says, inside)
 
 
-def _single_steps(counts: Ints, n: int, m: int | None) -> tuple[float, int, int]:
+def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
     """Return the log p-value of the longest run of single steps, and where it begins and ends."""
+    counts = history.n_correct[rows]
     if len(counts) < 2:
         return 0.0, 0, 0
+    # Rounded scores of few values move by twos, and look as if they went around what is between.
+    finer = bool((history.n_correct % 2).any())
     places = np.arange(1, len(counts))
     recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
     ever = np.maximum.accumulate(counts)[:-1]
-    references = [counts[:-1], recent, ever, *(np.full(len(places), c) for c in _bases(counts))]
+    references = [
+        counts[:-1],
+        recent,
+        ever,
+        *(np.full(len(places), c) for c in _bases(counts, finer)),
+    ]
     found = []
     for reference in references:
         steps = counts[1:] - reference
@@ -113,8 +117,10 @@ def _single_steps(counts: Ints, n: int, m: int | None) -> tuple[float, int, int]
         if stop == start:
             continue
         stretch = counts[moved[start] : moved[stop - 1] + 2]
-        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES and _irregular(stretch[1:], m)
-        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / n):
+        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES and _irregular(
+            stretch[1:], history.n_classes
+        )
+        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
             log_p = log_run_tail(stop - start, len(single), SINGLE)
             found.append((log_p, int(places[moved[start]]), int(places[moved[stop - 1]])))
     if not found:
@@ -123,14 +129,17 @@ def _single_steps(counts: Ints, n: int, m: int | None) -> tuple[float, int, int]
     return min(0.0, log_p + math.log(len(references))), first, last
 
 
-def _bases(counts: Ints) -> Ints:
+def _bases(counts: Ints, finer: bool) -> Ints:
     """Return what a fixed base may score: what was submitted, and what has both neighbours.
 
     Of two classes every changed label moves the score, and the base itself need not be submitted.
     Then other scores nearby would be none of the scan, and hardly any may be there: a model that
-    moves by twos, as where each point is there twice, has more of them.
+    moves by twos, as where each point is there twice, has more of them. Where no score of the
+    history is `finer` than twos, none is looked for.
     """
     submitted = np.unique(counts)
+    if not finer:
+        return submitted
     between = submitted[:-1][np.diff(submitted) == 2] + 1
     off = np.abs(counts - between[:, None])
     others = ((off <= _AROUND) & (off > 1)).sum(axis=1)
