@@ -119,3 +119,17 @@ def test_teams_that_change_little_are_not_taken_for_a_scan(kind):
     # None of 40 has an upper limit of 9 in a hundred, none of 80 of 5. Who seldom moves by twos may
     # happen to move in one direction alone, and is a scan then for all that scores say.
     assert alarms <= (0.05 * games if kind == "seldom moves" else 0)
+
+
+def test_accounts_that_hardly_err_are_not_taken_for_a_group_that_scans():
+    """All of them are a few answers apart, and each stands nearly still."""
+    alarms = 0
+    for i in range(times(80)):
+        rng = stream(i, "hardly err")
+        levels = 198 - rng.poisson(1.0, 10)
+        counts = np.minimum(levels[:, None] + rng.choice([0, 0, 0, 1, -1], (10, 40)), 200)
+        accounts = np.tile(np.arange(10), 40)
+        history = in_time(None, accounts, counts.T.reshape(-1) / 200, n=200, n_classes=2)
+        groups = [test for test in score_scan(history) if len(test.accounts) > 1]
+        alarms += any(test.p_value * 40 <= 0.05 for test in groups)
+    assert alarms == 0

@@ -31,6 +31,8 @@ _MEMORY = 16
 _AROUND, _STRAY = 8, 0.02
 """Right answers around a base that was not submitted, and the share of scores there that are not
 one off it, the most."""
+_BESIDE = 3
+"""Right answers: other accounts so near to a group score as it does."""
 _CHANGES = 7
 """Of the score in a run, the fewest: a score that stands still is always one off another."""
 _GROUP = 8
@@ -58,7 +60,11 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     ]
     group, log_p = best_group(
         _by_step(history, rows, [run[0] for run in runs]),
-        lambda some: _single_steps(history, _merged(rows, some))[0] if len(some) <= _GROUP else 0.0,
+        lambda some: (
+            _single_steps(history, _merged(rows, some))[0]
+            if len(some) <= _GROUP and not _crowded(history, rows, some)
+            else 0.0
+        ),
         len(rows),
     )
     if log_p < 0:
@@ -78,6 +84,19 @@ def _by_step(history: History, rows: Sequence[Ints], alone: Sequence[float]) -> 
     ]
     limit = distinct(len(rows))
     return [int(i) for i in np.argsort(typical, kind="stable") if alone[i] > limit]
+
+
+def _crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
+    """Return whether half of the others score as the group does: then it is the task.
+
+    Where hardly any label is told wrong, all accounts are a few answers apart, and a group of them
+    moves by single ones because each stands still.
+    """
+    levels = np.array([np.median(history.n_correct[of]) for of in rows])
+    others = np.delete(levels, group)
+    inside = levels[list(group)]
+    near = (others >= inside.min() - _BESIDE) & (others <= inside.max() + _BESIDE)
+    return len(others) > 0 and bool(near.mean() >= 0.5)
 
 
 def _merged(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
