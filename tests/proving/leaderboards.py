@@ -33,7 +33,7 @@ _OF_HISTORIES = (
     Factor("steps", ("few", "one", "retrained"), "few", 0.3, about="labels that a change moves"),
     Factor(
         "cheat",
-        ("none", "labels", "nearly", "votes", "ring", "scan"),
+        ("none", "labels", "nearly", "votes", "ring", "scan", "scan-base", "climb"),
         "none",
         0.4,
         about="of one team or of five accounts",
@@ -127,6 +127,8 @@ class Leaderboards(Grammar):
             return False
         if c["climbs"] == "yes" and c["private"] == "none":
             return False
+        if c["cheat"] == "climb" and c["private"] == "none":
+            return False
         if c["shift"] != "0.03" and c["private"] in ("none", "alike"):
             return False
         if c["late"] != "last" and c["cheat"] not in ("labels", "nearly"):
@@ -216,6 +218,9 @@ def _oracle(world: World, c: dict[str, str]) -> Oracle:
         coarse = c["shown"] == "2" or c["metric"] != "accuracy"
         return Oracle(1.0 if told and not coarse else 0.5, 1.0, float(cheat))
     known = c["evidence"] != "scores" and c["queries"] == "100" and c["cheat"] in ("votes", "scan")
+    # Where hardly any label is wrong, the scores of a scan hardly ever rise.
+    risen = c["skill"] not in ("0.95", "0.99") and c["metric"] == "accuracy"
+    known |= c["cheat"] == "scan-base" and c["queries"] == "100" and risen
     sizes = c["n"] != "200" and c["frequent"] == "even"
     told = known and sizes and c["classes"] == "2" and c["shown"] == "exact"
     return Oracle(1.0 if told else 0.5, 1.0, 1.0)
@@ -337,6 +342,29 @@ def _cheated(
             rows[i] = tried
             if (tried[:n] == labels[:n]).sum() > (now[:n] == labels[:n]).sum():
                 now = tried
+        rows[k] = now
+        return rows, False
+    if c["cheat"] == "scan-base":
+        # The base is never submitted; the answer is what its single changes taught.
+        rows = np.tile(base, (k + 1, 1))
+        places = draw.permutation(n)[np.arange(k) % n]
+        rows[np.arange(k), places] = (base[places] + 1) % m
+        for i, place in enumerate(places):
+            if rows[i, place] == labels[place]:
+                rows[k, place] = labels[place]
+        return rows, False
+    if c["cheat"] == "climb":
+        # Of two likely labels the other one at uncertain points; kept where the score rises.
+        wrong = base != labels
+        doubted = wrong | (draw.random(len(labels)) < wrong.mean() / (1 - wrong.mean()))
+        other = np.where(wrong, labels, (labels + 1) % m)
+        now = base.copy()
+        rows = np.tile(base, (k + 1, 1))
+        for i in range(k):
+            changed = doubted & (draw.random(len(labels)) < 20 / (1000 * doubted.mean()))
+            rows[i] = np.where(changed, np.where(now == base, other, base), now)
+            if (rows[i, :n] == labels[:n]).sum() > (now[:n] == labels[:n]).sum():
+                now = rows[i]
         rows[k] = now
         return rows, False
     queries = draw.integers(0, m, (k, len(labels)))

@@ -10,7 +10,7 @@ import numpy as np
 from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.evidence import ALL
+from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
 from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest
@@ -260,6 +260,19 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
         f"scores. The line of private on public scores through all submissions has the slope "
         f"{slope}, 1 where gains carry over in full. The rank correlation of teams is {ranks}."
     )
+    tested = {x.accounts: x.adjusted for x in f.tests if x.detector is FINAL_GAP}
+    # A difference that sampling does not explain is no finding yet: the page says why.
+    quiet = [
+        team.account
+        for team in e.teams
+        if (team.p_value or 1.0) <= 1 - f.origin.level < tested.get((team.account,), 0.0)
+    ]
+    if quiet:
+        said += (
+            f" Of {listed(quiet, _NAMED)} the parts differ by more than sampling explains, and by "
+            "no more than it does along with choosing among many submissions or with a private "
+            "part that is harder for all."
+        )
     rows: list[dict[str, Content]] = [
         {
             "Team": team.account,
@@ -270,11 +283,18 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
             "Interval": DASH
             if team.gap is None
             else f"{_points(team.gap.low)} to {_points(team.gap.high)}",
-            "p, corrected": DASH if team.p_value is None else Shown(p_value(team.p_value)),
+            "p, equal parts": DASH if team.p_value is None else Shown(p_value(team.p_value)),
+            "p, as a finding": Shown(p_value(tested[team.account,]))
+            if (team.account,) in tested
+            else DASH,
         }
         for team in e.teams[:_ROWS]
     ]
-    why = "Whether both parts are equally easy for a team; corrected for all teams (Holm)."
+    why = (
+        "p, equal parts: whether both are equally easy for a team that chose nothing, corrected "
+        "for all teams (Holm). p, as a finding: beside the other teams, and with what choosing "
+        "among its submissions gains, corrected for all tests."
+    )
     found = table("ended", "Team by team, by private score", rows, why, prose=("Team",))
     return (Section("ended", "How the contest ended", (text(said), found), "The end"),)
 

@@ -144,10 +144,12 @@ SCORE_SCAN = Detector(
     "Scores that move by single points",
     "exact scores",
     "Where a submission changes the score of the one before it, of the best of the account's last "
-    "sixteen, or of a fixed base, it does so by exactly one right answer at most 78 times in 100: "
-    "as where one answer turns right or wrong on average (Skellam). Steps of zero are left out. "
-    "The score must change seven times in the run, and rise no more often than blind changes do.",
-    "Runs of tuning in which less than one answer turns right or wrong each time look the same. "
+    "sixteen or of all its earlier ones, or of a fixed base, which need not be submitted, it does "
+    "so by exactly one right answer at most 78 times in 100: as where one answer turns right or "
+    "wrong on average (Skellam). Steps of zero are left out. The score must change seven times in "
+    "the run, rise no more often than blind changes do, and two scores must come in no order.",
+    "Runs of tuning in which less than one answer turns right or wrong each time look the same, "
+    "and so do two files, two right answers apart, that are sent again and again in no order. "
     "Left out where answers are available: they show the changes themselves.",
 )
 CHANCE_SCORES = Detector(
@@ -245,7 +247,8 @@ FINAL_GAP = Detector(
     "private scores and the sizes of both parts",
     "A team's k submissions were not made from scores: beside the other teams, for whom the "
     "private part may be as much harder, the one that is judged scores higher in public by luck, "
-    "and because it was chosen among k.",
+    "and because it was chosen among k, which differ at most as their private scores do; and a "
+    "tenth of the submissions do by luck alone.",
     "Climbing on the public score is found, whatever it was meant for; not where most teams do it.",
 )
 NEAR_PERFECT = Detector(

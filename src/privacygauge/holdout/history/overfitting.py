@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import ndtr, ndtri
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
@@ -90,7 +92,7 @@ def gap(
     Newcombe (1998), method 10.
     """
     (a, b), (n, m) = scores, points
-    deviation = _deviation(scores, points, metric)
+    deviation = float(_deviation(scores, points, metric))
     if metric.like_share:
         first, second = (
             Estimate(x, *wilson(x * size, size, level), level, max(1, int(size)), "Wilson")
@@ -104,13 +106,16 @@ def gap(
     return found, float(2 * ndtr(-z))
 
 
-def _deviation(scores: tuple[float, float], points: tuple[float, float], metric: Metric) -> float:
+def _deviation(
+    scores: tuple[ArrayLike, ArrayLike], points: tuple[float, float], metric: Metric
+) -> Floats:
     """Return the standard deviation of the difference of two scores that are equal in truth."""
-    (a, b), (n, m) = scores, points
-    if not metric.like_share:
-        return math.sqrt(1 / n + 1 / m) / 2
+    (a, b), (n, m) = map(np.asarray, scores), points
     pooled = (a * n + b * m) / (n + m)
-    return math.sqrt(max(0.0, pooled * (1 - pooled)) * (1 / n + 1 / m))
+    variance = np.clip(pooled * (1 - pooled), 0, None)
+    if not metric.like_share:
+        variance = np.full_like(pooled, 1 / 4)
+    return np.asarray(np.sqrt(variance * (1 / n + 1 / m)))
 
 
 def rank_correlation(public: Floats, private: Floats) -> float:
@@ -179,15 +184,26 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
 
     Teams are compared with each other: a private part that is harder for all, such as a later
     month, gives all of them the same gap. Of k submissions that were not made from scores any may
-    be the one that is judged: the p-value of one of them times k.
+    be the one that is judged, and choosing gains as much as they differ from each other: many near
+    copies of one model are no choice of many. Twice the smaller of two p-values counts: of the gap
+    that is judged, and of the gap, no larger, that a tenth of the submissions exceed.
 
     Notes
     -----
-    With d the team's gap and D the median gap of the others, ``(d - D) / s`` is compared with the
-    normal distribution. s is what sampling gives, with the errors of both parts independent; where
-    the others spread further around their median (1.4826 times their median absolute deviation),
-    since a harder part is not equally hard for all, it is that, and the distribution Student's. D
-    adds its own error.
+    With d a gap and D the median over the other teams of the median gap of all their submissions,
+    ``(d - D) / s`` is compared with the normal distribution. s is what sampling gives, with the
+    errors of both parts independent; where the others spread further around their median (1.4826
+    times their median absolute deviation), since a harder part is not equally hard for all, it is
+    that, and the distribution Student's. D adds its own error.
+
+    Gaps of one team are an error that all its submissions share plus errors of their own, whose
+    variance t is at most what the private scores vary: nobody chose by them, and growing skill adds
+    to it. The gap of the best of k is at most the shared error plus the largest of k independent
+    ones (Slepian 1962), for the upper limit of t. Where the p-value of one of them times k is less,
+    it is taken: that holds whatever they share.
+
+    Any tenth of the submissions may exceed a gap that one of them exceeds with probability p with
+    probability at most 10 p, whatever they share (Markov's inequality; Rueger 1978).
     """
     if history.private is None or history.n_private is None:
         return Skipped(FINAL_GAP.title, "there are no private scores, or their number is not known")
@@ -198,37 +214,96 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
             f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
             f"{n_teams}",
         )
-    rows = np.array([_judged(history, code) for code in range(n_teams)])
-    gaps = history.scores[rows] - history.private[rows]
-    return tuple(_final_gap(history, code, int(rows[code]), gaps) for code in range(n_teams))
+    # Of all submissions: those that are judged were chosen, which their makers' luck adds to.
+    differences = history.scores - history.private
+    gaps = np.array([np.median(differences[history.rows_of(code)]) for code in range(n_teams)])
+    return tuple(_final_gap(history, code, gaps) for code in range(n_teams))
 
 
-def _final_gap(history: History, code: int, row: int, gaps: Floats) -> Evidence:
+def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
     assert history.private is not None
     assert history.n_private is not None
-    k = len(history.rows_of(code))
-    public, private = float(history.scores[row]), float(history.private[row])
+    row = _judged(history, code)
+    of = history.rows_of(code)
+    k = len(of)
     others = np.delete(gaps, code)
     usual = float(np.median(others))
     spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
     metric, sizes = metric_named(history.metric), (history.n, history.n_private)
-    sampled = _deviation((public, private), sizes, metric)
     # The variance of a median of m normals is about pi/2 over m.
-    scale = max(spread, sampled) * math.sqrt(1 + math.pi / (2 * len(others)))
-    alone = 1.0
-    if scale > _PERFECT_TIES:
-        z = (gaps[code] - usual) / scale
-        alone = float(ndtr(-z) if spread <= sampled else scipy.stats.t.sf(z, len(others) - 1))
+    wider = math.sqrt(1 + math.pi / (2 * len(others)))
+
+    def standard(rows: Ints) -> tuple[Floats, Floats]:
+        public, private = history.scores[rows], private_scores[rows]
+        scale = np.maximum(spread, _deviation((public, private), sizes, metric)) * wider
+        certain = scale > _PERFECT_TIES
+        z = (public - private - usual) / np.where(certain, scale, 1.0)
+        return np.where(certain, z, -np.inf), scale
+
+    def tail(z: Floats) -> Floats:
+        found = ndtr(-z) if normal else scipy.stats.t.sf(z, len(others) - 1)
+        return np.asarray(found, float)
+
+    private_scores = history.private
+    judged, scale = standard(np.array([row]))
+    normal = spread * wider < scale[0]
+    chosen = min(1.0, k * float(tail(judged)[0]))
+    if k > 1 and scale[0] > _PERFECT_TIES:
+        doubt = _DOUBT / len(gaps)
+        own = _own_spread(history, of, doubt) * math.sqrt(1 + history.n_private / history.n)
+        chosen = min(chosen, doubt + _best_of(k, float(judged[0]), own / float(scale[0]), tail))
+    p_value = chosen
+    some = math.ceil(k / _SHARE)
+    if some > 1:
+        exceeded = min(float(judged[0]), float(np.sort(standard(of)[0])[-some]))
+        shared = k / some * float(tail(np.array(exceeded)))
+        p_value = 2 * min(chosen, shared)
     says = (
-        f"{public:.4g} on public and {private:.4g} on private points, after {k:,} submissions; the "
-        f"gap of the other teams is {usual:.4g} in the median"
+        f"{history.scores[row]:.4g} on public and {private_scores[row]:.4g} on private points, "
+        f"after {k:,} submissions; the gap of the other teams is {usual:.4g} in the median"
     )
-    p_value = min(1.0, max(k * alone, 1e-300))
+    p_value = min(1.0, max(p_value, 1e-300))
     return Evidence(FINAL_GAP, (history.names[code],), p_value, says, np.array([row]))
+
+
+def _own_spread(history: History, rows: Ints, doubt: float) -> float:
+    """Return an upper limit for the standard deviation of private scores that are one team's."""
+    assert history.private is not None
+    of = history.private[rows]
+    different = np.unique(history.private)
+    # Rounded scores may be further apart than they look.
+    step = float(np.diff(different).min()) if len(different) > 1 else 1.0
+    squares = (len(of) - 1) / scipy.stats.chi2.ppf(doubt, len(of) - 1)
+    return float((of.std(ddof=1) + step / 2) * math.sqrt(squares))
+
+
+def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> float:
+    """Return the probability that the largest of k errors exceeds z.
+
+    Parameters
+    ----------
+    k : int
+    z : float
+    own : float
+        The standard deviation of what the errors do not share, of 1 in all.
+    tail : callable
+        The upper tail of an error; what they share has the same, scaled.
+    """
+    if own >= 1:
+        return 1.0
+    # The density of the largest of k standard normals.
+    x = np.linspace(-9.0, 9.0, 3_601)
+    density = k * np.exp(-(x**2) / 2 + (k - 1) * log_ndtr(x)) / math.sqrt(2 * math.pi)
+    beyond = tail((z - own * x) / math.sqrt(1 - own**2))
+    return float(np.trapezoid(density * beyond, x))
 
 
 _TO_SIGMA = 1.4826
 """From the median absolute deviation to the standard deviation of normals."""
+_SHARE = 10
+"""One submission in so many has the gap that is looked at beside the judged one."""
+_DOUBT = 1e-3
+"""The probability, over all teams, that submissions differ by more than their upper limit."""
 
 
 def _judged(history: History, code: int) -> int:

@@ -28,6 +28,11 @@ SINGLE = 0.78
 """P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
 _MEMORY = 16
 """Submissions: the best of so many is a scan's present level."""
+_AROUND, _STRAY = 8, 0.02
+"""Right answers around a base that was not submitted, and the share of scores there that are not
+one off it, the most."""
+_BESIDE = 3
+"""Right answers: other accounts so near to a group score as it does."""
 _CHANGES = 7
 """Of the score in a run, the fewest: a score that stands still is always one off another."""
 _GROUP = 8
@@ -48,7 +53,7 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
-    runs = [_single_steps(history.n_correct[of], history.n) for of in rows]
+    runs = [_single_steps(history, of) for of in rows]
     found = [
         _scan_evidence((name,), of, run)
         for name, of, run in zip(history.names, rows, runs, strict=True)
@@ -56,15 +61,15 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     group, log_p = best_group(
         _by_step(history, rows, [run[0] for run in runs]),
         lambda some: (
-            _single_steps(history.n_correct[_merged(rows, some)], history.n)[0]
-            if len(some) <= _GROUP
+            _single_steps(history, _merged(rows, some))[0]
+            if len(some) <= _GROUP and not _crowded(history, rows, some)
             else 0.0
         ),
         len(rows),
     )
     if log_p < 0:
         merged = _merged(rows, group)
-        run = _single_steps(history.n_correct[merged], history.n)
+        run = _single_steps(history, merged)
         taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
         names = tuple(history.names[i] for i in taking)
         found.append(_scan_evidence(names, merged, (log_p, *run[1:])))
@@ -81,6 +86,19 @@ def _by_step(history: History, rows: Sequence[Ints], alone: Sequence[float]) -> 
     return [int(i) for i in np.argsort(typical, kind="stable") if alone[i] > limit]
 
 
+def _crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
+    """Return whether half of the others score as the group does: then it is the task.
+
+    Where hardly any label is told wrong, all accounts are a few answers apart, and a group of them
+    moves by single ones because each stands still.
+    """
+    levels = np.array([np.median(history.n_correct[of]) for of in rows])
+    others = np.delete(levels, group)
+    inside = levels[list(group)]
+    near = (others >= inside.min() - _BESIDE) & (others <= inside.max() + _BESIDE)
+    return len(others) > 0 and bool(near.mean() >= 0.5)
+
+
 def _merged(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
     return np.sort(np.concatenate([rows[i] for i in group]))
 
@@ -93,13 +111,22 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     return Evidence(SCORE_SCAN, names, probability(log_p), says, inside)
 
 
-def _single_steps(counts: Ints, n: int) -> tuple[float, int, int]:
+def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
     """Return the log p-value of the longest run of single steps, and where it begins and ends."""
+    counts = history.n_correct[rows]
     if len(counts) < 2:
         return 0.0, 0, 0
+    # Rounded scores of few values move by twos, and look as if they went around what is between.
+    finer = bool((history.n_correct % 2).any())
     places = np.arange(1, len(counts))
-    best = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
-    references = [counts[:-1], best, *(np.full(len(places), c) for c in np.unique(counts))]
+    recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
+    ever = np.maximum.accumulate(counts)[:-1]
+    references = [
+        counts[:-1],
+        recent,
+        ever,
+        *(np.full(len(places), c) for c in _bases(counts, finer)),
+    ]
     found = []
     for reference in references:
         steps = counts[1:] - reference
@@ -109,14 +136,54 @@ def _single_steps(counts: Ints, n: int) -> tuple[float, int, int]:
         if stop == start:
             continue
         stretch = counts[moved[start] : moved[stop - 1] + 2]
-        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES
-        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / n):
+        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES and _irregular(
+            stretch[1:], history.n_classes
+        )
+        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
             log_p = log_run_tail(stop - start, len(single), SINGLE)
             found.append((log_p, int(places[moved[start]]), int(places[moved[stop - 1]])))
     if not found:
         return 0.0, 0, 0
     log_p, first, last = min(found)
     return min(0.0, log_p + math.log(len(references))), first, last
+
+
+def _bases(counts: Ints, finer: bool) -> Ints:
+    """Return what a fixed base may score: what was submitted, and what has both neighbours.
+
+    Of two classes every changed label moves the score, and the base itself need not be submitted.
+    Then other scores nearby would be none of the scan, and hardly any may be there: a model that
+    moves by twos, as where each point is there twice, has more of them. Where no score of the
+    history is `finer` than twos, none is looked for.
+    """
+    submitted = np.unique(counts)
+    if not finer:
+        return submitted
+    between = submitted[:-1][np.diff(submitted) == 2] + 1
+    off = np.abs(counts - between[:, None])
+    others = ((off <= _AROUND) & (off > 1)).sum(axis=1)
+    return np.concatenate([submitted, between[others <= _STRAY * (off == 1).sum(axis=1)]])
+
+
+def _irregular(stretch: Ints, m: int | None) -> bool:
+    """Return whether scores are not those of two files that are sent again and again.
+
+    Two files come by turns or in blocks: the number of changes is compared with that of a random
+    order (Wald and Wolfowitz 1940). In any order they are no scan where they are one answer apart
+    and there are two classes: changed labels never leave the score as it is. More than two scores
+    are no such thing.
+    """
+    scores = np.unique(stretch)
+    if len(scores) != 2:
+        return True
+    if m == 2 and scores[1] - scores[0] == 1:
+        return False
+    low = int(np.count_nonzero(stretch == scores[0]))
+    pairs = 2 * low * (len(stretch) - low)
+    middle = pairs / len(stretch)
+    variance = middle * (pairs - len(stretch)) / (len(stretch) * (len(stretch) - 1))
+    changes = int(np.count_nonzero(np.diff(stretch)))
+    return bool(abs(changes - middle) <= BAND * math.sqrt(max(variance, 0.0)) + 1)
 
 
 def _blind(steps: Ints, wrong: float) -> bool:
