@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,7 +237,7 @@ def _npz(predictions: Predictions) -> bytes:
     buffer = io.BytesIO()
     names = predictions.classes
     # Beside classes that are called by numbers, labels are read as their names.
-    by_number = bool(names) and all(name.isdecimal() for name in names)
+    by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
     labels = predictions.labels
     np.savez_compressed(
         buffer,
