@@ -179,6 +179,7 @@ def as_pool(
         arrays, name = read_content(Path(given), "pool"), str(given)
         if not isinstance(arrays, Mapping):
             raise InputError(f"{name}: the predictions of a pool must be in an .npz file")
+    checks.kind(arrays, name, Mapping, "a Pool, a path, or a mapping of arrays")
     key: Kind = "logits" if "logits" in arrays else "probs"
     missing = [wanted for wanted in ("labels", "member", key) if wanted not in arrays]
     if missing:
