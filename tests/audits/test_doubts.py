@@ -1,5 +1,7 @@
 """No leak found in predictions that are not what they are said to be: this cannot be told."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
@@ -56,6 +58,23 @@ def test_predictions_of_models_as_they_are_leave_no_doubts():
                 assert found.grade.severity is Severity.GRAVE
             else:  # 400 records would not have shown a moderate leak
                 assert found.headline == TOO_FEW
+
+
+def test_few_members_that_stand_out_are_not_explained_by_a_placebo():
+    attacks = [LiraOnline()]
+    said = Counter()
+    for seed in range(20):
+        rng = np.random.default_rng(1000 + seed)
+        probs, labels, inside = models(9, leak=1.0, seed=seed, n=1200)
+        exposed = np.flatnonzero(inside[0])[:60]
+        z = np.log(probs[0])
+        z[np.arange(1200), labels] += np.where(np.isin(np.arange(1200), exposed), 4.0, 0.0)
+        z[np.arange(1200), labels] -= 1.0 * inside[0]
+        z += 0.1 * rng.normal(size=z.shape)
+        target = {"probs": softmax(z), "labels": labels, "member": inside[0]}
+        pool = Pool(probs[1:], False, inside[1:], labels)
+        said[pg.audit_pool(target, pool, attacks=attacks, seed=seed).report().verdict.headline] += 1
+    assert not [line for line in said if "cannot know the members" in line], said
 
 
 @pytest.mark.parametrize("leak", [0.0, 2.0])

@@ -21,7 +21,7 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
-from privacygauge.report.attacks.verdict import TOO_FEW, judged
+from privacygauge.report.attacks.verdict import TOO_FEW, Judged, judged
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.numbers import decimal_estimate, fixed
 from privacygauge.report.values import Grade, Verdict
@@ -99,8 +99,7 @@ def verdict(
         wrong = "contradicts the labels" in other_labels[0]
         headline = (WRONG_LABELS if wrong else OTHER_LABELS).format(side=side)
         return Verdict(UNTOLD, (UNTOLD,), headline, other_labels, direction.OPEN, CHECKS)
-    average = a.headline.reached.accuracy.low > 0.5
-    if comparison is not None and average and not comparison.beyond_placebo(a.headline.auc):
+    if comparison is not None and not _beyond_placebo(comparison, a, found):
         return fairness.of_a_placebo(comparison, a.headline.auc)
     if found.grade in (NONE, UNTOLD) and doubts:
         return doubtful(doubts)
@@ -131,6 +130,24 @@ def verdict(
         ),
         accuracy_gauge("the strongest attack", a.headline.reached),
     )
+
+
+def _beyond_placebo(comparison: Comparison, a: Attacks, found: Judged) -> bool:
+    """Return whether attacks find more than models that cannot know the members.
+
+    What decided about the grade is compared: few records that stand out, or a group, are not
+    explained by a difference that models find on average.
+    """
+    if a.headline.reached.accuracy.low <= 0.5 or comparison.beyond_placebo(a.headline.auc):
+        return True
+    questions = a.questions
+    if questions is None or found.question == "average":
+        return False
+    if found.question == "groups":
+        return comparison.group_beyond_placebo(questions.groups[0].reached.accuracy)
+    tail = questions.tail
+    assert tail is not None  # it decided
+    return comparison.few_beyond_placebo(tail.members, tail.top, tail.n_in, tail.n_out)
 
 
 def unsaid(grade: Grade) -> str:
