@@ -26,9 +26,11 @@ _CHANCE = 1e-6
 _TIMES = 1.8
 """So many times as often as pairs in the middle are neighbours alike, at least."""
 
-_SORTED = 1.35
-"""Where pairs in the middle are so many times as often alike as those far apart, rows are sorted,
-or go with the time: that makes neighbours alike, whoever they are."""
+_SORTED = 0.35
+_TREND = 0.03
+"""Where pairs in the middle are alike so much more often than those far apart, and by this part of
+what neighbours are, rows are sorted or go with the time: that makes neighbours alike, whoever they
+are. Less is chance."""
 
 _NOT_ALONE = 2.0
 """So many times as unsure is a share of pairs that have rows in common."""
@@ -83,7 +85,9 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
             int(np.count_nonzero(pairs <= close)) for pairs in (near, across, middle, far)
         )
         share = max((often + 1) / (len(middle) + 1), by_chance / len(far))
-        if share > _SORTED * by_chance / len(far) or n_across > _ACROSS * hits:
+        beyond, neighbours = (part * len(far) / by_chance - 1 for part in (share, hits / len(near)))
+        is_sorted = beyond > _SORTED and beyond > _TREND * neighbours
+        if is_sorted or n_across > _ACROSS * hits:
             return None
         # A row is in up to 20 pairs in the middle, whose share is as sure as that of fewer.
         expected = min(1.0, share + 2 * _NOT_ALONE * np.sqrt(share / len(middle)))
