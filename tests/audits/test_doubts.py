@@ -1,5 +1,7 @@
 """No leak found in predictions that are not what they are said to be: this cannot be told."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
@@ -56,6 +58,24 @@ def test_predictions_of_models_as_they_are_leave_no_doubts():
                 assert found.grade.severity is Severity.GRAVE
             else:  # 400 records would not have shown a moderate leak
                 assert found.headline == TOO_FEW
+
+
+@pytest.mark.slow
+def test_few_members_that_stand_out_are_not_explained_by_a_placebo():
+    attacks = [LiraOnline()]
+    said = Counter()
+    for seed in range(20):
+        rng = np.random.default_rng(1000 + seed)
+        probs, labels, inside = models(9, leak=1.0, seed=seed, n=1200)
+        exposed = np.flatnonzero(inside[0])[:60]
+        z = np.log(probs[0])
+        z[np.arange(1200), labels] += np.where(np.isin(np.arange(1200), exposed), 4.0, 0.0)
+        z[np.arange(1200), labels] -= 1.0 * inside[0]
+        z += 0.1 * rng.normal(size=z.shape)
+        target = {"probs": softmax(z), "labels": labels, "member": inside[0]}
+        pool = Pool(probs[1:], False, inside[1:], labels)
+        said[pg.audit_pool(target, pool, attacks=attacks, seed=seed).report().verdict.headline] += 1
+    assert not [line for line in said if "cannot know the members" in line], said
 
 
 @pytest.mark.parametrize("leak", [0.0, 2.0])
@@ -121,6 +141,43 @@ def test_a_target_that_knows_nobody_beside_shadow_models_that_leak_is_no_doubt()
     ):
         assert audit.report().verdict.grade.severity is Severity.NOTHING
         assert any("cross_val_predict" in text for text in audit.warnings)
+
+
+def unlike(rng, labels, inside):
+    """Return probabilities of a model that is better and surer than others by chance."""
+    z = rng.normal(size=(len(labels), K))
+    z[np.arange(len(labels)), labels] += rng.normal(1.5, 0.1) + 1.0 * inside
+    return softmax(np.exp(rng.normal(0.0, 0.3)) * z)
+
+
+def beside_an_honest_shadow(known):
+    """Count the doubts about targets that know `known` records, with members that are others."""
+    said = Counter()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        labels, own = rng.integers(K, size=(2, 1_000))
+        bits = rng.random((3, 1_000)) < 0.5
+        inside = {"nobody": np.zeros(1_000), "others": bits[2], "all": np.ones(1_000)}[known]
+        target = {"probs": unlike(rng, labels, inside), "labels": labels, "member": bits[0]}
+        shadow = {"probs": unlike(rng, own, bits[1]), "labels": own, "member": bits[1]}
+        doubts = pg.audit_classifier(target, shadow, attacks=ATTACKS[:1]).doubts
+        said["refit"] += any("trained on them too" in text for text in doubts)
+        said["another"] += any("that of another model" in text for text in doubts)
+        said["doubted"] += bool(doubts)
+    return said
+
+
+@pytest.mark.slow
+def test_models_that_differ_by_chance_are_no_doubt_where_the_target_knows_nobody():
+    assert beside_an_honest_shadow("nobody")["doubted"] <= 2
+
+
+@pytest.mark.slow
+def test_targets_that_know_both_sides_are_doubted_however_sure_they_are():
+    assert beside_an_honest_shadow("others")["doubted"] >= 17
+    of_all = beside_an_honest_shadow("all")
+    assert of_all["another"] >= 18
+    assert of_all["refit"] >= 16
 
 
 @pytest.mark.parametrize("side", ["members", "non-members"])

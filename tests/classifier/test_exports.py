@@ -56,11 +56,28 @@ SAME_OF_TWO = {
     "one named": (table({"p_malignant": P2[:, 1]}, TWO[Y2]), "of class malignant"),
     "the other named": (table({"p_benign": P2[:, 0]}, TWO[Y2]), "of class benign"),
     "0.0 and 1.0": (table(numbered(P2), Y2.astype(float)), ""),
+    "booleans": (table(named(P2, ["False", "True"]), Y2 == 1), ""),
+    "bare booleans": (
+        table({"True": P2[:, 1], "False": P2[:, 0]}, Y2 == 1),
+        "False, True were read as the probabilities",
+    ),
+    "one boolean": (table({"p_True": P2[:, 1]}, Y2 == 1), "p_True was read as"),
+    "floats": (table(named(P2, ["1.0", "2.0"]), Y2 + 1.0), ""),
+    "named -1 and 1": (table(named(P2, ["-1", "1"]), 2 * Y2 - 1), ""),
+    "numbers with gaps": (table(named(P2, ["3", "5"]), 2 * Y2 + 3), ""),
+    "one number": (table({"p_5": P2[:, 1]}, 2 * Y2 + 3), "p_5 was read as"),
+    "other case": (
+        table(named(P2, ["No", "Yes"]), np.where(Y2, "YES", "NO")),
+        "labels NO, YES were read as the classes of p_No, p_Yes",
+    ),
 }
 SAME_OF_THREE = {
     "columns": (table(numbered(P3), Y3, MEMBER3), ""),
     "prob_": (table(numbered(P3, "prob"), Y3, MEMBER3), ""),
     "columns from 1": (table(numbered(P3, start=1), Y3 + 1, MEMBER3), ""),
+    "columns from 9": (table(numbered(P3, start=9), Y3 + 9, MEMBER3), ""),
+    "columns from 3": (table(numbered(P3, start=3), Y3 + 3, MEMBER3), ""),
+    "logits from 3": (table(numbered(Z3, "z", start=3), Y3 + 3.0, MEMBER3), ""),
     "labels from 1": (table(numbered(P3), Y3 + 1, MEMBER3), "labels are counted from 1"),
     "percentages": (table(numbered(100 * P3), Y3, MEMBER3), "divided by 100"),
     "texts": (table(numbered(P3), THREE[Y3], MEMBER3), "0 = cat, 1 = dog, 2 = eel"),
@@ -141,6 +158,7 @@ def test_a_validation_split_counts_as_outside_and_is_said():
     [
         *product(["named", "texts", "percentages"], [".csv", ".parquet", ".jsonl"]),
         *product(["lists"], [".parquet", ".jsonl"]),  # a CSV file has none
+        *product(["logits from 3", "columns from 9"], [".csv", ".parquet", ".jsonl"]),
     ],
 )
 def test_files_hold_the_same_forms(tmp_path, suffix, form):
@@ -152,6 +170,32 @@ def test_files_hold_the_same_forms(tmp_path, suffix, form):
     else:
         frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
     same(load_predictions(path), P3, Y3, MEMBER3)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("form", ["booleans", "floats", "numbers with gaps", "other case"])
+def test_files_name_two_classes_as_models_do(tmp_path, suffix, form):
+    frame, _ = SAME_OF_TWO[form]
+    path = tmp_path / f"given{suffix}"
+    if suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    same(load_predictions(path), P2, Y2, MEMBER)
+
+
+@pytest.mark.parametrize("classes", [["3", "4", "5"], ["3"]])
+def test_classes_named_twice_agree(classes):
+    frame, _ = SAME_OF_THREE["columns from 3"]
+    same(as_predictions(frame, classes=classes), P3, Y3, MEMBER3)
+
+
+@pytest.mark.parametrize("form", ["named -1 and 1", "numbers with gaps"])
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_numbers_of_classes_are_saved(tmp_path, suffix, form):
+    given = as_predictions(SAME_OF_TWO[form][0])
+    save_predictions(given, tmp_path / f"saved{suffix}")
+    same(load_predictions(tmp_path / f"saved{suffix}"), P2, Y2, MEMBER)
 
 
 def test_names_of_classes_are_saved(tmp_path):
@@ -186,6 +230,9 @@ def test_the_other_class_is_suspected():
         (table({"p": P2[:, 1]}, Y3), "labels must be in 0..1 for 2 classes, got 2"),
         (table(numbered(P3), TWO[Y2]), "the labels are 2 different texts .* of 3 classes: name"),
         (table(named(P3, THREE), np.where(Y3 == 0, "ape", "dog")), "no columns p_0, p_1"),
+        (table(named(P3, THREE), np.where(Y3 == 0, "ape", "dog")), "no column p_ape for label"),
+        (table(named(P2, ["no", "No"]), np.where(Y2, "NO", "nO")), "are like several of the col"),
+        (table(numbered(P2, start=3), Y2 + 2), "missing p_1, p_2"),
         (table(numbered(P3, start=1), Y3), "label '0' has no column of predictions"),
         (table(numbered(P2), Y2, np.where(MEMBER, "a", "b")), "true or false, yes or no, in"),
         (table({"probs": [[0.5, 0.5]] * 59 + [[1.0]]}, Y2), "must all have the same length"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from scipy.stats import binom
 
 from privacygauge.core.estimate import Estimate
@@ -116,6 +117,44 @@ def test_a_placebo_is_checked_and_nothing_is_matched_on_it():
     easier = rng.normal(size=1000) + 1.0 * secret
     assert compared({}, secret, placebo={"signal": easier}).state == "different"
     assert compared({}, secret, placebo={"signal": rng.normal(size=1000)}).state == "fair"
+
+
+def beside(low, value, high):
+    everyone = np.ones(1000, np.bool_)
+    return Comparison("fair", everyone, None, placebo=estimate(low, value, high))
+
+
+def estimate(low, value, high):
+    return Estimate(value, low, high, 0.95, 1000, "made up")
+
+
+def test_a_placebo_that_may_be_chance_explains_nothing():
+    placebo, area = beside(0.486, 0.519, 0.552), estimate(0.485, 0.536, 0.587)
+    assert placebo.beyond_placebo(area)
+    assert placebo.few_beyond_placebo(22, 22, 500, 500)
+    assert placebo.group_beyond_placebo(estimate(0.51, 0.6, 0.7))
+    assert not beside(0.51, 0.54, 0.57).beyond_placebo(area)
+
+
+def test_a_placebo_explains_as_many_at_the_top_as_its_own_scores_put_there():
+    rng = np.random.default_rng(0)
+    secret = np.arange(1000) < 500
+    shift = np.sqrt(2) * ndtri(0.65)
+    beyond = []
+    for _ in range(200):
+        order = np.argsort(-(rng.normal(size=1000) + shift * secret))[:50]
+        beyond.append(
+            beside(0.62, 0.65, 0.65).few_beyond_placebo(secret[order].sum(), 50, 500, 500)
+        )
+    assert np.mean(beyond) < 0.1
+    assert beside(0.62, 0.65, 0.68).few_beyond_placebo(50, 50, 500, 500)
+    assert not beside(0.62, 0.65, 0.68).few_beyond_placebo(4, 4, 500, 500)
+
+
+def test_a_placebo_explains_guesses_in_a_group_that_are_right_as_often_as_its_own():
+    placebo = beside(0.62, 0.65, 0.68)
+    assert placebo.group_beyond_placebo(estimate(0.7, 0.8, 0.9))
+    assert not placebo.group_beyond_placebo(estimate(0.6, 0.7, 0.8))
 
 
 def test_codes_do_not_depend_on_the_order_or_the_names():

@@ -236,7 +236,8 @@ def coded(
     """
     if named is not None:
         names = _all_named(truth, named)
-        if truth.dtype.kind == "U" or all(text.isdecimal() for text in names):
+        texts = {str(value) for value in np.unique(truth).tolist()}
+        if truth.dtype.kind == "U" or all(text.isdecimal() for text in names) or texts <= {*names}:
             return _places(truth, names, name), names, []
         return checks.integers(truth, f"{name}: labels"), names, []
     if truth.dtype.kind == "U":
@@ -331,7 +332,7 @@ def _scores(
 ) -> Scores:
     stems = [(kind, stem) for kind, known in _STEMS.items() for stem in known]
     for kind, stem in stems:
-        if (found := _by_number(given, kind, stem, name)) is not None:
+        if (found := _by_number(given, kind, stem, truth, name)) is not None:
             return found
     for kind, stem in stems:
         if stem in given:
@@ -347,9 +348,7 @@ def _scores(
             "(columns p_0, p_1, ...), or logits (z_0, z_1, ...)"
         )
     if table:
-        raise InputError(
-            f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
-        )
+        raise InputError(_without_scores(given, truth, name))
     raise InputError(f"{name}: no key probs or logits; it has {_list(given)}")
 
 
@@ -534,21 +533,33 @@ def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _by_number(
-    given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, name: str
+    given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
 ) -> Scores | None:
-    """Return columns such as p_0, p_1, ...; or p_1, p_2, ...; or p_1 alone."""
+    """Return columns such as p_0, p_1, ...; or p_1, p_2, ...; or p_1 alone.
+
+    Where numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
+    """
     matches = [re.fullmatch(rf"{stem}_(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
     if not found:
         return None
-    if found == [1]:
-        column = f"{stem}_1"
-        return Scores(kind, _numeric(given[column], column, name), frozenset({column}))
     first = min(found[0], 1)
     wanted = [f"{stem}_{i}" for i in range(first, found[-1] + 1)]
     missing = [column for column in wanted if column not in given]
+    if missing and len(found) > 1:
+        digits = {f"{stem}_{i}": given[f"{stem}_{i}"] for i in found if f"{stem}_{i}" in given}
+        by_name = _by_name(digits, kind, stem, truth, name) if len(digits) > 1 else None
+        if by_name is not None:
+            return by_name
+    if missing or found == [1]:
+        by_name = _by_name(given, kind, stem, truth, name)
+        if by_name is not None and (missing or by_name.values.ndim == 2):
+            return by_name
     if missing:
         raise InputError(f"{name}: missing {_list(missing)}; it has {_list(given)}")
+    if found == [1]:
+        column = f"{stem}_1"
+        return Scores(kind, _numeric(given[column], column, name), frozenset({column}))
     classes = tuple(str(i) for i in range(1, found[-1] + 1)) if first else None
     return Scores(kind, _columns(given, wanted, name), frozenset(wanted), classes)
 
@@ -557,19 +568,115 @@ def _by_name(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
 ) -> Scores | None:
     """Return columns such as p_benign and p_malignant, or one of the two."""
-    texts = {str(value) for value in np.unique(truth).tolist()}
+    texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key.removeprefix(f"{stem}_"): key for key in given if key.startswith(f"{stem}_")}
-    if len(named) == 1 and len(texts) == 2 and set(named) <= texts:
-        ((text, column),) = named.items()
-        return Scores(kind, _numeric(given[column], column, name), frozenset({column}), (text,))
-    if not texts <= set(named):
-        return None
+    if len(named) == 1 and len(texts) == 2:
+        ((written, column),) = named.items()
+        alike = [text for text in texts if _alike(text, written, texts)]
+        if len(alike) != 1:
+            return None
+        return Scores(kind, _numeric(given[column], column, name), frozenset({column}), (alike[0],))
     # A class that no row here has may have a column too, if it holds numbers.
-    columns = {
-        text: key for text, key in sorted(named.items()) if text in texts or _is_numeric(given[key])
+    named = {
+        written: key
+        for written, key in named.items()
+        if _is_numeric(given[key]) or any(_alike(text, written, texts) for text in texts)
     }
+    columns = _columns_of(named, texts)
+    if columns is None:
+        return None
     values = _columns(given, list(columns.values()), name)
-    return Scores(kind, values, frozenset(columns.values()), tuple(columns))
+    notes = _spelt(columns, named)
+    return Scores(kind, values, frozenset(columns.values()), tuple(columns), notes)
+
+
+_BOOLEANS: Mapping[str, str] = {"false": "0", "true": "1"}
+"""How labels that are booleans are read, by what columns call them."""
+
+
+def _plain(written: str, texts: Sequence[str]) -> str:
+    """Return the class that a column names: 2 of 2.0, and 1 of True where labels are 0 and 1."""
+    if {*texts} <= {*_BOOLEANS.values()} and written.lower() in _BOOLEANS:
+        return _BOOLEANS[written.lower()]
+    try:
+        number = float(written)
+    except ValueError:
+        return written
+    return str(int(number)) if number.is_integer() and abs(number) < _MOST_EXACT else written
+
+
+_MOST_EXACT = 2.0**53
+"""Whole numbers below it have a float of their own."""
+
+
+def _alike(label: str, written: str, texts: Sequence[str]) -> bool:
+    """Return whether a column's name stands for one of the labels `texts`, case aside."""
+    if _plain(label, texts) == _plain(written, texts):
+        return True
+    return label.strip().casefold() == written.strip().casefold()
+
+
+def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str] | None:
+    """Return the column of each class, in the order of the classes; None where a label has none.
+
+    `named` are columns by what they call their class, and `texts` are the labels. A class that no
+    label has keeps the name that its column gives it. Where a label is like several columns, or a
+    column like several labels, none is taken.
+    """
+    if {*texts} <= {*named}:
+        by_class = dict(named)
+    else:
+        pairs = [(a, b) for a in texts for b in named if _alike(a, b, texts)]
+        label_of = {written: text for text, written in pairs}
+        if not len(pairs) == len(label_of) == len({*texts}) == len({*label_of.values()}):
+            return None
+        by_class = {
+            label_of.get(written) or _plain(written, texts): key for written, key in named.items()
+        }
+        if len(by_class) < len(named):
+            return None
+    return {text: by_class[text] for text in sorted(by_class, key=_in_order)}
+
+
+def _in_order(text: str) -> tuple[int, float, str]:
+    """Return what sorts classes: numbers by their size, then texts."""
+    try:
+        number = float(text)
+    except ValueError:
+        return 1, 0.0, text
+    return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
+
+
+def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a note where labels and columns differ in upper and lower case."""
+    written = {key: text for text, key in named.items()}
+    other = {text: written[key] for text, key in columns.items() if text != written[key]}
+    differ = [text for text, called in other.items() if text.casefold() == called.casefold()]
+    if not differ:
+        return ()
+    called = _list(columns[text] for text in differ)
+    return (f"labels {_list(differ)} were read as the classes of {called}, case aside",)
+
+
+def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str) -> str:
+    """Return why a table holds no scores: columns that name other classes, or no columns at all."""
+    texts = [str(value) for value in np.unique(truth).tolist()]
+    for stem in (stem for known in _STEMS.values() for stem in known):
+        keys = [x for x in given if x.startswith(f"{stem}_") and _is_numeric(given[x])]
+        written = [key.removeprefix(f"{stem}_") for key in keys]
+        without = [text for text in texts if not any(_alike(text, x, texts) for x in written)]
+        if len(keys) < 2 or len(without) == len(texts):
+            continue
+        if without:
+            return (
+                f"{name}: no columns p_0, p_1, ..., and no column {stem}_{without[0]} for label "
+                f"{without[0]!r}; columns of classes are {_list(keys)}"
+            )
+        return (
+            f"{name}: the labels ({_list(texts)}) are like several of the columns {_list(keys)}: "
+            "spell the classes alike in both"
+        )
+    return f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
 
 
 def _by_bare_name(
@@ -580,11 +687,15 @@ def _by_bare_name(
     Such names may be those of other columns too: only where each row sums to 1, or to 100, are they
     taken for probabilities.
     """
-    texts = sorted({str(value) for value in np.unique(truth).tolist()})
-    if len(texts) < 2 or not all(text in given for text in texts):
+    texts = [str(value) for value in np.unique(truth).tolist()]
+    named = {key: key for key in given if any(_alike(text, key, texts) for text in texts)}
+    columns = _columns_of(named, texts) if len(texts) > 1 else None
+    if columns is None:
         return None
+    texts = sorted(columns, key=_in_order)
+    keys = [columns[text] for text in texts]
     try:
-        values = _columns(given, texts, name)
+        values = _columns(given, keys, name)
     except InputError:
         return None
     total = values.sum(axis=1, dtype=np.float64)
@@ -594,8 +705,8 @@ def _by_bare_name(
     )
     if (values < 0).any() or not (sums_to_one or to_hundred):
         return None
-    note = f"the columns {_list(texts)} were read as the probabilities of these classes"
-    return Scores("probs", values, frozenset(texts), tuple(texts), (note,))
+    note = f"the columns {_list(keys)} were read as the probabilities of these classes"
+    return Scores("probs", values, frozenset(keys), tuple(texts), (note,))
 
 
 def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str) -> NDArray[Any]:
@@ -786,7 +897,7 @@ def _names(
     if scores.classes is not None or classes is None or scores.values.ndim < 2:
         return scores.classes
     same = classes.ndim == 1 and len(classes) == scores.values.shape[-1]
-    return classes.astype(np.str_).tolist() if same else None
+    return _texts_of(classes).tolist() if same else None
 
 
 def _all_named(truth: NDArray[Any], named: Sequence[str]) -> tuple[str, ...]:

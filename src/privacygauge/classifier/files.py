@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +179,7 @@ def as_pool(
         arrays, name = read_content(Path(given), "pool"), str(given)
         if not isinstance(arrays, Mapping):
             raise InputError(f"{name}: the predictions of a pool must be in an .npz file")
+    checks.kind(arrays, name, Mapping, "a Pool, a path, or a mapping of arrays")
     key: Kind = "logits" if "logits" in arrays else "probs"
     missing = [wanted for wanted in ("labels", "member", key) if wanted not in arrays]
     if missing:
@@ -236,7 +238,7 @@ def _npz(predictions: Predictions) -> bytes:
     buffer = io.BytesIO()
     names = predictions.classes
     # Beside classes that are called by numbers, labels are read as their names.
-    by_number = bool(names) and all(name.isdecimal() for name in names)
+    by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
     labels = predictions.labels
     np.savez_compressed(
         buffer,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.clustered import clustered_points
 from privacygauge.classifier.held import Held, keys, numeric
+from privacygauge.classifier.in_order import people_in_order
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks, units
@@ -57,8 +58,9 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     and so do rows that are far closer to each other than chance explains (`near_repeats`). Without
     features the same holds for predictions, but for large groups of equal answers: a model that
     gives all its members one answer gives them away, and would hide it if they counted as one.
-    Where members were `drawn` by fair, independent coins, rows that repeat need no unit, since
-    their bits are independent.
+    So do neighbours in the file that are answered alike (`people_in_order`). Where members were
+    `drawn` by fair, independent coins, rows that repeat need no unit, since their bits are
+    independent.
     """
     nobody = np.zeros(len(target), np.bool_)
     invented = nobody if drawn else _between_others(target, features)
@@ -109,10 +111,38 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
             f"{WAY_OUT}"
         )
         target = replace(target, unit=checks.frozen(unit))
+    if features is None:
+        target, said = _with_people_in_order(target)
+        warnings += said
+        unit = target.unit
     # Of views that lie apart some are joined: the others are still of the same people.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
     return Owned(target, tuple(warnings), across, invented, together)
+
+
+def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
+    """Return predictions whose neighbours that are answered alike are one person's, and say so."""
+    values = np.asarray(target.values, np.float64)
+    if not target.logits:
+        values = np.log(np.maximum(values, _LEAST))
+    values = values - values.mean(axis=1, keepdims=True)
+    people = people_in_order(values, target.labels, target.member)
+    if people is None:
+        return target, []
+    linked = int(np.count_nonzero(repeated_rows(people)))
+    unit = people if target.unit is None else units.joined(people, target.unit)
+    n_units = checks.n_distinct(unit)
+    said = (
+        f"{linked:,} of {len(people):,} rows stand next to others of their class and side that are "
+        "answered far more alike than rows a few dozen places away, as several rows of one person "
+        f"are: such rows count as one, so that {n_units:,} units are left; {WAY_OUT}"
+    )
+    return replace(target, unit=checks.frozen(unit)), [said]
+
+
+_LEAST = 1e-4
+"""What a smaller probability counts as where neighbours are compared."""
 
 
 def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:

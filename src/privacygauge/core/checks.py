@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,59 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def level(value: float, name: str = "level") -> float:
     """Return `value` if it lies strictly between 0 and 1."""
+    kind(value, name, "__float__", "a number in (0, 1)")
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} must be in (0, 1), got {value}")
     return float(value)
+
+
+def kind(value: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
+    """Refuse an option that is given and is not what it has to be.
+
+    Parameters
+    ----------
+    value : object
+        None for an option that is not given.
+    name : str
+        What the caller calls it.
+    needed : type, tuple of types or str
+        Its type, one of its types, or the method or attribute that it must have.
+    usual : str
+        What it must be, in words, or how it is usually made.
+    """
+    if value is not None and not _fits(value, needed):
+        raise InputError(f"{name} must be {usual}, got {_called(value)}")
+
+
+def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
+    """Refuse an option that is given and is no sequence of what `kind` takes."""
+    if values is None:
+        return
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
+        raise InputError(f"{name} must be a sequence, such as [{usual}], got {_called(values)}")
+    if isinstance(values, Sequence):  # others can be looked at once only
+        for i, value in enumerate(values):
+            if not _fits(value, needed):
+                raise InputError(f"{name}[{i}] must be {usual}, got {_called(value)}")
+
+
+def _fits(value: object, needed: type | tuple[type, ...] | str) -> bool:
+    """Return whether a value is of a type, or has a method; a class has those of its instances."""
+    if isinstance(value, type):
+        return False
+    return hasattr(value, needed) if isinstance(needed, str) else isinstance(value, needed)
+
+
+def _called(value: object) -> str:
+    """Return a value as a message names it: short ones as they are, others by their type."""
+    if value is None or isinstance(value, bool | int | float | str):
+        text = repr(value)
+        return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
+_SHORT = 60
+"""Characters of a value that a message prints."""
 
 
 def below_one(value: float, name: str) -> None:
@@ -43,6 +93,7 @@ def below_one(value: float, name: str) -> None:
 def at_least(least: float, /, **numbers: float) -> None:
     """Refuse numbers, by their names, below the least that there may be."""
     for name, number in numbers.items():
+        kind(number, name, "__float__", f"a number from {least} on")
         if number < least:
             raise InputError(f"{name} must be at least {least}, got {number}")
 

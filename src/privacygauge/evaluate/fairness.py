@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import rankdata
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom, rankdata
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -63,6 +63,9 @@ _TRIGGER = 4
 
 _SURELY = 25
 """So many times smaller is the error where members and non-members are called twins."""
+
+_FARTHEST = 8.0
+"""Standard deviations from a mean: nothing of a normal distribution lies farther."""
 
 TWINS = "twins"
 """What `Comparison.state` says where members and non-members are more alike than chance allows."""
@@ -117,14 +120,35 @@ class Comparison:
     def beyond_placebo(self, area: Estimate) -> bool:
         """Return whether an attack goes beyond what models find that cannot know the members.
 
-        A placebo within one standard error of chance, as two thirds of those are that know nothing,
-        sets no bar; any other has to be passed by the lower end of the attack's area.
+        A placebo whose interval holds chance sets no bar; any other has to be passed by the lower
+        end of the attack's area.
         """
         found = self.placebo
-        if found is None:
+        return found is None or found.low <= 0.5 or area.low > found.value
+
+    def few_beyond_placebo(self, members: int, top: int, n_in: int, n_out: int) -> bool:
+        """Return whether more members stand out than models find that cannot know the members.
+
+        Where scores of the placebo's area are normal on both sides, of `n_in` and `n_out` units,
+        the highest `top` hold a share of members that `members` of them must exceed by more than
+        chance.
+        """
+        found = self.placebo
+        if found is None or found.low <= 0.5:
             return True
-        error = (found.high - found.low) / 2 / float(ndtri(0.5 + found.level / 2))
-        return found.value <= 0.5 + error or area.low > found.value
+        apart = float(np.sqrt(2) * ndtri(found.high))
+        cuts = np.linspace(-_FARTHEST, _FARTHEST + apart, 2_000)
+        inside, outside = n_in * ndtr(apart - cuts), n_out * ndtr(-cuts)
+        place = int(np.argmin(np.abs(inside + outside - top)))
+        share = inside[place] / (inside[place] + outside[place])
+        return float(binom.sf(members - 1, top, share)) < 1 - found.level
+
+    def group_beyond_placebo(self, accuracy: Estimate) -> bool:
+        """Return whether guesses in a group are right more often than a placebo explains."""
+        found = self.placebo
+        if found is None or found.low <= 0.5:
+            return True
+        return accuracy.low > float(ndtr(ndtri(found.high) / np.sqrt(2)))
 
 
 def compare(

@@ -71,6 +71,7 @@ def read_table(
     InputError
         One line: the column or the row, what is wrong, and the way out.
     """
+    checks.kind(schema, "schema", Schema, "a Schema, such as that of read_table(...)")
     if isinstance(data, Table):
         if schema is not None or continuous or categorical or drop:
             raise InputError("a Table has a schema: give a frame to choose columns or kinds")

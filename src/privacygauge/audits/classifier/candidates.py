@@ -20,6 +20,7 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import given
 from privacygauge.classifier.whose import twice
+from privacygauge.core import checks
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.played import GameDescription
@@ -78,6 +79,7 @@ def audit_candidates(
     Long et al. (2017), section 5.4; 100 iterations and 100 targets there.
     """
     running = Running("audit_candidates", seed, level)
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     about = given(model, x, y)
     features, labels = about.x, about.y
     chosen = SharedDesign() if design is None else design

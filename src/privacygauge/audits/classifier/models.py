@@ -56,7 +56,7 @@ def audit_model(
     y: ArrayLike | None = None,
     *,
     fitted: Fitted | None = None,
-    label_only: LabelOnlyQueries | None = None,
+    label_only: LabelOnlyQueries | bool | None = None,
     n_shadows: int = 16,
     half_width: float | None = None,
     one_logit: bool = False,
@@ -96,11 +96,11 @@ def audit_model(
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
         The model to audit, where it exists already.
-    label_only : LabelOnlyQueries, optional
-        The adversary sees classes only, and makes these queries about each record: of numbers,
-        images of any shape, texts or tables, with missing values or without; of a `Training` about
-        what it looks up. Models need no probabilities: ``predict``, or a function that returns
-        classes by number or name, is enough.
+    label_only : LabelOnlyQueries or bool, optional
+        The adversary sees classes only, and makes these queries about each record, the usual ones
+        if True: of numbers, images of any shape, texts or tables, with missing values or without;
+        of a `Training` about what it looks up. Models need no probabilities: ``predict``, or a
+        function that returns classes by number or name, is enough.
     n_shadows : int
         More models make attacks on single records stronger: from 4 on they work, from 64 on
         each record can have a variance of its own.
@@ -157,8 +157,14 @@ def audit_model(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    about = given(model if label_only is None else with_labels(model, y), x, y)
-    label_only = None if label_only is None else label_only.fitting(about.x)
+    queries = _queries(label_only)
+    checks.kind(fitted, "fitted", Fitted, "pg.Fitted(model, member)")
+    checks.kind(slices, "slices", Mapping, "a mapping of names to columns")
+    checks.kind(run, "run", (str, Path), "the path of a folder")
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+    about = given(model if queries is None else with_labels(model, y), x, y)
+    queries = None if queries is None else queries.fitting(about.x)
     owner = owners(unit, ids, len(about.y))
     options = {
         "unit": owner,
@@ -173,7 +179,7 @@ def audit_model(
         about,
         options,
         fitted=fitted,
-        label_only=label_only,
+        label_only=queries,
         n_shadows=n_shadows,
         half_width=half_width,
         one_logit=one_logit,
@@ -183,8 +189,8 @@ def audit_model(
     end_of_sharing()
     of_units = twice(about.x, about.y) if owner is None and fitted is None else []
     seen = {}
-    if label_only is not None:
-        seen = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
+    if queries is not None:
+        seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
     audit = audit_pool(
         with_names_of(made.target, ids, slices, owner),
         made.pool,
@@ -205,6 +211,16 @@ def audit_model(
         provenance={"model": about.trainer.name, **seen, **(provenance or {})},
     )
     return replace(audit, targets=made.several)
+
+
+def _queries(label_only: LabelOnlyQueries | bool | None) -> LabelOnlyQueries | None:
+    """Return what a label-only adversary asks; None where it sees probabilities."""
+    if isinstance(label_only, bool):
+        return LabelOnlyQueries() if label_only else None
+    checks.kind(
+        label_only, "label_only", LabelOnlyQueries, "True, or pg.attacks.LabelOnlyQueries()"
+    )
+    return label_only
 
 
 def audit_pool(
@@ -257,6 +273,9 @@ def audit_pool(
     """
     checks.level(level)
     seeds.non_negative(seed)
+    checks.kind(further, "further", Further, "Further(target, pool)")
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     target = as_predictions(target, "target", unit=unit)
     pool = (
         pool

@@ -20,7 +20,7 @@ from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.whose import settled
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Round
@@ -236,6 +236,10 @@ def audit_classifier(
     Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
     """
     running = Running(command, seed, level, provenance)
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+    checks.kinds(show_columns, "show_columns", str, "'ward'")
+    checks.kind(slices, "slices", "__iter__", "names of columns, or a mapping of names to columns")
     target = as_predictions(target, "target", unit=unit)
     shadow = None if shadow is None else as_predictions(shadow, "shadow")
     caveats.require_other_rows(target, shadow)

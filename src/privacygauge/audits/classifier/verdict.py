@@ -21,7 +21,7 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
-from privacygauge.report.attacks.verdict import TOO_FEW, judged
+from privacygauge.report.attacks.verdict import TOO_FEW, Judged, judged
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.numbers import decimal_estimate, fixed
 from privacygauge.report.values import Grade, Verdict
@@ -99,8 +99,7 @@ def verdict(
         wrong = "contradicts the labels" in other_labels[0]
         headline = (WRONG_LABELS if wrong else OTHER_LABELS).format(side=side)
         return Verdict(UNTOLD, (UNTOLD,), headline, other_labels, direction.OPEN, CHECKS)
-    average = a.headline.reached.accuracy.low > 0.5
-    if comparison is not None and average and not comparison.beyond_placebo(a.headline.auc):
+    if comparison is not None and not _beyond_placebo(comparison, a, found):
         return fairness.of_a_placebo(comparison, a.headline.auc)
     if found.grade in (NONE, UNTOLD) and doubts:
         return doubtful(doubts)
@@ -131,6 +130,24 @@ def verdict(
         ),
         accuracy_gauge("the strongest attack", a.headline.reached),
     )
+
+
+def _beyond_placebo(comparison: Comparison, a: Attacks, found: Judged) -> bool:
+    """Return whether attacks find more than models that cannot know the members.
+
+    What decided about the grade is compared: few records that stand out, or a group, are not
+    explained by a difference that models find on average.
+    """
+    if a.headline.reached.accuracy.low <= 0.5 or comparison.beyond_placebo(a.headline.auc):
+        return True
+    questions = a.questions
+    if questions is None or found.question == "average":
+        return False
+    if found.question == "groups":
+        return comparison.group_beyond_placebo(questions.groups[0].reached.accuracy)
+    tail = questions.tail
+    assert tail is not None  # it decided
+    return comparison.few_beyond_placebo(tail.members, tail.top, tail.n_in, tail.n_out)
 
 
 def unsaid(grade: Grade) -> str:
@@ -295,7 +312,11 @@ _WITHOUT_LABELS = "entropy"
 
 
 def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    """Yield that the target knows its non-members better than models that never saw theirs."""
+    """Yield that the target knows its non-members better than models that never saw theirs.
+
+    One model is better than another by chance of their training too, which no interval over records
+    holds: it must be nearer to what shadow models know of their members than of others.
+    """
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
     unit = np.concatenate([r.unit for r in rounds])
@@ -305,7 +326,7 @@ def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterat
     overfit = difference(inside[0], outside[0], level, owners=(inside[1], outside[1]))
     owners = unit[~secret], outside[1]
     better = difference(right[~secret], outside[0], level, owners=owners)
-    if overfit.low > _POINTS and better.low > _POINTS:
+    if overfit.low > _POINTS and better.low > _POINTS and better.value > overfit.value / 2:
         yield (
             f"The target is right about non-members {100 * better.value:.1f} points more often "
             f"({100 * better.low:.1f} to {100 * better.high:.1f}) than shadow models are about "
@@ -367,19 +388,35 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
     theirs = auc(Transcript(theirs_seen, shadow.member, unit=shadow.unit), level)
     if theirs.low <= max(0.5, ours.high):
         return None
-    unseen = theirs_seen[~shadow.member]
-    surer = auc(
-        Transcript(
-            np.concatenate([seen, unseen]),
-            np.arange(len(seen) + len(unseen)) < len(seen),
-            unit=np.concatenate([unit, 1 + unit.max() + shadow.unit[~shadow.member]]),
-        ),
-        level,
-    )
     words = (
         "Shadow models give their members away, the target does not: the area under the ROC "
         f"curve of the {_COMPARED} is {decimal_estimate(theirs)} for them and "
         f"{decimal_estimate(ours)} for it."
     )
     # Of a wrong membership as many of the records are known as there are members.
-    return _Beside(words, surer.high < 0.5 + (theirs.value - 0.5) * float(secret.mean()))
+    return _Beside(words, _share_known(rounds, shadow) < _MOSTLY * float(secret.mean()))
+
+
+def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
+    """Return the share of all records that the target knows as shadow models know their members.
+
+    By the mean probability of the true class and by the share of right answers: 0 is what shadow
+    models reach on other records, and 1 on their members. One model is surer than another by
+    chance of its training, and ranks all its records higher; but what makes it surer where it is
+    right makes it surer where it is wrong, so that means of two models differ less than ranks.
+    """
+    found = []
+    for name in (_COMPARED, "correctness"):
+        if not all(name in r.observation.signals for r in rounds) or name not in shadow.signals:
+            continue
+        theirs = shadow.signals[name]
+        unseen, seen = float(theirs[~shadow.member].mean()), float(theirs[shadow.member].mean())
+        ours = float(np.mean(np.concatenate([r.observation.signals[name] for r in rounds])))
+        if seen - unseen > _POINTS:
+            found.append((ours - unseen) / (seen - unseen))
+    return float(np.mean(found)) if found else 1.0
+
+
+_MOSTLY = 0.6
+"""Of the members' share: a target that knows fewer records knows none of them, and seems to by the
+chance of its training."""

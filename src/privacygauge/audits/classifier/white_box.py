@@ -18,7 +18,7 @@ from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, white_box_attacks
 from privacygauge.classifier.whose import settled
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
 
@@ -95,6 +95,9 @@ def audit_white_box(
     Song & Mittal (2021), section 3.3.4 and Table 5.
     """
     running = Running(command, seed, level)
+    checks.kind(shadow, "shadow", ShadowModule, "pg.attacks.ShadowModule(model, x, y, member)")
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     target = white_box_side(model, x, y, member)
     own = (
         None if shadow is None else white_box_side(shadow.model, shadow.x, shadow.y, shadow.member)

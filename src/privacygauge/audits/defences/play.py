@@ -34,6 +34,7 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import given
 from privacygauge.classifier.whose import settled, twice
+from privacygauge.core import checks
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
@@ -148,6 +149,9 @@ def audit_defences(
     owned = settled(as_predictions(target, "target", unit=unit))
     target, of_units = owned.target, owned.warnings
     shadow = as_predictions(shadow, "shadow")
+    checks.kinds(defences, "defences", "name", "pg.defences.Rounding(2)")
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     require_different(defences)
     asked = asked_of(target, shadow, attacks, estimator, seed, level)
     warnings = [*of_units, *beside_shadow(target, shadow, level)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygauge.audits.running import Running
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
 from privacygauge.language.compared import check_one_kind, compared_models, load_either
 from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted, judged_texts
@@ -119,6 +119,9 @@ def audit_extraction(
     for the reference as a counterfactual; Carlini et al. (2023) for verbatim extraction.
     """
     running = Running(command, seed, level, provenance, progress=progress)
+    checks.kind(writing, "writing", Writing, "a Writing()")
+    checks.kind(asked, "asked", Tries, "a Tries()")
+    checks.kind(columns, "columns", Columns, "a Columns()")
     sides = sides_of(members, nonmembers, columns=columns)
     load = functools.partial(load_either, device=device, precision=precision)
     models: list[Model] = compared_models(target, reference, load, base)

@@ -10,6 +10,7 @@ from typing import Any
 
 from privacygauge.audits.language.play import LanguageAudit, audit_of
 from privacygauge.audits.running import Running
+from privacygauge.core import checks
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.coins import Coins
 from privacygauge.language.compared import check_asked, compared_models, judged_texts, origin_of
@@ -111,6 +112,9 @@ def audit_masked(
     """
     asked = asked_for(threshold, fpr, seed, level)
     check_asked(asked, show, energies, population is not None)
+    checks.kind(plan, "plan", MaskPlan, "a MaskPlan()")
+    checks.kind(windows, "windows", Windows, "a Windows()")
+    checks.kind(columns, "columns", Columns, "a Columns()")
     texts, dealt = judged_texts(members, nonmembers, population, columns, coins)
     load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
     models = compared_models(target, reference, load, base)
@@ -181,6 +185,8 @@ def audit_causal(
     """
     asked = asked_for(threshold, fpr, seed, level)
     check_asked(asked, show, energies, population is not None)
+    checks.kind(windows, "windows", Windows, "a Windows()")
+    checks.kind(columns, "columns", Columns, "a Columns()")
     texts, dealt = judged_texts(members, nonmembers, population, columns, coins)
     load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
     models = compared_models(target, reference, load, base)

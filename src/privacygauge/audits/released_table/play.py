@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
+from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
@@ -256,6 +257,7 @@ def audit_released(
     <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
     """
     running = Running(command, seed, level, provenance)
+    checks.kind(schema, "schema", Schema, "a Schema, such as that of read_table(...)")
     compared = (*(secrets or ()), *show, *(() if label is None else (label,)))
     columns = (continuous, categorical, drop)
     tables = tables_of(real, synthetic, holdout, schema, columns, compared)

@@ -152,6 +152,7 @@ def vulnerable_records(
     >>> vulnerable_records(towns, k=2).scores
     array([0.  , 0.  , 0.  , 0.5 , 0.75])
     """
+    checks.kind(distance, "distance", "coordinates", "pg.distances.Cosine() or another of them")
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )

@@ -19,6 +19,7 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.whose import twice
 from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design
+from privacygauge.core import checks
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.worst_case import resolved
@@ -132,6 +133,8 @@ def compare_worst_cases(
     running = Running(
         command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
     )
+    checks.kind(label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
     return compared(model, x, y, defences, design, running, unit=unit, delta=delta, before=before)
 
@@ -251,6 +254,8 @@ def audit_worst_case(
     running = Running(
         "audit_worst_case", seed, level, None, run, invocation, n_jobs=n_jobs, progress=progress
     )
+    checks.kind(label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
+    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
     found = compared(model, x, y, (), design, running, unit=unit)
     # The training may well be one with a defence: its name says which.

@@ -1,0 +1,128 @@
+"""Rows that stand next to each other and are answered alike, as several of one person are."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.stats import binom
+
+from privacygauge.core.checks import Bools, Floats, Ints
+
+_NEAR = 1
+_MIDDLE = range(10, 20)
+_FAR = range(20, 51)
+"""How many rows apart pairs stand: next to each other, beyond a person's rows, and farther."""
+
+_ALIKE = (0.01, 0.05)
+"""These shares of pairs that stand far apart are answered as much alike by chance."""
+
+_FEWEST = 200
+"""Pairs next to each other: with fewer, nothing is said of the order."""
+
+_CHANCE = 1e-6
+"""So unlikely must pairs next to each other be alike by chance."""
+
+_TIMES = 1.8
+"""So many times as often as pairs in the middle are neighbours alike, at least."""
+
+_SORTED = 0.35
+_TREND = 0.03
+"""Where pairs in the middle are alike so much more often than those far apart, and by this part of
+what neighbours are, rows are sorted or go with the time: that makes neighbours alike, whoever they
+are. Less is chance."""
+
+_NOT_ALONE = 2.0
+"""So many times as unsure is a share of pairs that have rows in common."""
+
+_ACROSS = 0.2
+"""Where more of the pairs alike lie on both sides, members were drawn row by row."""
+
+_SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+"""Shares of far pairs, whose distances are tried as the one up to which neighbours are linked."""
+
+_DENSER = 1.5
+"""Neighbours are linked up to the distance where they are so many times as frequent as others."""
+
+
+def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
+    """Return a number of the person behind each row, (n,), where the order of the rows tells them.
+
+    Parameters
+    ----------
+    points : ndarray of float, shape (n, d)
+        What is answered of each row, in the order of the file.
+    group : ndarray of int, shape (n,)
+        Rows are compared within a group: the class.
+    member : ndarray of bool, shape (n,)
+        The side of each row.
+
+    Returns
+    -------
+    ndarray of int, or None
+        The same number for neighbours of one group and side that are answered alike. None where
+        the order shows nobody.
+
+    Notes
+    -----
+    Rows of one person stand together, and those of others a few rows away. Sorting, by confidence
+    or by date, makes rows alike that stand 10 to 19 rows apart too, more than those 20 to 50 rows
+    apart, and people do not. Where members were drawn row by row, half of the neighbours alike are
+    on different sides, and their bits are independent. Only pairs of one side are compared, or
+    blocks of members in a file would be alike by what the release leaks.
+    """
+    near, across = _distances(points, group, member, [_NEAR])
+    if len(near) < _FEWEST:
+        return None
+    middle, _ = _distances(points, group, member, _MIDDLE)
+    far, _ = _distances(points, group, member, _FAR)
+    if min(len(middle), len(far)) < 2 * _FEWEST:
+        return None
+    shown = False
+    for alike in _ALIKE:
+        close = float(np.quantile(far, alike))
+        hits, n_across, often, by_chance = (
+            int(np.count_nonzero(pairs <= close)) for pairs in (near, across, middle, far)
+        )
+        share = max((often + 1) / (len(middle) + 1), by_chance / len(far))
+        beyond, neighbours = (part * len(far) / by_chance - 1 for part in (share, hits / len(near)))
+        is_sorted = beyond > _SORTED and beyond > _TREND * neighbours
+        if is_sorted or n_across > _ACROSS * hits:
+            return None
+        # A row is in up to 20 pairs in the middle, whose share is as sure as that of fewer.
+        expected = min(1.0, share + 2 * _NOT_ALONE * np.sqrt(share / len(middle)))
+        chance = float(binom.sf(hits - 1, len(near), expected))
+        shown = shown or (chance < _CHANCE and hits > _TIMES * share * len(near))
+    if not shown:
+        return None
+    reach = _reach(near, middle, far)
+    linked = np.zeros(len(points), np.bool_)
+    linked[1:] = (group[1:] == group[:-1]) & (member[1:] == member[:-1])
+    linked[1:] &= np.abs(points[1:] - points[:-1]).max(axis=1) <= reach
+    return np.cumsum(~linked) - 1
+
+
+def _distances(
+    points: Floats, group: Ints, member: Bools, lags: range | list[int]
+) -> tuple[Floats, Floats]:
+    """Return how far answers of one group lie apart, of pairs on one side and on both."""
+    same, across = [], []
+    for lag in lags:
+        alike = group[lag:] == group[:-lag]
+        distance = np.abs(points[lag:] - points[:-lag]).max(axis=1)
+        one_side = member[lag:] == member[:-lag]
+        same.append(distance[alike & one_side])
+        across.append(distance[alike & ~one_side])
+    return np.concatenate(same), np.concatenate(across)
+
+
+def _reach(near: Floats, middle: Floats, far: Floats) -> float:
+    """Return the distance up to which neighbours are more frequent than chance explains."""
+    edges = np.quantile(far, _SHARES)
+    reach = float(edges[0])
+    for low, high in pairwise(edges.tolist()):
+        ours, theirs = (float(np.mean((x > low) & (x <= high))) for x in (near, middle))
+        if ours <= _DENSER * theirs:
+            break
+        reach = high
+    return reach
