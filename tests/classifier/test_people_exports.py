@@ -91,7 +91,9 @@ NAMES = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])
 
 
 @pytest.mark.parametrize("texts", [False, True])
-@pytest.mark.parametrize("form", ["columns", "lists", "arrays", "pairs", "objects", "gaps"])
+@pytest.mark.parametrize(
+    "form", ["columns", "lists", "arrays", "pairs", "objects", "gaps", "zeros"]
+)
 def test_lists_of_the_largest_probabilities(form, texts, tmp_path):
     p, y, member = confident(6, accuracy=3.0)
     number = 3
@@ -109,8 +111,8 @@ def test_lists_of_the_largest_probabilities(form, texts, tmp_path):
         found = as_predictions(
             {"probs": top, "classes": known[order], "labels": label, "member": member}
         )
-    elif form == "gaps":
-        holes = np.full_like(p, np.nan)
+    elif form in ("gaps", "zeros"):
+        holes = np.full_like(p, np.nan if form == "gaps" else 0.0)
         np.put_along_axis(holes, order, top, axis=1)
         found = as_predictions(table(holes, label, member, names=known))
     else:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.predictions import rounding_of
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.datasets.reading import plain
 from privacygauge.errors import InputError
 
@@ -512,11 +512,10 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
         if len(keys) < 2 or not all(_is_numeric(given[key]) for key in keys):
             continue
-        floats = [given[key] for key in keys if given[key].dtype.kind == "f"]
-        if not any(np.isnan(column).any() for column in floats):
-            continue
         values = np.column_stack([given[key] for key in keys]).astype(np.float64)
         listed = ~np.isnan(values)
+        if listed.all():
+            listed = _zeros_are_gaps(values)
         # A gap here and there is a mistake; lists are as long as each other, or nearly.
         lengths = listed.sum(axis=1)
         if listed.all() or not len(values) or lengths.max() == len(keys) or lengths.min() == 0:
@@ -525,6 +524,26 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         rows = list(zip(listed, values, strict=True))
         return [names[x] for x, _ in rows], [p[x] for x, p in rows], frozenset(keys)
     return None
+
+
+def _zeros_are_gaps(values: Floats) -> Bools:
+    """Return which probabilities are given where all but the largest few of each row are 0.
+
+    Then each row has as many that are not 0, and their sum is below 1 and differs from row to row,
+    as no probabilities of all classes do.
+    """
+    given = values != 0
+    number = given.sum(axis=1)
+    total = values.sum(axis=1)
+    whole = 100.0 if total.max(initial=0) > 1.5 else 1.0
+    cut = len(values) > 0 and number.min() == number.max() and total.max() <= 1.02 * whole
+    if cut and np.mean(total < (1 - _OTHERS) * whole) > _OFTEN_CUT:
+        return np.asarray(given)
+    return np.ones_like(given)
+
+
+_OFTEN_CUT = 0.1
+"""So large a share of the rows must lack more than rounding takes."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
