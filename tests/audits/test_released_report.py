@@ -103,6 +103,7 @@ def harmless(found):
         alone=nothing,
         rows=nothing,
         unlikely=None,
+        shared=(),
     )
     enough = replace(found.questions.detectable, average=0.54)
     return replace(
@@ -150,7 +151,7 @@ def test_the_gravest_of_three_makes_the_verdict(found):
 def test_what_the_headline_speaks_of_comes_first(found):
     assert "equal in every column" in verdict(found).sentences[0]
     rare = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
-    few = replace(found.corrected, copies=rare, alone=rare, rows=rare, unlikely=None)
+    few = replace(found.corrected, copies=rare, alone=rare, rows=rare, unlikely=None, shared=())
     told = verdict(replace(found, corrected=few))
     assert told.headline.startswith("Large leak: guesses about who")
     assert told.sentences[0].startswith("The strongest attack")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from privacygauge.audits.released_table.play import ReleasedAudit, called, no_control
+from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
@@ -329,8 +330,8 @@ def _shared(f: ReleasedAudit) -> Iterator[str]:
         more = f" and {count(n - NAMED)} more" if n > NAMED else ""
         which = "Row" if n == 1 else "Rows"
         yield (
-            f"{several(n, 'real record')} {plain(found.what)}: {found.why}. {which} {some}{more} "
-            "of the real table."
+            f"{several(n, 'real record')} {plain(found.what)}, which chance does not explain: "
+            f"{found.why}. {which} {some}{more} of the real table."
         )
 
 
@@ -506,6 +507,11 @@ def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
 def _mend(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
     if grade in (MODERATE, LARGE):
         yield "Hold the table back, or limit who gets it: what was released cannot be recalled."
+    if f.corrected.shared:
+        columns = checks.listed((f"'{plain(one.column)}'" for one in f.corrected.shared), 3)
+        yield (
+            f"Leave {columns} out of the table, or make the values up: they are those of people."
+        )
     if _shown(f.corrected.order):
         yield "Shuffle the rows before the table is released: their order names people."
     if _shown(f.corrected.copied):

@@ -100,9 +100,11 @@ def shared_values(released: Released, level: float) -> Iterator[SharedValues]:
             name,
             rows,
             f"have their {name} in the synthetic table",
-            f"of {pairs:,} pairs of different people's values {by_chance:,} are equal, of "
+            f"of {pairs:,} pairs of values of different people {by_chance:,} are equal, and of "
             f"{n * s:,} pairs of a real and a synthetic one {len(copied):,}",
-            Estimate(counted, counted, 1.0, level, len(real), "values that are no chance, counted"),
+            Estimate(
+                counted, counted, counted, level, len(real), "values that are no chance, counted"
+            ),
         )
 
 

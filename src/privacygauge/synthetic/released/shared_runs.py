@@ -72,7 +72,7 @@ def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[
             f"share more {what} of {column.name} with a synthetic record than any two different "
             "people do",
             f"by chance {expected:.1g} of them would, as the holdout and the real table say",
-            Estimate(share, share, 1.0, level, len(real), "texts that are no chance, counted"),
+            Estimate(share, share, share, level, len(real), "texts that are no chance, counted"),
         )
 
 
