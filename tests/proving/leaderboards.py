@@ -147,7 +147,11 @@ class Leaderboards(Grammar):
             return False
         if c["evidence"] != "scores" and c["private"] != "none":
             return False
-        return not (c["format"] == "kaggle" and (c["written"] != "share" or c["order"] == "team"))
+        if c["format"] != "kaggle":
+            return True
+        # There losses are written, which are rounded otherwise than the shares elsewhere.
+        rounded_losses = c["metric"] in ("logloss", "rmse") and c["shown"] != "exact"
+        return c["written"] == "share" and c["order"] != "team" and not rounded_losses
 
     def play(self, world: World, folder: object) -> Played:
         """Write the files, and audit them."""
