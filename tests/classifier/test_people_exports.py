@@ -280,3 +280,16 @@ def test_digits_of_the_smallest_numbers_are_told_without_a_warning():
     """Naive Bayes says 5e-324, which is no number times a power of ten that a float holds."""
     smallest = np.array([5e-324, 1e-310, 1e-300, 0.25])
     assert len(_forms(smallest)) == len(_forms(smallest[:2])) == len(_forms(smallest[2:]))
+
+
+@pytest.mark.parametrize("digits", [2, 3])
+def test_many_classes_that_are_rounded_to_0_leave_a_row_below_1(digits):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 50))
+    y = rng.integers(50, size=300)
+    z[np.arange(300), y] += 8
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    rounded = np.round(p, digits)
+    assert np.abs(rounded.sum(axis=1) - 1).max() > 0.005
+    found = predictions(probs=rounded, labels=y, member=np.arange(300) % 2 == 0)
+    assert (found.values.argmax(axis=1) == p.argmax(axis=1)).all()

@@ -510,9 +510,13 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
     """Return columns p_0, p_1, ... in which only the largest probabilities of a row stand."""
     for stem in _STEMS["probs"]:
         keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
-        if len(keys) < 2 or not all(_is_numeric(given[key]) for key in keys):
+        if len(keys) < 2:
             continue
-        values = np.column_stack([given[key] for key in keys]).astype(np.float64)
+        try:
+            columns = [_numeric(given[key], key, name) for key in keys]
+        except InputError:
+            continue
+        values = np.column_stack(columns).astype(np.float64)
         listed = ~np.isnan(values)
         if listed.all():
             listed = _zeros_are_gaps(values)
@@ -529,21 +533,17 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 def _zeros_are_gaps(values: Floats) -> Bools:
     """Return which probabilities are given where all but the largest few of each row are 0.
 
-    Then each row has as many that are not 0, and their sum is below 1 and differs from row to row,
-    as no probabilities of all classes do.
+    Then each row has as many that are not 0, and some lack more to 1 than rounding takes, as no
+    probabilities of all classes do.
     """
     given = values != 0
     number = given.sum(axis=1)
     total = values.sum(axis=1)
     whole = 100.0 if total.max(initial=0) > 1.5 else 1.0
     cut = len(values) > 0 and number.min() == number.max() and total.max() <= 1.02 * whole
-    if cut and np.mean(total < (1 - _OTHERS) * whole) > _OFTEN_CUT:
+    if cut and (total < (1 - _OTHERS) * whole).any():
         return np.asarray(given)
     return np.ones_like(given)
-
-
-_OFTEN_CUT = 0.1
-"""So large a share of the rows must lack more than rounding takes."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:

@@ -277,22 +277,29 @@ def rounding_of(values: NDArray[Any]) -> float:
     """Return the step of probabilities (n, k) that were rounded to a few digits, else 0.
 
     Such rows miss 1 by up to half a step for each class; independent probabilities, of several
-    labels, miss it by far more than errors of rounding do.
+    labels, miss it by far more than errors of rounding do. Classes that were rounded to 0 leave a
+    row below 1, whatever the others do.
     """
     n, k = values.shape
     for digits in range(1, _MOST_DIGITS + 1):
         scale, close = 10.0**digits, 1e-3  # float32 numbers have seven digits
-        blocks = ((block * scale, block.sum(axis=1)) for _, block in blocks_of(values))
-        total = np.empty(n)
+        blocks = (
+            (block * scale, block.sum(axis=1), (block == 0).sum(axis=1))
+            for _, block in blocks_of(values)
+        )
+        total, zeros = np.empty(n), np.empty(n)
         start = 0
-        for scaled, sums in blocks:
+        for scaled, sums, n_zeros in blocks:
             if not (np.abs(scaled - np.rint(scaled)) <= close).all():
                 break
             total[start : start + len(sums)] = sums
+            zeros[start : start + len(sums)] = n_zeros
             start += len(sums)
         else:
             off = np.abs(total - 1)
             near = off.max() <= 0.501 * k / scale
+            lost = np.minimum(np.maximum(1 - total, 0), 0.5 * np.maximum(zeros - 1, 0) / scale)
+            off -= lost
             # An error of rounding has the deviation 0.29 steps, of two classes most often none at
             # all; ties make it larger. Whole numbers are no probabilities.
             most = (0.6 if k > 2 else 0.4) * np.sqrt(k) / scale
