@@ -522,7 +522,8 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
             listed = _zeros_are_gaps(values)
         # A gap here and there is a mistake; lists are as long as each other, or nearly.
         lengths = listed.sum(axis=1)
-        if listed.all() or not len(values) or lengths.max() == len(keys) or lengths.min() == 0:
+        whole = np.isnan(values).any() and lengths.max(initial=0) == len(keys)
+        if listed.all() or not len(values) or whole or lengths.min() == 0:
             continue
         names = np.array([key.removeprefix(f"{stem}_") for key in keys])
         rows = list(zip(listed, values, strict=True))
@@ -533,17 +534,23 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 def _zeros_are_gaps(values: Floats) -> Bools:
     """Return which probabilities are given where all but the largest few of each row are 0.
 
-    Then each row has as many that are not 0, and some lack more to 1 than rounding takes, as no
-    probabilities of all classes do.
+    Then nearly all rows have as many that are not 0, ties apart, and some lack more to 1 than
+    rounding takes, as no probabilities of all classes do.
     """
     given = values != 0
     number = given.sum(axis=1)
     total = values.sum(axis=1)
     whole = 100.0 if total.max(initial=0) > 1.5 else 1.0
-    cut = len(values) > 0 and number.min() == number.max() and total.max() <= 1.02 * whole
+    usual = np.bincount(number).argmax() if len(number) else 0
+    cut = 0 < usual < values.shape[1] and np.mean(number == usual) >= _AS_MANY
+    cut = cut and total.max() <= 1.02 * whole
     if cut and (total < (1 - _OTHERS) * whole).any():
         return np.asarray(given)
     return np.ones_like(given)
+
+
+_AS_MANY = 0.95
+"""So large a share of the rows has as many probabilities that are not 0."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
