@@ -534,23 +534,29 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 def _zeros_are_gaps(values: Floats) -> Bools:
     """Return which probabilities are given where all but the largest few of each row are 0.
 
-    Then nearly all rows have as many that are not 0, ties apart, and some lack more to 1 than
-    rounding takes, as no probabilities of all classes do.
+    Rows that lack more to 1 than rounding takes then have as many that are not 0, ties apart, and
+    hardly any row has more: no probabilities of all classes are like that.
     """
     given = values != 0
     number = given.sum(axis=1)
     total = values.sum(axis=1)
-    whole = 100.0 if total.max(initial=0) > 1.5 else 1.0
-    usual = np.bincount(number).argmax() if len(number) else 0
-    cut = 0 < usual < values.shape[1] and np.mean(number == usual) >= _AS_MANY
-    cut = cut and total.max() <= 1.02 * whole
-    if cut and (total < (1 - _OTHERS) * whole).any():
-        return np.asarray(given)
+    total = total / (100.0 if total.max(initial=0) > 1.5 else 1.0)
+    for least in (1 - _OTHERS, _FAR_FROM_1):
+        lacking = number[total < least]
+        if not len(lacking):
+            break
+        usual = int(np.bincount(lacking).argmax())
+        alike = np.mean(lacking == usual) >= _AS_MANY and np.mean(number <= usual) >= _AS_MANY
+        if 0 < usual < values.shape[1] and alike and total.max() <= 1 + _OTHERS:
+            return np.asarray(given)
     return np.ones_like(given)
 
 
+_FAR_FROM_1 = 0.9
+"""Many classes that were rounded to 0 seldom leave a row so far below 1."""
+
 _AS_MANY = 0.95
-"""So large a share of the rows has as many probabilities that are not 0."""
+"""So large a share of the rows."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
