@@ -55,6 +55,7 @@ def test_a_few_scores_far_above_all_others_are_shown(n):
         scored = Transcript(np.concatenate([values, others]), np.arange(3 * n) < n)
         found = tail([("made up", scored)], rng, 0.9875)
         shown += found is not None and found.exposed > 0
+        assert found is None or not found.far_beyond or 1 <= found.exposed <= found.top
     assert shown >= 36
 
 

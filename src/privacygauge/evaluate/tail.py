@@ -67,6 +67,9 @@ class Tail:
     """Of the bound, in (0, 1), one-sided."""
     critical: float
     """A top whose own weighted p-value is at most this shows something; for `smallest_tail`."""
+    far_beyond: bool = False
+    """Whether ranks alone show nothing, and how far the top lies above all others does; `p_value`
+    is then that of the ranks of this one top."""
 
     @property
     def shown(self) -> bool:
@@ -151,6 +154,7 @@ def tail(
                 n - n_in,
                 level,
                 critical,
+                far_beyond=True,
             )
     return Tail(
         played[attack][0],

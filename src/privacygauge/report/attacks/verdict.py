@@ -199,6 +199,15 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
     if questions is None or questions.tail is None:
         return
     found = questions.tail
+    if found.far_beyond:
+        yield (
+            f"A few records are given away by themselves: the {count(found.top)} that "
+            f"{plain(found.attack)} scores highest are all members, and lie so far above everybody "
+            "else that the highest scores of the others make as many less often than once in a "
+            f"thousand: at least {several(found.exposed, 'member')} of {count(found.n_in)} would "
+            "not stand there without the release, whatever the average says."
+        )
+        return
     yield (
         f"A few records are given away by themselves: of the {count(found.top)} records that "
         f"{plain(found.attack)} scores highest, {count(found.members)} are members, where chance "
