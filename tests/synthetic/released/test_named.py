@@ -115,12 +115,12 @@ def test_words_in_common_as_all_pairs_say():
 def test_copied_and_edited_texts_are_found():
     real, made, holdout = frames(0, COLUMNS["text"], n=300)
     made.loc[:19, "more"] = real.loc[:19, "more"].str.upper() + " "
-    found = list(texts_copied(read_together(real, made, holdout), np.random.default_rng(0)))
+    found, _ = texts_copied(read_together(real, made, holdout), np.random.default_rng(0))
     assert found[0].counts["attack"][0] == 20
     assert risk_of(found[0], 0.95).low > 0
     edited = real["more"].str.split().map(lambda words: " ".join([*words[:5], "xx", *words[6:]]))
     made.loc[:59, "more"] = edited[:60]
-    found = list(texts_copied(read_together(real, made, holdout), np.random.default_rng(0)))
+    found, _ = texts_copied(read_together(real, made, holdout), np.random.default_rng(0))
     assert not found[0].attack.any()
     assert max(risk_of(hits, 0.95).low for hits in found[1:]) > 0
 
