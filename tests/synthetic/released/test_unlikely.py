@@ -200,7 +200,16 @@ def test_a_table_made_of_the_holdout_is_no_leak_of_the_real_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_holdout", [10, 20, 40, 100, 400])
+def test_fewer_than_twenty_holdout_records_are_no_control():
+    rng = np.random.default_rng(0)
+    real, made, holdout = (patients(rng, n) for n in (400, 400, 10))
+    verdict = audited(real, made, holdout).report().verdict
+    assert verdict.grade == UNTOLD
+    assert "too few people stand behind the records for a control" in verdict.headline
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_holdout", [20, 40, 100, 400])
 def test_a_few_holdout_records_could_not_have_told(n_holdout):
     rng = np.random.default_rng(0)
     real, made, holdout = (patients(rng, n) for n in (400, 400, n_holdout))
