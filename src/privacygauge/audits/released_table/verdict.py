@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from privacygauge.audits.released_table.play import ReleasedAudit, called, no_control
@@ -325,14 +325,18 @@ def _most_shared(f: ReleasedAudit) -> str:
 def _shared(f: ReleasedAudit) -> Iterator[str]:
     """Yield which real records have something in common with the table that nobody shares."""
     for found in f.corrected.shared:
-        n = len(found.rows)
-        some = ", ".join(str(row) for row in found.rows[:NAMED].tolist())
-        more = f" and {count(n - NAMED)} more" if n > NAMED else ""
-        which = "Row" if n == 1 else "Rows"
         yield (
-            f"{several(n, 'real record')} {plain(found.what)}, which chance does not explain: "
-            f"{found.why}. {which} {some}{more} of the real table."
+            f"{several(len(found.rows), 'real record')} {plain(found.what)}, which chance does not "
+            f"explain: {found.why}. {_rows(found.rows.tolist()).capitalize()} of the real table."
         )
+
+
+def _rows(rows: Sequence[int]) -> str:
+    """Return some rows in words, such as "rows 3, 5 and 4 more"."""
+    n = len(rows)
+    some = ", ".join(map(str, rows[:NAMED]))
+    more = f" and {count(n - NAMED)} more" if n > NAMED else ""
+    return f"{'row' if n == 1 else 'rows'} {some}{more}"
 
 
 def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
@@ -349,9 +353,7 @@ def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
             f"beyond what chance explains {_together(f)}."
         )
     if n:
-        some = ", ".join(str(one.row) for one in f.proven[:NAMED])
-        which = f"row {some}" if n == 1 else f"rows {some}"
-        which += f" and {count(n - NAMED)} more" if n > NAMED else ""
+        which = _rows([one.row for one in f.proven])
         each = "1 of these copies is proof" if n == 1 else f"{count(n)} of these are proof each"
         yield (
             f"{each}: nobody else would share all values of such a record by chance (fewer than "

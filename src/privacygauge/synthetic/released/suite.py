@@ -56,8 +56,9 @@ and at the order of the rows."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
-SHARED = "Records that have {} in common with a synthetic one, beyond chance"
 """What the share of the rows in the order of the real ones is called."""
+SHARED = "Records that have {} in common with a synthetic one, beyond chance"
+"""What the share of the records is called that share values of a column with synthetic ones."""
 
 
 @dataclass(frozen=True)
