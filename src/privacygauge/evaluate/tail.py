@@ -182,8 +182,7 @@ def _apart(
     """
     n, n_in = len(inside), int(np.count_nonzero(inside))
     for attack, (_, transcript) in enumerate(played):
-        best = np.full(n, -np.inf)
-        np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
+        best = _highest(transcript, item, n)
         top, expected = standing_apart(best[inside], best[~inside])
         by_rank = hypergeom.sf(top - 1, n, n_in, top)
         if top and by_rank <= 1 - level and expected * len(played) <= 1:
@@ -250,8 +249,7 @@ def _tops(transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int) -
     A top that ended among equal scores would be no threshold's, and would depend on their order.
     """
     deepest = int(depths[-1])
-    best = np.full(n, -np.inf)
-    np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
+    best = _highest(transcript, item, n)
     order = np.argsort(-best, kind="stable")[: deepest + 1]
     ranked = best[order]
     ends = 1 + np.flatnonzero(ranked[:-1] > ranked[1:])
@@ -261,6 +259,13 @@ def _tops(transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int) -
     nearest = np.concatenate([ends[after[after < len(ends)]], ends[after[after > 0] - 1]])
     whole = np.unique(nearest[nearest >= min(_FEWEST, deepest)])
     return _Tops(order[:deepest], whole, _p_values(n, n_in, tuple(whole.tolist()), deepest))
+
+
+def _highest(transcript: Transcript, item: Ints, n: int) -> Floats:
+    """Return the highest score of each unit in each round that takes part, (n,)."""
+    best = np.full(n, -np.inf)
+    np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
+    return best
 
 
 @lru_cache(maxsize=256)
