@@ -18,7 +18,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.excess import excess
-from privacygauge.evaluate.playing import furthest
+from privacygauge.evaluate.playing import headline
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
@@ -32,8 +32,8 @@ from privacygauge.synthetic.released.hits import (
     risk_of,
 )
 from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
-from privacygauge.synthetic.released.judged import cross_fitted, played_alone
-from privacygauge.synthetic.released.membership import membership, membership_played
+from privacygauge.synthetic.released.judged import cross_fitted
+from privacygauge.synthetic.released.membership import membership_played
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
 from privacygauge.synthetic.released.suite import tries
 from privacygauge.synthetic.table import Table
@@ -343,19 +343,18 @@ def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
     rules = {e.rule for e in (*leaky.evaluations, leaky.blind)}
     assert rules == {"cross-fitted threshold"}
     assert {(e.n_in, e.n_out) for e in (*leaky.evaluations, leaky.blind)} == {(120, 60)}
-    assert leaky.headline.accuracy.method.endswith("Bonferroni over 8 looks")
+    assert leaky.headline.accuracy.method.endswith("simultaneous over attacks")
 
 
 def test_guesses_and_ranking_share_the_error_of_the_attacks(tables):
-    signals = membership(tables, np.random.default_rng(0))
-    played = [played_alone(found, np.arange(180), 0, 0.95) for found in signals]
-    ours, stricter = furthest(played, 0.95, 8), furthest(played, 0.975)
-    for mine, other in zip(ours[1:], stricter[1:], strict=True):
-        assert (mine.low, mine.high) == (other.low, other.high)
-    by_audit = membership_played(tables, 0, 0.95).headline
-    whole = furthest(played, 0.95)
+    found = membership_played(tables, 0, 0.95)
+    whole, half = (headline(found.played, share=share) for share in (1.0, 0.5))
+    # Half of the error is that of the same intervals at a stricter level.
+    assert half.each == headline(found.played, level=0.975).each > whole.each
+    by_audit = found.headline
     assert by_audit.accuracy.level == 0.95
-    assert whole[1].high - whole[1].low < by_audit.accuracy.high - by_audit.accuracy.low
+    assert (by_audit.accuracy.low, by_audit.auc.high) == (half.accuracy.low, half.auc.high)
+    assert whole.accuracy.high - whole.accuracy.low < half.accuracy.high - half.accuracy.low
 
 
 @pytest.mark.slow

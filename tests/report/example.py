@@ -89,6 +89,7 @@ def example(
         bound,
         evaluations[index].title,
         epsilon.largest_certifiable_epsilon(n // 4, n // 4),
+        each,
     )
     risk, label, right = _risk(secret, hardness, shift, rng)
     age = np.array(["18-29", "30-44", "45-64", "65+"])[rng.integers(4, size=n)]
@@ -137,7 +138,10 @@ def example(
         slices=slices,
         comparison=compare(known, secret, np.arange(n), stream(seed, "blind attacker")),
         questions=asked(
-            list(zip(titles, transcripts, strict=True)), slices, stream(seed, "few records")
+            list(zip(titles, transcripts, strict=True)),
+            slices,
+            stream(seed, "few records"),
+            headline.each,
         ),
         records=Records(_ids(n), secret, scores, guesses, _score(secret, hardness, shift)),
         facts=(

@@ -21,7 +21,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.detectable import SHARE
+from privacygauge.evaluate.detectable import AVERAGE_SHARE, SHARE
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.group_ranks import ranked_groups
@@ -204,17 +204,18 @@ def played(
     played = played_of(results)
     risk, risks = risk_of(rounds, estimator, target.labels, seed, level, compared=compared)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
-    best = headline(played, seed=seed, level=level)
+    best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
     unmatched = None
     if comparison.doubtful:
         unmatched = headline(
             played_of(telling(audit(rounds, attacks, seed=seed, level=level))),
             seed=seed,
             level=level,
+            share=AVERAGE_SHARE,
         )
     transcripts = [(evaluation.title, result.transcript) for result, evaluation in played]
     table = sliced(rounds, target, columns, compared, transcripts, seed, level)
-    questions = asked(transcripts, table, seeds.stream(seed, "few records"), level)
+    questions = asked(transcripts, table, seeds.stream(seed, "few records"), best.each, level)
     scores = {}
     guesses = {}
     for result, evaluation in played:

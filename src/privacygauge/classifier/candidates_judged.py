@@ -19,6 +19,7 @@ from privacygauge.evaluate.headline import Reached, reached
 from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
 from privacygauge.evaluate.playing import audit, furthest, played_of, telling
 from privacygauge.evaluate.rates import mean
+from privacygauge.evaluate.simultaneous import simultaneous_level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +79,8 @@ def judged(
         if pdtp is None
         else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
     )
-    best, accuracy, area = furthest(played, level)
+    each = simultaneous_level([(p, e.roc) for p, e in played], level)
+    best, accuracy, area = furthest(played, level, each)
     judged = JudgedCandidates(
         tuple(evaluation for _, evaluation in played),
         best=best,

@@ -18,7 +18,11 @@ POWER = 0.8
 
 SHARE = 0.25
 """Of a verdict's error, for few records and for groups each: a verdict is the gravest answer to
-several questions, and the average, one side of its interval, has the other half."""
+several questions."""
+
+AVERAGE_SHARE = 0.5
+"""Of a verdict's error, for the average where it is one of three questions. Its intervals have two
+sides and only one of them alarms, so that it errs as often as each of the other two."""
 
 GAMES = 200
 """Audits that are simulated; the share of those that see a leak is off by 0.03."""
@@ -113,19 +117,15 @@ def smallest_accuracy(
     return _smallest(seen, 0.5, 1.0, power)
 
 
-def smallest_average(
-    n_in: int, n_out: int, n_attacks: int, level: float = 0.95, power: float = POWER
-) -> float | None:
+def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -> float | None:
     """Return the smallest average leak that one of several attacks would mostly show.
 
     Parameters
     ----------
     n_in, n_out : int
         Independent members and non-members, at least 1.
-    n_attacks : int
-        Attacks whose intervals hold together, at least 1.
-    level : float
-        Of their intervals, in (0, 1).
+    each : float
+        The level of each attack's interval, in (0, 1): that at which all hold together.
     power : float
         The share of audits in which the interval of the area under the ROC curve of the one attack
         that sees the leak lies above 1/2, in (0, 1).
@@ -144,16 +144,17 @@ def smallest_average(
 
     Examples
     --------
-    >>> round(smallest_average(2000, 2000, 9), 3), round(smallest_average(440, 440, 9), 3)
-    (0.523, 0.549)
+    >>> round(smallest_average(2000, 2000, 0.99), 3), round(smallest_average(440, 440, 0.99), 3)
+    (0.522, 0.547)
     """
     checks.level(power, "power")
-    checks.at_least(1, n_in=n_in, n_out=n_out, n_attacks=n_attacks)
+    checks.level(each, "each")
+    checks.at_least(1, n_in=n_in, n_out=n_out)
     fewest = min(n_in, n_out)
     if fewest < 2:
         return None
-    each = (1 - level) / n_attacks
-    reach = float(stdtrit(fewest - 1, 1 - each / 2) + ndtri(power))
+    error = (1 - each) / 2
+    reach = float(stdtrit(fewest - 1, 1 - error) + ndtri(power))
 
     def seen(area: float) -> float:
         inside, outside = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
@@ -161,7 +162,7 @@ def smallest_average(
         return area - 0.5 - reach * float(np.sqrt(max(spread, 0.0) / (n_in * n_out)))
 
     # A perfect ranking has no spread to be seen; its interval is that of so many sure pairs.
-    if each / 2 > 0.5**fewest and seen(1 - 1e-6) > 0:
+    if error > 0.5**fewest and seen(1 - 1e-6) > 0:
         low, high = 0.5, 1 - 1e-6
         for _ in range(40):
             middle = (low + high) / 2

@@ -58,6 +58,8 @@ class Headline:
     """The attack behind that bound."""
     epsilon_limit: float
     """The largest bound that so many records could ever show."""
+    each: float
+    """The level of each interval at which those of all attacks hold together, in (0, 1)."""
     inverted: tuple[Inverted, ...] = ()
     """Attacks that tell the sides apart the wrong way round, corrected for their number."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
 from privacygauge.evaluate.headline import Headline, reached
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.simultaneous import simultaneous_level
 
 Result = tuple[Play, Evaluation] | Skipped
 """What an attack did."""
@@ -195,16 +197,13 @@ def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
 
 
 def furthest(
-    played: Sequence[tuple[Play, Evaluation]], level: float, looks: int | None = None
+    played: Sequence[tuple[Play, Evaluation]], level: float, each: float
 ) -> tuple[Evaluation, Estimate, Estimate]:
     """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
 
-    By its guesses, unless the ranking of an attack goes further (`reached`). The intervals hold
-    for so many `looks` together, for as many as there are attacks by default.
+    By its guesses, unless the ranking of an attack goes further (`reached`). Intervals made at the
+    level `each` hold together at `level`.
     """
-    # Bonferroni: the interval of the best of m attacks must hold for all m.
-    looks = looks or len(played)
-    each = 1 - (1 - level) / looks
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
     areas = {best: _area(played[best], each)}
@@ -216,9 +215,8 @@ def furthest(
             found = reached(together[i], areas[i])
             if found.by_ranking and found.accuracy.low > furthest:
                 best, furthest = i, found.accuracy.low
-    told = f"{looks} attacks" if looks == len(played) else f"{looks} looks"
     accuracy, area = (
-        replace(x, level=level, method=f"{x.method}, Bonferroni over {told}")
+        replace(x, level=level, method=f"{x.method}, simultaneous over attacks")
         for x in (together[best], areas[best])
     )
     return played[best][1], accuracy, area
@@ -234,7 +232,8 @@ def headline(
     *,
     seed: int = 0,
     level: float = 0.95,
-    looks: int | None = None,
+    share: float = 1.0,
+    among: Sequence[tuple[Play, Evaluation]] | None = None,
 ) -> Headline:
     """Return the result that the verdict speaks of.
 
@@ -246,18 +245,21 @@ def headline(
         Fixes on which records the attack behind epsilon is chosen.
     level : float
         In (0, 1).
-    looks : int, optional
-        The intervals, and what is said of inverted attacks, hold for so many looks together; for
-        as many as there are attacks by default.
+    share : float
+        Of the error ``1 - level``, in (0, 1], that these intervals may use.
+    among : sequence of (Play, Evaluation), optional
+        All attacks that were looked at, where `played` were chosen from them.
 
     Returns
     -------
     Headline
-        The attack that goes furthest, its intervals corrected for the choice; epsilon
-        from attack and threshold that were chosen on other records; the attacks that tell the
-        sides apart the wrong way round.
+        The attack that goes furthest, its intervals corrected for the choice
+        (`simultaneous_level`); epsilon from attack and threshold that were chosen on other
+        records; the attacks that tell the sides apart the wrong way round.
     """
-    best, accuracy, area = furthest(played, level, looks)
+    everything = played if among is None else among
+    each = simultaneous_level([(p, e.roc) for p, e in everything], 1 - (1 - level) * share)
+    best, accuracy, area = furthest(played, level, each)
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent
@@ -266,8 +268,10 @@ def headline(
     turned = inverted(
         [x for x, (_, e) in zip(scored, played, strict=True) if e.auc.high < 0.5],
         level,
-        looks=looks or len(played),
+        looks=math.ceil(len(everything) / share),
     )
     if not turned and max(accuracy.low, area.low) <= 0.5 and bound.low <= 0:
         turned = inverted_at_one_end(scored, level, seed=seed)
-    return Headline(best, accuracy, area, bound, played[chosen][1].title, limit, turned)
+    return Headline(
+        best, accuracy, area, bound, played[chosen][1].title, limit, each, inverted=turned
+    )

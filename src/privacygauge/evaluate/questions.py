@@ -1,9 +1,9 @@
 """The questions that one verdict answers: the average, few records, groups; and what it could see.
 
 An audit that looks at the average alone calls a release safe whose model knows ten records by
-heart. Each question has its share of the verdict's error: the average half of it (the one side of
-its two-sided interval), few records and groups a quarter each. All hold together at the level of
-the audit, however they depend on each other.
+heart. Each question has a quarter of the verdict's error, the average as one side of its two-sided
+intervals. All hold together at the level of the audit, however they depend on each other; the last
+quarter is for the reasons that raise a grade in spite of an average that shows nothing.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def asked(
     played: Sequence[tuple[str, Transcript]],
     slices: SliceTable | None,
     rng: np.random.Generator,
+    each: float,
     level: float = 0.95,
 ) -> Questions:
     """Return what attacks show of few records and of groups, and what they could have shown.
@@ -72,6 +73,8 @@ def asked(
         Groups of the records, at the same level; None where there are none.
     rng : numpy.random.Generator
         Deals other bits for the test of few records.
+    each : float
+        The level of each attack's interval (`Headline.each`).
     level : float
         Of the whole verdict, in (0, 1).
     """
@@ -81,7 +84,7 @@ def asked(
     shown = () if slices is None else slices.shown
     n_in, n_out = rows.independent
     detectable = Detectable(
-        smallest_average(n_in, n_out, len(played), level),
+        smallest_average(n_in, n_out, each),
         None if found is None else smallest_tail(found),
         None if slices is None else slices.smallest,
         n_in,

@@ -223,7 +223,7 @@ def audited(
         _energies(scores),
         rows,
         one_run,
-        questions_of(scores, len(samples.evaluations), asked),
+        questions_of(scores, samples.headline.each, asked),
         blunted(scores, asked.level),
     )
     return found, (*suite.skipped, *not_played, *no_lengths)
@@ -242,13 +242,13 @@ _CONFIRMED = 0.9
 """Level at which the judged alone have to show what they show beside a population."""
 
 
-def questions_of(scores: TextScores, n_attacks: int, asked: Asked) -> Questions:
+def questions_of(scores: TextScores, each: float, asked: Asked) -> Questions:
     """Return whether few people are exposed, and the least that the audit would have shown.
 
     Parameters
     ----------
-    n_attacks : int
-        Attacks whose intervals hold together.
+    each : float
+        The level of each attack's interval (`Headline.each`).
     """
     rows = scores.judged
     n_in, n_out = Transcript(
@@ -256,7 +256,7 @@ def questions_of(scores: TextScores, n_attacks: int, asked: Asked) -> Questions:
     ).independent
     found = exposed_few(scores, asked)
     detectable = Detectable(
-        smallest_average(n_in, n_out, n_attacks, asked.level),
+        smallest_average(n_in, n_out, each),
         None if found is None else smallest_tail(found),
         None,
         n_in,

@@ -277,7 +277,7 @@ def unit_findings(
         int(np.count_nonzero(scores.nonmember)),
         tuple(evaluation for _, evaluation in played),
         tuple(evaluation for _, evaluation in spoken),
-        headline(spoken, seed=asked.seed, level=asked.level, looks=len(played)),
+        headline(spoken, seed=asked.seed, level=asked.level, among=played),
         tuple(
             _threshold(scores, attack, threshold, evaluation, asked.level)
             for attack, threshold, (_, evaluation) in zip(

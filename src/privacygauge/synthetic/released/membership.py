@@ -282,7 +282,7 @@ def membership_played(tables: Released, seed: int, level: float) -> Membership:
     )
     # Guesses and ranking are two chances to err. So half of the error for these attacks: on one
     # side risks and copies, at the whole level, err with the other half.
-    best = headline(played, seed=seed, level=level, looks=2 * len(played))
+    best = headline(played, seed=seed, level=level, share=0.5)
     return Membership(
         tuple(played),
         best,
@@ -327,5 +327,5 @@ def questions_of(
     if best is not None and without is not None and 2 * without.exposed >= max(best.exposed, 1):
         best = None
     n_in, n_out = attacks[0][1].independent
-    average = smallest_average(n_in, n_out, 2 * len(attacks), level)
+    average = smallest_average(n_in, n_out, played.headline.each)
     return Questions(best, (), Detectable(average, min(least, default=None), None, n_in, n_out))
