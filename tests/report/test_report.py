@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import io
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console, RenderableType
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import OutputError
 from privacygauge.report import render
+from privacygauge.report.grades import UNTOLD
 from privacygauge.runs.results import LIST
 from tests.report.example import example
 
@@ -29,6 +33,25 @@ def test_four_files_are_written(findings: Audit, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").read_text() == findings.to_html()
 
 
+def test_numbers_of_an_audit_that_tells_nothing_are_called_no_finding(findings: Audit) -> None:
+    told = findings.report()
+    untold = replace(told, verdict=replace(told.verdict, grade=UNTOLD, scale=(UNTOLD,), gauge=None))
+    forms = (render.page, render.summary, lambda report: printed(render.terminal(report)))
+    for shown in forms:
+        assert render.NO_FINDING not in " ".join(shown(told).split())
+        text = " ".join(shown(untold).split())
+        assert text.count(render.NO_FINDING) == 1
+        # Before the first number.
+        assert text.index(render.NO_FINDING) < text.index(told.cards[0].label)
+
+
+def printed(part: RenderableType) -> str:
+    """Return what a terminal of 80 columns shows."""
+    seen = io.StringIO()
+    Console(width=80, file=seen).print(part)
+    return seen.getvalue()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("call", range(4))
 def test_an_interruption_leaves_whole_files_only(
@@ -36,12 +59,12 @@ def test_an_interruption_leaves_whole_files_only(
 ) -> None:
     real, calls = os.replace, iter(range(10))
 
-    def replace(source: Path, target: Path) -> None:
+    def replaced(source: Path, target: Path) -> None:
         if next(calls) == call:
             raise KeyboardInterrupt
         real(source, target)
 
-    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replaced)
     with pytest.raises(KeyboardInterrupt):
         findings.write(tmp_path)
     written = [LIST, *NAMES][:call]

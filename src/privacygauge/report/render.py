@@ -52,6 +52,13 @@ COLOURS = {
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
 
+NO_FINDING = (
+    "The verdict is that nothing can be told: none of these numbers is a finding about what is "
+    "released."
+)
+"""Stands before the numbers of an audit that supports no decision."""
+
+
 def page(report: Report) -> str:
     """Return the report as one self-contained HTML page.
 
@@ -66,10 +73,16 @@ def page(report: Report) -> str:
         grades=[grade.word for grade in report.verdict.scale],
         severity=report.verdict.scale.index(report.verdict.grade),
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
+        caution=_caution(report),
         limits=_limits(report),
         cards=report.cards,
         further=_further(report),
     )
+
+
+def _caution(report: Report) -> str:
+    """Return the sentence that stands before the numbers, empty where they are findings."""
+    return NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else ""
 
 
 @cache
@@ -128,6 +141,7 @@ def summary(report: Report) -> str:
     width = max(len(name) for name, _ in rows)
     lines = [found.headline, "", found.sentences[0], ""]
     lines += [f"Warning: {plain(warning)}" for warning in origin.warnings]
+    lines += filter(None, [_caution(report)])
     lines += [f"{name:{width}}  {value}" for name, value in rows]
     return "\n".join([*lines, *_not_done(origin)]) + "\n"
 
@@ -156,6 +170,7 @@ def terminal(report: Report) -> RenderableType:
     colour = COLOURS[report.verdict.grade.severity]
     return stacked(
         *opening(report.verdict, colour, report.origin.warnings),
+        *map(text, filter(None, [_caution(report)])),
         figures(_lines(report)),
         *(part for table in report.overview for part in _overview(table)),
         *map(text, _not_done(report.origin)),
