@@ -53,20 +53,25 @@ def game(
 
 
 def found_in(
-    given: tuple[list[tuple[str, Transcript]], Columns], level: float = 0.9875
+    given: tuple[list[tuple[str, Transcript]], Columns],
+    level: float = 0.9875,
+    handicaps: dict[str, float] | None = None,
 ) -> RankedGroups:
-    return ranked_groups(*given, np.random.default_rng(1), level)
+    return ranked_groups(*given, np.random.default_rng(1), level, handicaps=handicaps)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("handicaps", [None, {"0": 8.0, "1": 8.0, "3": 8.0}])
 @pytest.mark.parametrize("kind", ["ranks", "few values", "people"])
-def test_chance_shows_no_group_more_often_than_its_level(kind: str) -> None:
+def test_chance_shows_no_group_more_often_than_its_level(
+    kind: str, handicaps: dict[str, float] | None
+) -> None:
     games = times(200)
     shown = 0
     for seed in range(games):
         rows = np.random.default_rng(seed).integers(1, 5, size=400)
         unit = np.repeat(np.arange(400), rows) if kind == "people" else None
-        shown += bool(found_in(game(200, seed, kind=kind, unit=unit), 0.95).shown)
+        shown += bool(found_in(game(200, seed, kind=kind, unit=unit), 0.95, handicaps).shown)
     assert shown <= binom.ppf(1 - 1e-4, games, 0.05)
 
 
@@ -101,6 +106,18 @@ def test_a_group_that_one_of_five_attacks_knows_is_shown() -> None:
         assert group.attack == "4"
         assert group.auc.low > 0.6
         assert group.p_value == 1 / (1 + DEALS)
+
+
+def test_a_handicap_of_the_attacks_that_know_nothing_makes_smaller_groups_visible() -> None:
+    given = game(600, 0, known=40)
+    noise = {str(number): 8.0 for number in range(4)}
+    with_them, without = found_in(given, handicaps=noise), found_in(given)
+    assert with_them.smallest is not None
+    assert without.smallest is not None
+    assert with_them.smallest <= without.smallest
+    # Attacks that all have the same handicap are as they were.
+    everybody = {str(number): 8.0 for number in range(5)}
+    assert found_in(given, handicaps=everybody).shown[0].auc == without.shown[0].auc
 
 
 @pytest.mark.slow

@@ -140,3 +140,42 @@ def test_rows_of_one_unit_count_once():
 
 def test_too_few_units_for_any_top_are_said():
     assert tail(game(3), np.random.default_rng(0), 0.9875) is None
+
+
+def sharp_beside_noise(seed: int, exposed: int) -> list[tuple[str, Transcript]]:
+    """Return one attack that sees the exposed first members, and eleven that do not."""
+    rng = np.random.default_rng(seed)
+    secret = np.arange(1_000) < 500
+    score = rng.normal(size=1_000)
+    score[:exposed] += 9
+    noise = (rng.normal(size=1_000) for _ in range(11))
+    scores = [("sharp", score), *((f"noise {i}", x) for i, x in enumerate(noise))]
+    return [(title, Transcript(x, secret)) for title, x in scores]
+
+
+HANDICAPS = {f"noise {i}": 8.0 for i in range(11)}
+
+
+def test_handicaps_keep_the_error_for_the_attack_that_sees_few_records_best() -> None:
+    games, shown = 20, {True: 0, False: 0}
+    for seed in range(games):
+        played = sharp_beside_noise(seed, exposed=9)
+        for handicapped in (True, False):
+            rng = np.random.default_rng(seed)
+            found = tail(played, rng, 0.9875, handicaps=HANDICAPS if handicapped else None)
+            assert found is not None
+            shown[handicapped] += found.shown
+    assert shown[True] >= 18
+    assert shown[False] <= 14
+
+
+@pytest.mark.slow
+def test_with_handicaps_chance_shows_nothing_more_often_than_its_level() -> None:
+    games = times(400)
+    shown = 0
+    for seed in range(games):
+        played = sharp_beside_noise(seed, exposed=0)
+        found = tail(played, np.random.default_rng(seed), 0.95, handicaps=HANDICAPS)
+        assert found is not None
+        shown += found.shown
+    assert shown <= binom.ppf(1 - 1e-4, games, 0.05)

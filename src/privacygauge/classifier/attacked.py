@@ -45,6 +45,14 @@ MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
 
 
+HANDICAP = 8.0
+"""Factor on the p-values, for few records and for groups, of attacks that learn class by class or
+more than a threshold: the chance in what they learn moves few records out of sight."""
+
+_TAUGHT = ("learned", "whole-answer")
+"""Attacks that learn from bits more than a threshold."""
+
+
 def sliced(
     rounds: Sequence[Round],
     target: Predictions,
@@ -53,10 +61,12 @@ def sliced(
     transcripts: Sequence[tuple[str, Transcript]],
     seed: int,
     level: float,
+    handicaps: Mapping[str, float] | None = None,
 ) -> SliceTable:
     """Return how exposed each class, each tenth of confidence and each group of columns is.
 
-    `transcripts` are the titles and scores of all attacks on the compared records.
+    `transcripts` are the titles and scores of all attacks on the compared records, `handicaps`
+    those of `ranked_groups`.
     """
     # The attack is named here, before anything was measured.
     attack = Threshold("modified-entropy", per_class=True)
@@ -75,7 +85,7 @@ def sliced(
     )
     rng = seeds.stream(seed, "group ranks")
     # Groups have a quarter of the verdict's error.
-    rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level))
+    rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     title = "modified-entropy (per-class)"
     return find_slices(played.decisions, judged, title, level, rankings)
 
@@ -214,8 +224,20 @@ def played(
             share=AVERAGE_SHARE,
         )
     transcripts = [(evaluation.title, result.transcript) for result, evaluation in played]
-    table = sliced(rounds, target, columns, compared, transcripts, seed, level)
-    questions = asked(transcripts, table, seeds.stream(seed, "few records"), best.each, level)
+    handicaps = {
+        one.title: HANDICAP
+        for _, one in played
+        if one.thresholds == "per-class" or one.name in _TAUGHT
+    }
+    table = sliced(rounds, target, columns, compared, transcripts, seed, level, handicaps)
+    questions = asked(
+        transcripts,
+        table,
+        seeds.stream(seed, "few records"),
+        best.each,
+        level,
+        handicaps=handicaps,
+    )
     scores = {}
     guesses = {}
     for result, evaluation in played:

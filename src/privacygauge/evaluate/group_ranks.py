@@ -28,6 +28,10 @@ DEALS = 399
 MOST = 2_000
 """Units of a group whose ranks are looked at, drawn by chance where there are more."""
 
+_TYPICAL = 3.5
+"""Standardised rank sums that groups are shown at; there a factor on a p-value is a difference of
+its logarithm over this."""
+
 _BLOCK = 1 << 22
 """Bits that are held at once."""
 
@@ -65,6 +69,8 @@ def ranked_groups(
     columns: Mapping[str, NDArray[Any]],
     rng: np.random.Generator,
     level: float = 0.95,
+    *,
+    handicaps: Mapping[str, float] | None = None,
 ) -> RankedGroups:
     """Return the groups whose members any attack ranks above their non-members.
 
@@ -79,6 +85,8 @@ def ranked_groups(
     level : float
         In (0, 1). Where scores tell nothing, no group at all is shown with a probability of at
         least `level`.
+    handicaps : mapping of str to float, optional
+        As in `tail`: about these factors, at least 1, on the p-values of attacks by their titles.
 
     Returns
     -------
@@ -104,7 +112,9 @@ def ranked_groups(
     if not groups:
         return RankedGroups((), None)
     allowed = int((1 - level) * (1 + DEALS))
-    dealt = np.sort(_largest_of_deals(inside, stage, groups, rng))
+    factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
+    behind = np.log(factors) / _TYPICAL
+    dealt = np.sort(_largest_of_deals(inside, stage, groups, behind, rng))
     critical = float(dealt[-allowed]) if allowed else np.inf
     each = (1 - level) / len(groups)
     beyond = float(ndtri(1 - each))
@@ -112,7 +122,7 @@ def ranked_groups(
     shown = []
     for group in groups:
         bits = inside[group.items]
-        found = group.standardised(bits[None])[0]
+        found = group.standardised(bits[None])[0] - behind
         excess = found - group.expected(area, bits)
         best = int(np.argmax(np.where(excess > beyond, found, -np.inf)))
         if found[best] <= critical or excess[best] <= beyond:
@@ -217,16 +227,23 @@ def _groups(
 
 
 def _largest_of_deals(
-    inside: Bools, stage: Ints, groups: Sequence[_Group], rng: np.random.Generator
+    inside: Bools,
+    stage: Ints,
+    groups: Sequence[_Group],
+    behind: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
-    """Return the largest standardised rank sum of each deal of the bits, (DEALS,)."""
+    """Return the largest standardised rank sum of each deal of the bits, (DEALS,).
+
+    Each attack's are `behind`, (attacks,), what they are.
+    """
     found = np.full(DEALS, -np.inf)
     step = max(1, _BLOCK // len(inside))
     for start in range(0, DEALS, step):
         deals = slice(start, min(start + step, DEALS))
         bits = _dealt(inside, stage, deals.stop - deals.start, rng)
         for group in groups:
-            largest = group.standardised(bits[:, group.items]).max(axis=1)
+            largest = (group.standardised(bits[:, group.items]) - behind).max(axis=1)
             np.maximum(found[deals], largest, out=found[deals])
     return found
 

@@ -8,7 +8,7 @@ quarter is for the reasons that raise a grade in spite of an average that shows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,8 @@ def asked(
     rng: np.random.Generator,
     each: float,
     level: float = 0.95,
+    *,
+    handicaps: Mapping[str, float] | None = None,
 ) -> Questions:
     """Return what attacks show of few records and of groups, and what they could have shown.
 
@@ -77,10 +79,12 @@ def asked(
         The level of each attack's interval (`Headline.each`).
     level : float
         Of the whole verdict, in (0, 1).
+    handicaps : mapping of str to float, optional
+        Of attacks by their titles, as in `tail`.
     """
     checks.level(level)
     rows = played[0][1]
-    found = tail(played, rng, 1 - SHARE * (1 - level))
+    found = tail(played, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     shown = () if slices is None else slices.shown
     n_in, n_out = rows.independent
     detectable = Detectable(

@@ -8,7 +8,7 @@ so that nothing is lost to their number where attacks agree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -83,7 +83,11 @@ class Tail:
 
 
 def tail(
-    played: Sequence[tuple[str, Transcript]], rng: np.random.Generator, level: float = 0.95
+    played: Sequence[tuple[str, Transcript]],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    *,
+    handicaps: Mapping[str, float] | None = None,
 ) -> Tail | None:
     """Return whether few members stand out at the top of any attack's ranking.
 
@@ -96,6 +100,9 @@ def tail(
     level : float
         In (0, 1). Where scores tell nothing, something is shown with a probability of at most
         ``1 - level``.
+    handicaps : mapping of str to float, optional
+        Factors, at least 1, on the p-values of attacks by their titles; 1 for the others. What is
+        less likely to see few records so takes less of the error from what sees them best.
 
     Returns
     -------
@@ -118,7 +125,11 @@ def tail(
     depths = _depths(n)
     if not len(depths) or hypergeom.sf(depths[-1] - 1, n, n_in, depths[-1]) > 1 - level:
         return None
-    tops = [_tops(transcript, item, depths, n, n_in) for _, transcript in played]
+    factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
+    tops = [
+        _tops(transcript, item, depths, n, n_in, factor)
+        for (_, transcript), factor in zip(played, factors, strict=True)
+    ]
     own = [one.p_values(inside[one.order][None])[0] for one in tops]
     least = float(min((values.min(initial=1.0) for values in own), default=1.0))
     dealt = np.sort(_dealt(inside, stage, tops, rng))
@@ -134,8 +145,8 @@ def tail(
     exposed = 0
     if p_value <= 1 - level:
         bounds = [
-            _surely(int(inside[one.order[:depth]].sum()), int(depth), n, n_in, critical)
-            for one, values in zip(tops, own, strict=True)
+            _surely(int(inside[one.order[:depth]].sum()), int(depth), n, n_in, critical / factor)
+            for one, values, factor in zip(tops, own, factors, strict=True)
             for depth in one.depths[values <= 4 * least]
         ]
         exposed = max([1, *bounds])
@@ -243,7 +254,9 @@ class _Tops:
         return self.table[np.arange(len(self.depths)), counts]
 
 
-def _tops(transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int) -> _Tops:
+def _tops(
+    transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int, handicap: float
+) -> _Tops:
     """Return the tops of one attack that are nearest to a grid, none of which parts equal scores.
 
     A top that ended among equal scores would be no threshold's, and would depend on their order.
@@ -258,7 +271,8 @@ def _tops(transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int) -
     after = np.searchsorted(ends, depths)
     nearest = np.concatenate([ends[after[after < len(ends)]], ends[after[after > 0] - 1]])
     whole = np.unique(nearest[nearest >= min(_FEWEST, deepest)])
-    return _Tops(order[:deepest], whole, _p_values(n, n_in, tuple(whole.tolist()), deepest))
+    table = _p_values(n, n_in, tuple(whole.tolist()), deepest)
+    return _Tops(order[:deepest], whole, np.minimum(handicap * table, 1.0))
 
 
 def _highest(transcript: Transcript, item: Ints, n: int) -> Floats:
