@@ -7,7 +7,7 @@ attributes".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,7 @@ def inference(
     secrets: Sequence[str] | None = None,
     attempts: Attempts = ATTEMPTS,
     rows: Outlying | None = None,
+    step: Callable[[], None] = lambda: None,
 ) -> tuple[Hits, ...]:
     """Return, for each secret column, how often its value is told from all other columns.
 
@@ -50,6 +51,8 @@ def inference(
         Records for each secret, real and of the holdout; fewer where a table has fewer.
     rows : Outlying, optional
         Records that are attacked as well, apart from the others.
+    step : callable
+        Called after each secret.
 
     Returns
     -------
@@ -72,7 +75,10 @@ def inference(
     units = [released.people(group) for group in groups]
     columns = [names.index(name) for name in secrets]
     known = Encoded(released.synthetic, asked, columns, rng)
-    told = [_told(released, j, asked, known, rng) for j in columns]
+    told = []
+    for j in columns:
+        told.append(_told(released, j, asked, known, rng))
+        step()
     notes, last = released.notes, len(sides)
     found = [
         _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
