@@ -35,7 +35,7 @@ from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
 from privacygauge.synthetic.released.judged import cross_fitted
 from privacygauge.synthetic.released.membership import membership_played
 from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
-from privacygauge.synthetic.released.suite import tries
+from privacygauge.synthetic.released.suite import STEPS, tries
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import THOROUGH, quarter, times
@@ -62,6 +62,15 @@ def leaky(tables):
 @pytest.fixture(scope="module")
 def alone(tables):
     return audit_released(tables.real, tables.synthetic, **ASKED)
+
+
+def test_every_step_is_told_and_the_last_one_is_the_last(tables):
+    told = []
+    audit_released(tables.real, tables.synthetic, **ASKED, progress=lambda *at: told.append(at))
+    done, all_steps = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert len(set(done)) == len(ASKED["secrets"]) + 3 + STEPS
+    assert set(all_steps) == {done[-1]}
 
 
 # -- the risk

@@ -169,6 +169,29 @@ def test_every_grade_has_something_to_say_and_to_do(found, alone):
         assert not any("MOVER" in sentence for sentence in told.sentences)
 
 
+def test_what_cannot_be_told_is_nowhere_stated_as_a_fact(found):
+    """Bounds of epsilon and people who stand out hold only where the comparison is fair."""
+    bare = replace(found.corrected, copies=None, alone=None, rows=None, unlikely=None, shared=())
+    bare = replace(bare, order=None)
+    void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
+    void = replace(void, corrected=bare, proven=())
+    quiet = harmless(found)
+    inverted = replace(quiet, corrected=replace(quiet.corrected, inverted=("copying",)))
+    for f in (void, inverted):
+        told = f.report()
+        assert told.verdict.grade == UNTOLD
+        labels = {one.name: one.label for one in told.measures}
+        for name in ("accuracy", "epsilon", "worst-records"):
+            assert labels[name].endswith("if the sides differ in membership alone")
+        parts = {part.name: part.blocks for part in told.sections}
+        for name in ("attacks", "questions", "risks"):
+            assert "hold only if" in parts[name][0].paragraphs[0]
+    plain = found.report()
+    assert plain.verdict.grade != UNTOLD
+    assert not any("if the sides" in one.label for one in plain.measures)
+    assert not any("hold only if" in str(part.blocks[0]) for part in plain.sections)
+
+
 @pytest.mark.slow
 def test_no_leak_found_is_no_promise(found):
     told = verdict(harmless(found))

@@ -238,7 +238,7 @@ class SyntheticRequest(TableRequest):
 def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | ReleasedAudit:
     """Return the audit that was asked for, of a generator or of a table."""
     if asked.generator is None:
-        return _of_table(asked)
+        return _of_table(asked, work)
     if asked.fits is not None:
         return _of_fits(asked, asked.generator, asked.fits, work)
     return _of_generator(asked, asked.generator, work)
@@ -355,7 +355,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     return told
 
 
-def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
+def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     """Return the audit of a released table."""
     from privacygauge.audits.released_table.play import audit_released
     from privacygauge.synthetic.frames import column_named, read_frame
@@ -374,24 +374,26 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     frames, parts = joined(frames, asked.related, asked.key, left, asked.separator)
     real, holdout = frames["data"], frames.get("holdout")
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
-    return audit_released(
-        tables["data"],
-        tables["synthetic"],
-        tables.get("holdout"),
-        schema=asked.given_schema,
-        continuous=asked.continuous,
-        categorical=asked.categorical,
-        drop=asked.drop,
-        label=asked.label,
-        parts=parts,
-        attempts=asked.attempts,
-        half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
-        ids=column_named(real, asked.ids or asked.key, "--id"),
-        unit=column_named(real, asked.unit, "--unit"),
-        holdout_unit=None if holdout is None else column_named(holdout, asked.unit, "--unit"),
-        show=asked.show,
-        **asked.told("synthetic", {"real" if x == "data" else x: files[x] for x in files}),
-    )
+    with work.bar("Attacking") as progress:
+        return audit_released(
+            tables["data"],
+            tables["synthetic"],
+            tables.get("holdout"),
+            schema=asked.given_schema,
+            continuous=asked.continuous,
+            categorical=asked.categorical,
+            drop=asked.drop,
+            label=asked.label,
+            parts=parts,
+            attempts=asked.attempts,
+            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
+            ids=column_named(real, asked.ids or asked.key, "--id"),
+            unit=column_named(real, asked.unit, "--unit"),
+            holdout_unit=None if holdout is None else column_named(holdout, asked.unit, "--unit"),
+            show=asked.show,
+            progress=progress,
+            **asked.told("synthetic", {"real" if x == "data" else x: files[x] for x in files}),
+        )
 
 
 COMMAND = Command(

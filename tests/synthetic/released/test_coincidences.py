@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom, poisson
 
-from privacygauge.synthetic.released.coincidences import shared_values
+from privacygauge.synthetic.released.coincidences import most_by_chance, shared_values
+from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.shared_runs import shared_runs
-from privacygauge.synthetic.released.tables import read_together
+from privacygauge.synthetic.released.tables import Released, read_together
+from tests.synthetic.released.made_released import released
+from tests.thorough import times
 
 WORDS = np.array([f"{a}{b}" for a in "bdfgklmnprst" for b in ("an", "el", "or", "ist", "um", "ay")])
 
@@ -62,6 +66,56 @@ def test_a_few_copied_values_are_found_and_no_others(name):
     assert [one.column for one in shown] == [column]
     assert set(shown[0].rows) >= set(range(k - 1))
     assert len(shown[0].rows) <= k + 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.77, 0.9])
+def test_splits_of_coincidences_are_kept_by_chance_in_less_than_one_table_in_a_hundred(share):
+    """Whatever the number of coincidences that a generator makes with people of both sides."""
+    counts = np.arange(400)
+    real, met = counts[:, None], counts[None]
+    kept = binom.sf(real - 1, real + met, share) <= most_by_chance(met)
+    for mean in np.geomspace(0.5, 250, 60):
+        of_real, of_holdout = (poisson.pmf(counts, mean * x) for x in (share, 1 - share))
+        assert of_real @ kept @ of_holdout <= 0.01
+
+
+def addresses(rng, n):
+    return np.array([f"a{x}@mail" for x in rng.integers(10**15, size=n)], object)
+
+
+def with_addresses(real, made, holdout):
+    """Return tables of 700 rows beside a column of addresses."""
+    text = TextColumn("mail", real, made, holdout, is_free=False)
+    tables = released(np.random.default_rng(0), 700)
+    return Released(tables.real, tables.synthetic, tables.holdout, texts=(text,))
+
+
+@pytest.mark.parametrize("k", [6, 9])
+def test_six_addresses_of_seven_hundred_are_found_where_the_holdout_has_none(k):
+    rng = np.random.default_rng(3)
+    real, made, holdout = (addresses(rng, 700) for _ in range(3))
+    made[:k] = real[:k]
+    [shown] = [one for one in shared_values(with_addresses(real, made, holdout), 0.95)
+               if one.column == "mail"]  # fmt: skip
+    assert list(shown.rows) == list(range(k))
+
+
+def test_a_generator_that_meets_anybody_s_address_is_no_leak():
+    """Of people who have no address in common among themselves: the hardest of such tables."""
+    games, mean = times(300), 3.5
+    tables = with_addresses(*(addresses(np.random.default_rng(4), 700) for _ in range(3)))
+    [column] = tables.texts
+    alarms = 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, 5])
+        sides = [column.real.copy(), column.holdout.copy()]
+        for side in sides:
+            met = rng.random(700) < mean / 700
+            side[met] = rng.choice(column.synthetic, met.sum(), replace=False)
+        text = TextColumn("mail", sides[0], column.synthetic, sides[1], is_free=False)
+        met = Released(tables.real, tables.synthetic, tables.holdout, texts=(text,))
+        alarms += any(one.column == "mail" for one in shared_values(met, 0.95))
+    assert alarms <= binom.ppf(0.999, games, 0.01)
 
 
 @pytest.mark.parametrize("rounder", [False, True])

@@ -10,6 +10,7 @@ from privacygauge.audits.released_table.play import audit_released
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.tables import read_together
 from privacygauge.synthetic.released.texts import most_words_in_common, texts_copied
 from tests.synthetic.released.test_unlikely import patients
@@ -133,3 +134,20 @@ def test_a_table_with_such_a_column_is_audited_as_it_is(what):
     assert audit_released(real, made, holdout, **options).report().verdict.headline == TOO_FEW
     alone = audit_released(real, made, **options) if what != "person" else None
     assert alone is None or alone.report().verdict.grade == UNTOLD
+
+
+def test_what_a_text_has_in_common_is_found_out_once_also_for_some_rows():
+    sides = (["a", "b", "c", "a"], ["b"], ["a", "c"])
+    column = TextColumn("note", *(np.array(x, object) for x in sides), is_free=True)
+    column.real[3] = None
+    asked = []
+
+    def measure(texts, made):
+        asked.extend(texts)
+        return np.array([float(text in made) for text in texts])
+
+    some = column.rows(np.array([1, 3]), np.array([0]))
+    assert some.in_common(some.real, measure).tolist() == [1.0, 0.0]
+    assert column.in_common(column.real, measure).tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert some.in_common(some.holdout, measure).tolist() == [0.0]
+    assert asked == ["b", None, "a", "c"]

@@ -17,6 +17,7 @@ from privacygauge.report import direction
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
+from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH, ReleaseRisk
 from privacygauge.synthetic.released.judged import names_of
@@ -191,6 +192,7 @@ def audit_released(
     level: float = 0.95,
     command: str = "audit_released",
     provenance: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
 ) -> ReleasedAudit:
     """Measure what a synthetic table gives away about the records that it was made from.
 
@@ -232,6 +234,8 @@ def audit_released(
         Columns to print beside the riskiest records; none otherwise.
     seed, level, command, provenance
         As in `audit_model`.
+    progress : callable, optional
+        Called with the steps that are done and all there are.
 
     Returns
     -------
@@ -266,7 +270,7 @@ def audit_released(
     asked = AskedOfTable(secrets, attempts, half_width, level, len(parts or {}))
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    found = measured(tables, asked, named, label, parts, seed)
+    found = measured(tables, asked, named, label, parts, seed, progress)
     played, left_out = found.played, no_control(found.release)
     unplayed = Skipped("membership attacks", left_out or f"no holdout: {NO_CONTROL}")
     of_holdout = () if left_out is None else (left_out,)

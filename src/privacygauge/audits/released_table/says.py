@@ -17,8 +17,9 @@ from privacygauge.report.attacks.records import Riskiest, records_frame, riskies
 from privacygauge.report.attacks.tables import overview
 from privacygauge.report.attacks.tables import section as attacks
 from privacygauge.report.attacks.terms import interval, terms
+from privacygauge.report.blocks import text
 from privacygauge.report.document import picked, values_of
-from privacygauge.report.grades import advantage_of, right_of
+from privacygauge.report.grades import UNTOLD, advantage_of, right_of
 from privacygauge.report.numbers import Shown, at_least, count, percent_estimate, rate
 from privacygauge.report.numbers import decimal_estimate as decimal
 from privacygauge.report.values import About, Json, Measure, Report, Section, Worst
@@ -30,12 +31,20 @@ if TYPE_CHECKING:
 
 _UNKNOWN = "not known: without a holdout there is nothing to compare with"
 
+_COMPARED = ("accuracy", "auc", "epsilon", "worst-records", "furthest", "beyond")
+"""Measures that rest on the holdout."""
+_COMPARISONS = ("attacks", "curves", "questions", "risks")
+"""Parts of the page that do."""
 _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "outlying", "notes")
 
 
 def report(f: ReleasedAudit) -> Report:
     """Return everything that the audit says, as plain values."""
     shown = _riskiest(f)
+    told = verdict(f)
+    measures, parts = tuple(_measures(f)), tuple(_sections(f, shown))
+    if told.grade == UNTOLD and f.membership is not None:
+        measures, parts = tuple(map(_hedged, measures)), tuple(map(_with_doubt, parts))
     holdout = (
         f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
     )
@@ -53,9 +62,9 @@ def report(f: ReleasedAudit) -> Report:
         f"{holdout if f.n_holdout else '; no holdout'}. Small figures are {rate(f.level)} "
         "intervals.",
         origin=f.origin,
-        verdict=verdict(f),
-        measures=tuple(_measures(f)),
-        sections=tuple(_sections(f, shown)),
+        verdict=told,
+        measures=measures,
+        sections=parts,
         terms=_terms(f),
         worst=Worst(reason="there was no holdout") if shown is None else shown.worst,
         data=_data(f),
@@ -68,6 +77,24 @@ def report(f: ReleasedAudit) -> Report:
         sources="The three risks: Article 29 Working Party, opinion 05/2014 on anonymisation "
         "techniques.",
     )
+
+
+def _hedged(one: Measure) -> Measure:
+    """Return a number that needs the holdout, called what it is where that may be no control."""
+    if one.name not in _COMPARED:
+        return one
+    return replace(one, label=f"{one.label}, if the sides differ in membership alone")
+
+
+def _with_doubt(part: Section) -> Section:
+    """Return a part of the page, headed by what its numbers rest on."""
+    if part.name not in _COMPARISONS:
+        return part
+    doubt = (
+        "These numbers hold only if real records and holdout differ in membership alone and are "
+        "enough to tell. The verdict says why that is not known here."
+    )
+    return replace(part, blocks=(text(doubt), *part.blocks))
 
 
 def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:

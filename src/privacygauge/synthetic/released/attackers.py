@@ -7,39 +7,49 @@ a record that was copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.runs.threads import limited_to
-from privacygauge.synthetic.released.tables import columns_of, drawn_rows, equal_rows, filled
+from privacygauge.synthetic.released.tables import drawn_rows, filled, sums_but_one
 from privacygauge.synthetic.table import Table
 
 if TYPE_CHECKING:
-    from sklearn.base import ClassifierMixin
+    from sklearn.ensemble import ExtraTreesClassifier
 
 MOST_VALUES = 20
 """Values of a column that are guessed at most: the most frequent ones."""
-MOST_CATEGORIES = 255
-"""Columns of more categories are numbers to boosting, which takes no more."""
 TRIED = 2_000
 """Synthetic records that attackers are compared on, half of which teach and half judge."""
+TREES = 16
+"""Of a forest; half of them where attackers are compared."""
 
 
 @dataclass(frozen=True)
 class Attacker:
-    """A learner, and how many records it is taught at most."""
+    """A forest whose trees are cut back until enough records are behind each guess.
+
+    All attackers cut the same forest: it is grown once.
+    """
 
     name: str
     """As reports call it."""
-    make: Callable[[Sequence[bool], int], ClassifierMixin]
-    """From which columns are categories, and a seed, to a learner."""
-    most: int | None = None
-    """Records; None for all."""
+    fewest: float
+    """Synthetic records behind a guess, at least 1; infinite for all of them, which is a
+    constant."""
+
+
+ATTACKERS = (
+    Attacker("a forest", 1),
+    Attacker("a forest pruned to 3 records a leaf", 3),
+    Attacker("a forest pruned to 10 records a leaf", 10),
+    Attacker("a constant", np.inf),
+)
+"""All that are compared; of about equally good ones the first, which keeps copies by heart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +116,39 @@ def agrees(guess: Floats, truth: Floats, off: float) -> Bools:
     return np.asarray(missing | (np.abs(guess - truth) <= off))
 
 
-def guesses(
-    made: Table, j: int, asked: Sequence[Table], off: float, rng: np.random.Generator
-) -> Guesses:
+class Encoded:
+    """The synthetic table and the tables that are asked about, as all columns' attackers see them.
+
+    Parameters
+    ----------
+    made : Table
+        The synthetic table, which attackers learn from.
+    asked : sequence of Table
+        Of the same schema; whose values are guessed.
+    columns : sequence of int
+        The columns that are guessed.
+    rng : numpy.random.Generator
+        Draws the numbers by which equal records are found.
+    """
+
+    def __init__(
+        self, made: Table, asked: Sequence[Table], columns: Sequence[int], rng: np.random.Generator
+    ) -> None:
+        self.made = made
+        values = [filled(table) for table in (made, *asked)]
+        # Places among the synthetic values, which single precision holds exactly: trees need no
+        # more, and cut long tails as finely as the middle.
+        self.places = [np.empty(one.shape, np.float32) for one in values]
+        for j in range(values[0].shape[1]):
+            there = np.unique(values[0][:, j])
+            for table, place in zip(values, self.places, strict=True):
+                first = there.searchsorted(table[:, j], side="left")
+                place[:, j] = (first + there.searchsorted(table[:, j], side="right")) / 2
+        keys = sums_but_one(rng, columns, made, *asked)
+        self.keys = {j: [own[i] for own in keys] for i, j in enumerate(columns)}
+
+
+def guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
     """Return what the best attacker guesses of column j from all the others.
 
     Which attacker is best, and whether a synthetic record that agrees in all other columns is
@@ -116,131 +156,132 @@ def guesses(
 
     Parameters
     ----------
-    made : Table
-        The synthetic table, which attackers learn from.
+    known : Encoded
+        The synthetic table, and whose values are guessed; their column j is not looked at.
     j : int
         The column.
-    asked : sequence of Table
-        Whose values are guessed; column j is not looked at.
     off : float
         A guess is right that is off by at most so much.
     rng : numpy.random.Generator
         Seeds the attackers, and draws the records they are compared on.
     """
-    task = _Task(made, j, off)
+    task = _Task(known, j, off)
     if len(task.answers.values) == 1:
         constant = task.answers.values[0]
-        return Guesses("a constant", tuple(np.full(len(side), constant) for side in asked))
+        return Guesses("a constant", tuple(np.full(len(side), constant) for side in task.asked))
     seed = int(rng.integers(2**31))
-    chosen, first = _chosen(task, drawn_rows(len(made), TRIED, rng), rng, seed)
-    everything = np.arange(len(made))
-    taught = everything if chosen.most is None else drawn_rows(len(made), chosen.most, rng)
-    learner = task.taught(chosen, taught, seed)
-    found = [task.guessed(learner, side) for side in asked]
-    if first:
-        known = [task.looked_up(everything, side) for side in asked]
-        found = [
-            np.where(there, value, guess)
-            for guess, (there, value) in zip(found, known, strict=True)
-        ]
+    chosen, first = _chosen(task, drawn_rows(len(task.codes), TRIED, rng), rng, seed)
+    everything = np.arange(len(task.codes))
+    forest = task.taught(everything, seed)
+    found = []
+    for features, keys in zip(task.asked, task.asked_keys, strict=True):
+        (guess,) = task.guessed(forest, features, [chosen])
+        if first:
+            there, value = task.looked_up(everything, keys)
+            guess = np.where(there, value, guess)
+        found.append(guess)
     return Guesses(chosen.name, tuple(found))
 
 
 class _Task:
     """Telling one column from the others, by synthetic records."""
 
-    def __init__(self, made: Table, j: int, off: float) -> None:
-        self.made, self.j, self.off = made, j, off
-        self.others = [i for i in range(len(made.schema.columns)) if i != j]
-        self.answers = _Answers.of(made.values[:, j], off)
-        self.codes = self.answers.codes(made.values[:, j])
-        self.values, self.places = np.unique(made.values[:, j], return_inverse=True)
-        self.known = columns_of(made, self.others)
-        self.features = filled(self.known)
+    def __init__(self, known: Encoded, j: int, off: float) -> None:
+        self.column, self.off = known.made.values[:, j], off
+        self.answers = _Answers.of(self.column, off)
+        self.codes = self.answers.codes(self.column)
+        self.values, self.places = np.unique(self.column, return_inverse=True)
+        self.features, *self.asked = (np.delete(table, j, axis=1) for table in known.places)
+        self.keys, *self.asked_keys = known.keys[j]
 
-    def taught(self, attacker: Attacker, rows: Ints, seed: int) -> ClassifierMixin:
-        """Return a learner that saw some of the synthetic records."""
-        categories = [
-            not column.is_number and column.n_codes <= MOST_CATEGORIES
-            for column in self.known.schema.columns
-        ]
-        codes = self.codes[rows]
-        make = attacker.make if codes.min() < codes.max() else _constant
-        learner = make(categories, seed)
-        with _few_threads(len(rows)):
-            return learner.fit(self.features[rows], codes)
+    def taught(self, rows: Ints, seed: int, n_trees: int = TREES) -> ExtraTreesClassifier:
+        """Return a fully grown forest that saw some of the synthetic records."""
+        from sklearn.ensemble import ExtraTreesClassifier
 
-    def guessed(self, learner: ClassifierMixin, asked: Table) -> Floats:
-        """Return a guess for each record."""
-        features = filled(columns_of(asked, self.others))
-        with _few_threads(len(features)):
-            shares = learner.predict_proba(features)
-        return self.answers.best(shares, learner.classes_)
+        forest = ExtraTreesClassifier(n_trees, max_features=0.5, random_state=seed)
+        return forest.fit(self.features[rows], self.codes[rows])
 
-    def looked_up(self, rows: Ints, asked: Table) -> tuple[Bools, Floats]:
-        """Return who has equals in all other columns, and the most frequent value among those."""
-        there, wanted = equal_rows((self.known[rows], columns_of(asked, self.others)))
+    def guessed(
+        self,
+        forest: ExtraTreesClassifier,
+        features: NDArray[np.float32],
+        attackers: Sequence[Attacker],
+    ) -> list[Floats]:
+        """Return a guess for each record, of each attacker."""
+        shares = np.zeros((len(attackers), len(features), len(forest.classes_)))
+        for one in forest.estimators_:
+            tree = one.tree_
+            leaf = tree.apply(features)
+            for own, attacker in zip(shares, attackers, strict=True):
+                own += tree.value[:, 0][_cut_back(tree, attacker.fewest)[leaf]]
+        return [self.answers.best(own, forest.classes_) for own in shares]
+
+    def looked_up(self, rows: Ints, keys: NDArray[np.uint64]) -> tuple[Bools, Floats]:
+        """Return who has equals in all other columns, and the most frequent value among those.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Of the synthetic table, among which equals are looked for.
+        keys : ndarray of uint64, shape (n,)
+            Equal where two records agree in all other columns.
+        """
+        distinct, there = np.unique(self.keys[rows], return_inverse=True)
         size = len(self.values)
         pairs, counts = np.unique(there * size + self.places[rows], return_counts=True)
         order = np.lexsort((pairs, -counts, pairs // size))
-        keys, first = np.unique(pairs[order] // size, return_index=True)
+        first = np.unique(pairs[order] // size, return_index=True)[1]
         values = self.values[pairs[order][first] % size]
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return keys[place] == wanted, values[place]
+        place = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
+        return distinct[place] == keys, values[place]
 
 
-def _few_threads(n: int) -> AbstractContextManager[Any]:
-    """Return the limit for n records: threads of small fits wait for each other at busy cores."""
-    return limited_to(1 if n < 20_000 else None)
+def _cut_back(tree: Any, fewest: float) -> Ints:
+    """Return for each node of a tree the nearest one above, or itself, of enough records."""
+    parent = np.zeros(tree.node_count, np.int64)
+    for children in (tree.children_left, tree.children_right):
+        inner = np.flatnonzero(children >= 0)
+        parent[children[inner]] = inner
+    if np.isinf(fewest):
+        return np.zeros_like(parent)
+    node = np.arange(tree.node_count)
+    small = tree.n_node_samples < fewest
+    small[0] = False
+    while (left := small[node]).any():
+        node[left] = parent[node[left]]
+    return node
 
 
 def _chosen(task: _Task, tried: Ints, rng: np.random.Generator, seed: int) -> tuple[Attacker, bool]:
-    """Return the attacker that is right most often, and whether equals are believed before it."""
+    """Return the attacker that is right about most often, and whether equals are believed first."""
     halves = np.array_split(rng.permutation(tried), 2)
     right = np.zeros((len(ATTACKERS), len(tried)), np.bool_)
     by_equals, has_equal = np.zeros(len(tried), np.bool_), np.zeros(len(tried), np.bool_)
     place = np.arange(len(tried)) < len(halves[0])
     for judged, (some, others) in zip((place, ~place), (halves, halves[::-1]), strict=True):
-        asked, truth = task.made[some], task.made.values[some, task.j]
-        for row, attacker in enumerate(ATTACKERS):
-            guess = task.guessed(task.taught(attacker, others, seed), asked)
-            right[row, judged] = agrees(guess, truth, task.off)
-        has_equal[judged], values = task.looked_up(others, asked)
+        truth = task.column[some]
+        found = task.guessed(
+            task.taught(others, seed, n_trees=TREES // 2), task.features[some], ATTACKERS
+        )
+        right[:, judged] = [agrees(guess, truth, task.off) for guess in found]
+        has_equal[judged], values = task.looked_up(others, task.keys[some])
         by_equals[judged] = agrees(values, truth, task.off)
-    best = int(right.mean(axis=1).argmax())
+    best = _first_as_good(right)
     believed = by_equals[has_equal].sum() >= right[best, has_equal].sum()
     return ATTACKERS[best], bool(believed)
 
 
-def _forest(_: Sequence[bool], seed: int) -> ClassifierMixin:
-    from sklearn.ensemble import RandomForestClassifier
+def _first_as_good(right: Bools) -> int:
+    """Return the first attacker whose lead over it the best one may owe to chance.
 
-    return RandomForestClassifier(16, random_state=seed)
+    Its accuracy is within one standard error of the best one's. Where little can be told, exact
+    comparison would often choose a constant, which repeats no copy.
 
-
-def _boosting(categories: Sequence[bool], seed: int) -> ClassifierMixin:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(
-        max_iter=12,
-        learning_rate=0.3,
-        l2_regularization=5.0,
-        max_leaf_nodes=8,
-        categorical_features=np.array(categories, np.bool_),
-        early_stopping=False,
-        random_state=seed,
-    )
-
-
-def _constant(_: Sequence[bool], __: int) -> ClassifierMixin:
-    from sklearn.dummy import DummyClassifier
-
-    return DummyClassifier(strategy="prior")
-
-
-ATTACKERS = (
-    Attacker("a forest", _forest),
-    Attacker("boosted trees", _boosting, most=10_000),
-    Attacker("a constant", _constant),
-)
-"""All that are compared; of equally good ones the first, which keeps copies by heart."""
+    Parameters
+    ----------
+    right : ndarray of bool, shape (a, n)
+        Whether each attacker is right about each record.
+    """
+    lead = right[right.mean(axis=1).argmax()].astype(np.float64) - right
+    within = lead.mean(axis=1) <= lead.std(axis=1) / np.sqrt(right.shape[1])
+    return int(within.argmax())

@@ -7,14 +7,14 @@ attributes".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.released.attackers import agrees, guesses
+from privacygauge.synthetic.released.attackers import Encoded, agrees, guesses
 from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
 from privacygauge.synthetic.released.tables import Released, drawn_rows
@@ -34,10 +34,11 @@ def inference(
     secrets: Sequence[str] | None = None,
     attempts: Attempts = ATTEMPTS,
     rows: Outlying | None = None,
+    step: Callable[[], None] = lambda: None,
 ) -> tuple[Hits, ...]:
     """Return, for each secret column, how often its value is told from all other columns.
 
-    The attacker is taught by the synthetic table alone: a forest, boosted trees, or a constant,
+    The attacker is taught by the synthetic table alone: a forest, a pruned one, or a constant,
     whichever is right most often about synthetic records that it was not taught (`attackers`).
 
     Parameters
@@ -50,6 +51,8 @@ def inference(
         Records for each secret, real and of the holdout; fewer where a table has fewer.
     rows : Outlying, optional
         Records that are attacked as well, apart from the others.
+    step : callable
+        Called after each secret.
 
     Returns
     -------
@@ -70,7 +73,12 @@ def inference(
     groups += [] if rows is None else [rows.sides]
     asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
     units = [released.people(group) for group in groups]
-    told = [_told(released, names.index(name), asked, rng) for name in secrets]
+    columns = [names.index(name) for name in secrets]
+    known = Encoded(released.synthetic, asked, columns, rng)
+    told = []
+    for j in columns:
+        told.append(_told(released, j, asked, known, rng))
+        step()
     notes, last = released.notes, len(sides)
     found = [
         _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
@@ -122,11 +130,17 @@ def _hits(
     )
 
 
-def _told(released: Released, j: int, asked: Sequence[Table], rng: np.random.Generator) -> _Told:
+def _told(
+    released: Released,
+    j: int,
+    asked: Sequence[Table],
+    known: Encoded,
+    rng: np.random.Generator,
+) -> _Told:
     column, made = released.schema.columns[j], released.synthetic
     off = _allowed(released.real.values[:, j]) if column.is_number else 0.0
     truth = [side.values[:, j] for side in asked]
-    guess = guesses(made, j, asked, off, rng)
+    guess = guesses(known, j, off, rng)
     constant = most_often_right(made.values[:, j], off)
     within = f"off by at most {off:g}" if off else "equal"
     return _Told(

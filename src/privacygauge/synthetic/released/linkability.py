@@ -25,6 +25,7 @@ from privacygauge.synthetic.released.tables import (
     drawn_rows,
     occurs,
     stacked,
+    sums_but_one,
 )
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -176,7 +177,10 @@ def nearly_copied(released: Released, rng: np.random.Generator) -> Hits:
     made = released.synthetic
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
     others = () if released.holdout is None else (released.holdout,)
-    asked, there, shuffled, *control = _sums(rng, released.real, made, mixed, *others)
+    columns = range(len(released.schema.columns))
+    asked, there, shuffled, *control = sums_but_one(
+        rng, columns, released.real, made, mixed, *others
+    )
     return Hits(
         "linkability",
         "copied but for one value",
@@ -190,21 +194,6 @@ def nearly_copied(released: Released, rng: np.random.Generator) -> Hits:
         baseline_unit=released.units[0],
         notes=released.notes,
     )
-
-
-def _sums(rng: np.random.Generator, *tables: Table) -> list[NDArray[np.uint64]]:
-    """Return for each table (F, n) sums of random numbers that stand for the values, but for one.
-
-    In 64 bits, where sums of other values are equal once in 10^19 pairs.
-    """
-    values = np.concatenate([table.values for table in tables])
-    numbers = np.empty(values.shape, np.uint64).T
-    for j, column in enumerate(values.T):
-        distinct, codes = np.unique(column, return_inverse=True)
-        numbers[j] = rng.integers(2**64, size=len(distinct), dtype=np.uint64)[codes]
-    # Unsigned: what is too large for 64 bits is left out of the sum.
-    sums = numbers.sum(axis=0, dtype=np.uint64) - numbers
-    return np.split(sums, np.cumsum([len(table) for table in tables])[:-1], axis=1)
 
 
 def _among(asked: NDArray[np.uint64], there: NDArray[np.uint64]) -> Bools:

@@ -6,13 +6,14 @@ records equally far apart. So such columns are left out of the comparison, and l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core.checks import Floats
 from privacygauge.datasets.amounts import amounts_of
 from privacygauge.datasets.dates import days_of
 
@@ -55,11 +56,23 @@ class TextColumn:
     """(m,) Of the holdout; None where there is none."""
     is_free: bool
     """Whether it is free text, of which parts may be copied."""
+    known: dict[str, dict[str | None, float]] = field(default_factory=dict, repr=False)
+    """By measure what texts have in common with synthetic ones: found out once for a text, and
+    shared by the columns of some rows."""
+
+    def in_common(self, texts: Texts, measure: Callable[[Texts, Texts], Floats]) -> Floats:
+        """Return (n,) what each text has in common with the synthetic ones, by a measure."""
+        known = self.known.setdefault(measure.__name__, {})
+        asked = [text for text in dict.fromkeys(texts) if text not in known]
+        if asked:
+            found = measure(np.array(asked, dtype=object), self.synthetic)
+            known.update(zip(asked, found.tolist(), strict=True))
+        return np.array([known[text] for text in texts], np.float64)
 
     def rows(self, real: NDArray[Any], holdout: NDArray[Any] | None) -> TextColumn:
         """Return the texts of some of the real and of the holdout records."""
         kept = None if holdout is None or self.holdout is None else self.holdout[holdout]
-        return TextColumn(self.name, self.real[real], self.synthetic, kept, self.is_free)
+        return replace(self, real=self.real[real], holdout=kept)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,8 @@ class SamePlace:
     errors: float
     """By how many standard errors rows have more in common with the records at their places than
     with those at any other distance, the least of all: tables that are sorted, or repeat in a
-    rhythm, agree at other distances as well."""
+    rhythm, agree at other distances as well. Where it is not above 0 among the nearest, no others
+    are looked at."""
 
     def beyond(self, level: float) -> Estimate | None:
         """Return the share of the rows that their place joins to a person, beyond chance.
@@ -80,7 +81,28 @@ def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None
         return None
     lags = min(_LAGS, n // 4)
     places = drawn_rows(n, _ROWS, rng)
-    distances = np.concatenate([[0], np.arange(1, lags + 1), -np.arange(1, lags + 1)])
+    unit = released.units[0][places]
+    # The nearest ones alone: in sorted tables those farther away are less alike.
+    steps = np.arange(1, CANDIDATES // 2 + 1)
+    near = np.concatenate([steps, -steps])
+    score = _in_common(released, places, np.concatenate([[0], near]))
+    drawn = rng.permuted(np.tile(1 + np.arange(len(near)), (len(places), 1)), axis=1)
+    line = np.column_stack([np.zeros(len(places), np.int64), drawn[:, : CANDIDATES - 1]])
+    of_line = score[line, np.arange(len(places))[:, None]]
+    best = of_line >= of_line.max(axis=1, keepdims=True) - 1e-9
+    hit = np.where(best, rng.random(best.shape), -1.0).argmax(axis=1) == 0
+    errors = _least_errors(score[0], score[1:], near, places, unit, n)
+    if errors > 0:  # else no distance farther away can make a difference
+        steps = np.arange(CANDIDATES // 2 + 1, lags + 1)
+        far = np.concatenate([steps, -steps])
+        others = _in_common(released, places, far)
+        errors = min(errors, _least_errors(score[0], others, far, places, unit, n))
+    return SamePlace(hit, unit, errors)
+
+
+def _in_common(released: Released, places: Ints, distances: Ints) -> Floats:
+    """Return (d, k) what the rows at some places have in common with real ones at distances."""
+    n = min(len(released.real), len(released.synthetic))
     score = np.zeros((len(distances), len(places)))
     rows = (places + distances[:, None]) % n  # the line of a place near an end goes on at the other
     for column, real, made in zip(
@@ -88,21 +110,32 @@ def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None
     ):
         common = _near if column.is_number else _equal
         score += common(real, real[rows], made[places])
-    # The nearest ones alone: in sorted tables those farther away are less alike.
-    near = np.flatnonzero((np.abs(distances) > 0) & (np.abs(distances) <= CANDIDATES // 2))
-    drawn = rng.permuted(np.tile(near, (len(places), 1)), axis=1)
-    line = np.column_stack([np.zeros(len(places), np.int64), drawn[:, : CANDIDATES - 1]])
-    of_line = score[line, np.arange(len(places))[:, None]]
-    best = of_line >= of_line.max(axis=1, keepdims=True) - 1e-9
-    hit = np.where(best, rng.random(best.shape), -1.0).argmax(axis=1) == 0
-    unit = released.units[0][places]
+    return score
+
+
+def _least_errors(
+    own: Floats, others: Floats, distances: Ints, places: Ints, unit: Ints, n: int
+) -> float:
+    """Return by how many standard errors rows have more in common with their own places, at least.
+
+    Parameters
+    ----------
+    own : ndarray of float, shape (k,)
+        What rows have in common with the records at their places.
+    others : ndarray of float, shape (d, k)
+        The same at other distances.
+    distances : ndarray of int, shape (d,)
+    places, unit : ndarray of int, shape (k,)
+    n : int
+        Places that there are.
+    """
     errors = np.inf
-    for distance, other in zip(distances[1:], score[1:], strict=True):
+    for distance, other in zip(distances, others, strict=True):
         inside = (places + distance >= 0) & (places + distance < n)
-        more = (score[0] - other)[inside]
+        more = (own - other)[inside]
         error = max(rates.standard_error(more, unit[inside]), 1e-9)
         errors = min(errors, float(more.mean()) / error)
-    return SamePlace(hit, unit, errors)
+    return errors
 
 
 def _equal(real: Floats, asked: Floats, made: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.questions import Questions
+from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.released.coincidences import shared_values
 from privacygauge.synthetic.released.copies import (
     Copies,
@@ -41,6 +43,7 @@ from privacygauge.synthetic.released.shared_runs import shared_runs
 from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import (
     COPY_LOOKS,
+    STEPS,
     AskedOfTable,
     Corrected,
     Exposed,
@@ -211,6 +214,7 @@ def measured(
     label: str | None,
     parts: Mapping[str, Sequence[str]] | None,
     seed: int,
+    progress: Progress | None = None,
 ) -> Measured:
     """Return everything that is measured of a released table.
 
@@ -221,9 +225,15 @@ def measured(
     asked : AskedOfTable
     names : ndarray, shape (n,), optional
         Of the real records; their rows otherwise.
-    label, parts, seed
+    label, parts, seed, progress
         As in `audit_released`.
     """
+    n_steps, done = 3 + STEPS + asked.n_secrets(tables), count(1)
+
+    def step() -> None:
+        if progress is not None:
+            progress(min(next(done), n_steps), n_steps)
+
     everyone, twice, level = tables.real, shared(tables), asked.level
     given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
     unlikely = unlikely_copies(given, twice.real, level)
@@ -245,12 +255,14 @@ def measured(
         CopiedRecord(row, str(row if names is None else names[row]), chance)
         for row, chance in zip(unlikely.real.tolist(), unlikely.chance.tolist(), strict=True)
     )
+    step()
     known, names = tables.notes, None if names is None else names[rows]
     compared = (everyone, tables.synthetic, tables.holdout)
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = None if tables.holdout is None else membership_played(tables, seed, level)
+    step()
     often = asked.tried(tables)
-    attacked = tries(tables, asked.secrets, often.attempts, seed, parts)
+    attacked = tries(tables, asked.secrets, often.attempts, seed, parts, step)
     copied = copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
@@ -290,6 +302,8 @@ def measured(
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)
+    if progress is not None:
+        progress(n_steps, n_steps)
     return Measured(release, tables, played, copied, together, names, skipped)
 
 

@@ -51,17 +51,20 @@ def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[
     assert column.holdout is not None
     half = rng.permutation(len(column.real)) < len(column.real) // 2
     # What different people have in common: texts, and among which the most is looked for.
-    pairs = (
-        (column.holdout, column.synthetic),
+    others_among = (
         (column.real, column.holdout),
         (column.real[half], column.real[~half]),
     )
     # Among more texts more is found in common.
-    more = max(1.0, len(column.synthetic) / min(len(among) for _, among in pairs))
+    n_made = len(column.synthetic)
+    more = max(1.0, n_made / min(n_made, *(len(among) for _, among in others_among)))
     found = []
     for measure, what in _MEASURES:
-        real = measure(column.real, column.synthetic)
-        others = np.concatenate([measure(texts, among) for texts, among in pairs])
+        real = column.in_common(column.real, measure)
+        of_holdout = column.in_common(column.holdout, measure)
+        others = np.concatenate(
+            [of_holdout, *(measure(texts, among) for texts, among in others_among)]
+        )
         found.append((*standing_apart(real, others, times=more), real, what))
     k, expected, real, what = max(found, key=lambda one: one[0])
     if k:

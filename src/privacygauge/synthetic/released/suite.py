@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,8 @@ N_OUTLYING = 3
 """Forms for the most outlying records: one of each risk."""
 N_NEARLY = 1 + len(IN_COMMON)
 """Forms that look for copies of which not all values are left."""
+STEPS = len(FORMS) + 2
+"""Of `tries` beside the secrets: singling out in each form, linkability, and values in common."""
 COPY_LOOKS = 4
 """Looks beside the three risks: at copies beside the holdout, of records, and of synthetic rows,
 and at the order of the rows."""
@@ -99,6 +101,7 @@ def tries(
     attempts: Attempts,
     seed: int,
     parts: Mapping[str, Sequence[str]] | None = None,
+    step: Callable[[], None] = lambda: None,
 ) -> Tries:
     """Return the attempts of each form of the three risks.
 
@@ -113,16 +116,19 @@ def tries(
         Each form draws from a generator of its own.
     parts : mapping of str to sequence of str, optional
         Columns that come from one source each, by its name; each part is looked for alone too.
+    step : callable
+        Called after each of `STEPS`, and after each secret.
     """
     sides = [side for side in (tables.real, tables.holdout) if side is not None]
     rng, n = seeds.stream(seed, "as-many"), min(map(len, sides))
     kept = [drawn_rows(len(side), n, rng) for side in sides]
     even = rows_of(tables, kept[0], kept[1] if len(kept) > 1 else None)
     often = attempts.within(len(tables.real))
-    found: list[Hits | Skipped] = [
-        singling_out(even, seeds.stream(seed, "singling-out", form), form=form, attempts=often)
-        for form in FORMS
-    ]
+    found: list[Hits | Skipped] = []
+    for form in FORMS:
+        rng = seeds.stream(seed, "singling-out", form)
+        found.append(singling_out(even, rng, form=form, attempts=often))
+        step()
     forms = [x for x in found if isinstance(x, Hits)]
     ranked = outlying(tables)
     rows = ranked if isinstance(ranked, Outlying) else None
@@ -136,8 +142,9 @@ def tries(
         if rows is not None:
             rng = seeds.stream(seed, "linkability", "outlying")
             found.append(linkability(tables, rng, rows=rows))
+        step()
         rng = seeds.stream(seed, "inference")
-        found += inference(tables, rng, secrets=secrets, attempts=attempts, rows=rows)
+        found += inference(tables, rng, secrets=secrets, attempts=attempts, rows=rows, step=step)
     rankings: list[tuple[str, Transcript]] = []
     if len(tables.schema.columns) >= FEWEST_COLUMNS:
         found.append(nearly_copied(tables, seeds.stream(seed, "nearly-copied")))
@@ -148,6 +155,7 @@ def tries(
         else:
             found += most_in_common(common, tables.notes, rng)
             rankings = common.rankings
+    step()
     copied, of_texts = texts_copied(tables, seeds.stream(seed, "texts"))
     found += copied
     rankings = [*rankings, *of_texts]
@@ -287,10 +295,15 @@ class AskedOfTable:
     level: float
     n_parts: int
 
+    def n_secrets(self, tables: Released) -> int:
+        """Return how many columns are secrets in turn, where there is another to tell them by."""
+        if self.secrets is not None:
+            return len(self.secrets)
+        return min(len(tables.schema.columns), MOST_SECRETS)
+
     def tried(self, tables: Released) -> Tried:
         """Return how often each attack is tried, from the sizes of the tables alone."""
-        width = len(tables.schema.columns)
-        secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
+        width, secrets = len(tables.schema.columns), self.n_secrets(tables)
         # The ways to look at copies come on top.
         texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -280,6 +281,36 @@ def equal_rows(tables: Sequence[Table]) -> tuple[Ints, ...]:
         distinct, codes = np.unique(column, return_inverse=True)
         keys = np.unique(keys * len(distinct) + codes, return_inverse=True)[1]
     return tuple(np.split(keys, np.cumsum([len(table) for table in tables])[:-1]))
+
+
+def sums_but_one(
+    rng: np.random.Generator, columns: Sequence[int], *tables: Table
+) -> list[NDArray[np.uint64]]:
+    """Return for each table (c, n) keys: equal where two records agree in all but one column.
+
+    They are sums of random numbers that stand for the values. In 64 bits sums of other values are
+    equal once in 10^19 pairs.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Draws the numbers.
+    columns : sequence of int, length c
+        The column that is left out, of each row of keys.
+    tables : Table
+        Of one schema; a missing value equals a missing value.
+    """
+    values = np.concatenate([table.values for table in tables])
+    numbers: dict[int, NDArray[np.uint64]] = {}
+    total = np.zeros(len(values), np.uint64)
+    for j, column in enumerate(values.T):
+        distinct, codes = np.unique(column, return_inverse=True)
+        own = rng.integers(2**64, size=len(distinct), dtype=np.uint64)[codes]
+        total += own  # unsigned: what is too large for 64 bits is left out of the sum
+        if j in columns:
+            numbers[j] = own
+    sums = np.array([total - numbers[j] for j in columns])
+    return np.split(sums, np.cumsum([len(table) for table in tables])[:-1], axis=1)
 
 
 def occurs(records: Table, among: Table) -> Bools:

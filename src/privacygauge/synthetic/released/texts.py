@@ -55,11 +55,11 @@ def texts_copied(
         if not column.is_free or column.holdout is None:
             continue
         texts = np.concatenate([column.real, column.holdout])
-        score = most_words_in_common(texts, column.synthetic)
+        score = column.in_common(texts, most_words_in_common)
         found += _parts(released, column, score, rng)
         secret = np.arange(len(score)) < len(column.real)
         unit = np.concatenate(released.units)
-        runs = longest_run_in_common(texts, column.synthetic)
+        runs = column.in_common(texts, longest_run_in_common)
         rankings += [
             (
                 f"the ranking by {what} in common in {column.name}",
