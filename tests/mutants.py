@@ -88,11 +88,14 @@ def mutants_of(path: Path) -> Iterator[tuple[tuple[int, int], Mutant]]:
     from cosmic_ray.operators.provider import OperatorProvider
 
     text = (ROOT / path).read_text(encoding="utf-8")
-    skipped, provider, tree = skipped_places(ast.parse(text)), OperatorProvider(), get_ast(text)
+    skipped = skipped_places(ast.parse(text))
+    provider = OperatorProvider()
+    tree = get_ast(text)
     for name in provider:
         if IMPLAUSIBLE.search(name) or name.startswith("Variable"):
             continue
-        operator, found = provider[name](), []
+        operator = provider[name]()
+        found = []
 
         class Places(Visitor):
             def visit(self, node, operator=operator, found=found):
@@ -325,7 +328,8 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args()
-    drawn, ends = sample(options.n, options.seed, options.only), Counter[str]()
+    drawn = sample(options.n, options.seed, options.only)
+    ends = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         copies = [Path(folder) / str(job) for job in range(options.jobs)]
         for copy in copies:

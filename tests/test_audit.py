@@ -51,7 +51,8 @@ def noise_game(number, shadow):
     known = made_up(n=400, k=8, seed=2 * number + 1) if shadow else None
     attacks = prediction_attacks()[: 2 * len(METRICS)]
     audit = pg.audit_classifier(target, known, attacks=attacks, seed=number)
-    missed, asked = Counter(), Counter()
+    missed = Counter()
+    asked = Counter()
     for name, estimate, chance in intervals(audit):
         if isinstance(estimate, Estimate):
             asked[name] += 1
@@ -69,7 +70,8 @@ def noise_game(number, shadow):
 
 
 def check_noise(n_games, shadow):
-    missed, asked = Counter(), Counter()
+    missed = Counter()
+    asked = Counter()
     for number in range(n_games):
         for total, part in zip((missed, asked), noise_game(number, shadow), strict=True):
             total.update(part)
@@ -94,7 +96,8 @@ def test_on_noise_no_interval_leaves_chance_out_too_often_in_1000_games(shadow):
 
 
 def test_a_leak_is_found_with_and_without_a_shadow():
-    target, shadow = made_up(400, leak=2.0, seed=1), made_up(400, leak=2.0, seed=2)
+    target = made_up(400, leak=2.0, seed=1)
+    shadow = made_up(400, leak=2.0, seed=2)
     for known in (shadow, None):
         audit = pg.audit_classifier(target, known)
         assert audit.headline.accuracy.low > 0.6
@@ -104,7 +107,8 @@ def test_a_leak_is_found_with_and_without_a_shadow():
 
 @pytest.mark.slow
 def test_a_further_attack_changes_no_other_number():
-    target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
+    target = made_up(leak=1.0, seed=1)
+    shadow = made_up(leak=1.0, seed=2)
     suite = prediction_attacks()
     alone = pg.audit_classifier(target, shadow, attacks=suite)
     more = pg.audit_classifier(target, shadow, attacks=(Coin(), *suite[::-1]))
@@ -137,7 +141,8 @@ def test_records_are_in_the_order_of_the_file():
 
 @pytest.mark.slow
 def test_guesses_of_the_records_give_the_reported_counts():
-    target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
+    target = made_up(leak=1.0, seed=1)
+    shadow = made_up(leak=1.0, seed=2)
     for known in (shadow, None):
         audit = pg.audit_classifier(target, known)
         for e in audit.evaluations:
@@ -149,7 +154,8 @@ def test_guesses_of_the_records_give_the_reported_counts():
 @pytest.mark.slow
 def test_a_planted_slice_is_announced_and_named():
     rng = np.random.default_rng(0)
-    target, shadow = made_up(4000, leak=0.0, seed=1), made_up(4000, leak=3.0, seed=2)
+    target = made_up(4000, leak=0.0, seed=1)
+    shadow = made_up(4000, leak=3.0, seed=2)
     values = np.array(target.values)
     ward = rng.integers(6, size=4000)
     exposed = (ward == 4) & target.member
@@ -220,7 +226,8 @@ def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
 
 @pytest.mark.slow
 def test_classes_without_shadows_stop_the_audit_unless_allowed():
-    target, shadow = made_up(seed=1), made_up(seed=2)
+    target = made_up(seed=1)
+    shadow = made_up(seed=2)
     kept = shadow.labels != 3
     fewer = pg.predictions(
         probs=shadow.values[kept], labels=shadow.labels[kept], member=shadow.member[kept]

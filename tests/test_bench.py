@@ -70,7 +70,8 @@ def test_each_line_has_one_honest_baseline_or_libraries(without_data, tmp_path):
 
 @pytest.mark.slow
 def test_only_what_is_still_measured_is_kept(without_data, tmp_path):
-    page, main = import_module("_page"), command_line()
+    page = import_module("_page")
+    main = command_line()
     duels = [one for quick in (False, True) for one in main.listed(tmp_path, quick)]
     offered = page.rivals(duels)
     kept = json.loads(page.RESULTS.read_text())
@@ -86,11 +87,13 @@ def test_a_whole_turn_is_a_process_from_its_start_on(without_data, tmp_path):
     (tmp_path / "sleeper.py").write_text(SLEEPER)
     side = duel.Side("sleeper", str(tmp_path / "sleeper.py"), "work")
     with duel.at_work(side, whole=True) as turn:
-        first, second = turn(), turn()
+        first = turn()
+        second = turn()
     assert min(first["seconds"], second["seconds"]) > 0.5
     assert first["value"] != second["value"]
     with duel.at_work(side, whole=False) as turn:
-        first, second = turn(), turn()
+        first = turn()
+        second = turn()
     assert max(first["seconds"], second["seconds"]) < 0.5
     assert first["value"] == second["value"]
 

@@ -273,11 +273,15 @@ def example() -> list[str]:
     """Return what the worked example has to say about the demo, with the demo's numbers."""
     from privacygauge.report.numbers import decimal_estimate, fixed, p_value, percent, rounded_down
 
-    best, risk, epsilon = demo().headline, demo().risk, demo().headline.epsilon
-    attack, (first, second) = best.attack, demo().slices.slices[:2]
+    best = demo().headline
+    risk = demo().risk
+    epsilon = demo().headline.epsilon
+    attack = best.attack
+    first, second = demo().slices.slices[:2]
     hit, false = (f"{share.value:.1%}" for share in (attack.recall, attack.false_positive_rate))
     ppv = [percent(value.value) for _, value in attack.predictive_values]
-    area, one = decimal_estimate(attack.auc), attack.tpr_at_fpr[1].estimate
+    area = decimal_estimate(attack.auc)
+    one = attack.tpr_at_fpr[1].estimate
     nine = next(row for row in risk.cuts if row.cut == 0.9)
     more = {prior: fixed(100 * value.value, 1) for prior, value in risk.excess}
     right = [percent(fact.estimate.value) for fact in demo().facts[:2]]

@@ -18,7 +18,8 @@ import privacygauge
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-OURS, EXTRAS = PROJECT["name"], PROJECT["optional-dependencies"]
+OURS = PROJECT["name"]
+EXTRAS = PROJECT["optional-dependencies"]
 SHOWN = (".py", ".md", ".txt", ".yml", ".yaml", ".sh", ".toml", ".j2", ".cff")
 HERE = Path(__file__).relative_to(ROOT)
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?")
@@ -244,7 +245,8 @@ WITH_THE_WHEEL = [
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """Return what runs a command where nothing but the dependencies is found."""
-    place, here = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("here")
+    place = tmp_path_factory.mktemp("site")
+    here = tmp_path_factory.mktemp("here")
     names = [REQUIREMENT.match(line)[1] for line in PROJECT["dependencies"]]
     (place / "sitecustomize.py").write_text(ALONE.format(dependencies=names))
     rng = np.random.default_rng(0)
@@ -282,7 +284,8 @@ def test_tries_that_fail_one_after_the_other_do_not_block_their_folder(alone):
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", WITHOUT_EXTRAS, ids=" ".join)
 def test_what_the_wheel_alone_lacks_is_named_in_one_line(alone, arguments):
-    done, extra = alone(arguments), WITHOUT_EXTRAS[arguments]
+    done = alone(arguments)
+    extra = WITHOUT_EXTRAS[arguments]
     assert done.returncode == 2, done.stderr
     assert extra in EXTRAS
     last = done.stderr.splitlines()[-1]

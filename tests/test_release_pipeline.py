@@ -66,7 +66,8 @@ def predictions(tmp_path, monkeypatch):
         n = 160 if right > 0.5 else 6_000
         for seed, name in enumerate(("target.npz", "shadow.npz")):
             rng = np.random.default_rng(seed)
-            labels, member = rng.integers(0, 2, n), rng.random(n) < 0.5
+            labels = rng.integers(0, 2, n)
+            member = rng.random(n) < 0.5
             sure = np.where(member, right, 0.5) + 0.04 * rng.random(n)
             probs = np.column_stack([np.where(labels == k, sure, 1 - sure) for k in (0, 1)])
             pg.save_predictions(

@@ -29,7 +29,8 @@ def pythons() -> list[str]:
 
 def steps(name: str, python: str, resolution: str) -> list[list[str]]:
     """Return the commands that make an environment and try it."""
-    uv, home = str(HOME / "uv" / "bin" / "uv"), HOME / name
+    uv = str(HOME / "uv" / "bin" / "uv")
+    home = HOME / name
     inside = str(home / "bin" / "python")
     install = [uv, "pip", "install", "--quiet", "--python", inside]
     return [

@@ -49,7 +49,8 @@ def example(
     ids = np.array([f"patient-{i:05d}" for i in rows], dtype=object)
     ids[order[: len(HOSTILE)]] = HOSTILE[:r]
     complete = r == n
-    value, share = float(pdtp.mean()), float((pdtp > 1).mean())
+    value = float(pdtp.mean())
+    share = float((pdtp > 1).mean())
     exact = "exact: every record of the training set"
     mean = Estimate(value, value, value, 0.95, r, exact)
     above = Estimate(share, share, share, 0.95, r, exact)
@@ -90,7 +91,8 @@ def example(
 
 
 def _average(values: np.ndarray) -> Estimate:
-    value, half = float(values.mean()), float(2.26 * values.std(ddof=1) / np.sqrt(len(values)))
+    value = float(values.mean())
+    half = float(2.26 * values.std(ddof=1) / np.sqrt(len(values)))
     return Estimate(value, value - half, value + half, 0.95, len(values), "t over training sets")
 
 
@@ -98,7 +100,8 @@ def _removal(rows: np.ndarray, low: np.ndarray, order: np.ndarray) -> RemovalPat
     """Return a sawtooth: one removal helps, the next ones expose others again and again."""
     steps = min(40, len(rows) - 1)
     teeth = np.array([low.max(), 0.65, *(0.7 + 2.4 * ((i % 5) / 4) for i in range(steps - 1))])
-    value, before = teeth[:-1], np.concatenate([[np.nan], teeth[:-2] * 0.2])
+    value = teeth[:-1]
+    before = np.concatenate([[np.nan], teeth[:-2] * 0.2])
     before[6:] = value[6:]
     return RemovalPath(rows[order[:steps]], teeth[: steps + 1], value, before, "recomputed")
 

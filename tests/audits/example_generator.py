@@ -52,7 +52,8 @@ def example(
     farther. `shared` gives all targets the same test tables; `extras` adds what may be left out.
     """
     rng = stream(seed, "synthetic example")
-    r, n_records = n_targets, max(45_222, n_targets)
+    r = n_targets
+    n_records = max(45_222, n_targets)
     sizes = Sizes(shadows, tests)
     vulnerability = np.sort(rng.gamma(4.0, 0.03, r))[::-1]
     shifts = shift * (0.3 + 1.7 * np.linspace(1, 0, r)) * rng.uniform(0.7, 1.3, r)
@@ -129,7 +130,8 @@ def repeated(f: SyntheticAudit, times: int) -> SyntheticAudit:
 def _scores(
     rng: np.random.Generator, move: float, sizes: Sizes, place: int, shared: bool
 ) -> TargetScores:
-    tests, inside = sizes.tests, rng.random((1, sizes.shadows)) < 0.5
+    tests = sizes.tests
+    inside = rng.random((1, sizes.shadows)) < 0.5
     secret = np.arange(tests) % 2 == 0 if not shared else rng.random(tests) < 0.5
     first = 0 if shared else place * tests
     return TargetScores(
@@ -174,6 +176,7 @@ def _use() -> Utility:
     job = np.array(list("abc"))[(age // 30 + rng.integers(0, 2, 300)) % 3]
     sex = np.array(["f", "m"])[rng.integers(0, 2, 300)]
     table = read_table(pd.DataFrame({"age": age, COLUMN: job, "sex": sex}))
-    real, holdout = table[np.arange(150)], table[np.arange(150, 300)]
+    real = table[np.arange(150)]
+    holdout = table[np.arange(150, 300)]
     made = BayNet().generate(real, 150, rng)
     return utility(real, made, holdout, rng=rng, label=COLUMN)

@@ -15,7 +15,8 @@ from privacygauge.report.values import Severity
 from tests.audits.example_attribute import SENSITIVE, audited, overfitted, population, simple
 from tests.thorough import THOROUGH, crossed, quarter
 
-SAFE, UNTOLD = Severity.NOTHING, Severity.UNTOLD
+SAFE = Severity.NOTHING
+UNTOLD = Severity.UNTOLD
 NULLS = {
     "columns that tell little": {},
     "columns that tell nearly all": {"tied": 0.95},
@@ -170,7 +171,8 @@ def test_dummies_and_codes_of_the_column_are_named_and_may_be_guessed_with_it():
     rng = np.random.default_rng(3)
     n = 600
     x, y, _ = population(n, rng)
-    value, member = rng.integers(3, size=n), rng.random(n) < 0.5
+    value = rng.integers(3, size=n)
+    member = rng.random(n) < 0.5
     names = np.array(["low", "mid", "high"])[value]
     alone = pd.DataFrame(x[:, :SENSITIVE]).add_prefix("c").assign(grade=names)
     dummies = {f"grade_{name}": (names == name).astype(int) for name in ("low", "mid", "high")}

@@ -79,7 +79,8 @@ def test_records_stand_by_falling_share_of_right_guesses(found):
 
 
 def test_numbers_are_those_of_the_findings(found):
-    numbers, document = found.report().numbers, strict(found.to_json())
+    numbers = found.report().numbers
+    document = strict(found.to_json())
     assert numbers["accuracy.low"] == found.accuracy.low
     assert numbers["mean-pdtp"] == found.mean_pdtp.value
     assert document["kind"] == "candidates"

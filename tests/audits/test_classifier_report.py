@@ -127,7 +127,8 @@ def test_nothing_is_ever_called_safe():
 
 @pytest.mark.slow
 def test_advice_fits_the_audit():
-    few, many = example(400, shift=1.0), example(40_000, shift=1.0)
+    few = example(400, shift=1.0)
+    many = example(40_000, shift=1.0)
     assert any("Reduce overfitting" in line for line in verdict(few).advice)
     assert any("at least 10,000 non-members" in line for line in verdict(few).advice)
     assert not any("at least 10,000 non-members" in line for line in verdict(many).advice)
@@ -165,7 +166,8 @@ def test_the_gate_names_what_the_report_measures(findings):
     report = findings.report()
     gated = [name for m in report.measures if m.gate for name in m.numbers]
     assert sorted(gated) == sorted(METRICS)
-    numbers, every = report.numbers, findings.evaluations
+    numbers = report.numbers
+    every = findings.evaluations
     assert report.main.name == "accuracy"
     assert numbers["accuracy"] == max(e.accuracy.value for e in every)
     assert numbers["accuracy.low"] == findings.headline.accuracy.low
@@ -177,7 +179,8 @@ def test_the_gate_names_what_the_report_measures(findings):
 
 
 def test_what_was_not_computed_passes_no_limit(findings):
-    report, missing = findings.report(), Skipped("risk", "no shadow")
+    report = findings.report()
+    missing = Skipped("risk", "no shadow")
     bare = replace(
         report,
         measures=tuple(
@@ -214,7 +217,8 @@ def test_every_attack_has_every_number(document):
 
 
 def test_numbers_are_those_of_the_findings(findings, document):
-    e, attack = findings.evaluations[6], document["attacks"][6]
+    e = findings.evaluations[6]
+    attack = document["attacks"][6]
     assert attack["accuracy"]["value"] == e.accuracy.value
     assert attack["tpr_at_fpr"]["0.001"]["low"] == e.tpr_at_fpr[2].estimate.low
     assert attack["true_positives"] == e.true_positives

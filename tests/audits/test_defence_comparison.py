@@ -90,7 +90,8 @@ def test_what_is_said_to_be_undone_can_be(defence):
 def ranked(leak, base, seed):
     """Return predictions whose confidence is `leak` standard deviations higher on members."""
     rng = np.random.default_rng(seed)
-    member, labels = np.arange(400) % 2 == 0, rng.integers(5, size=400)
+    member = np.arange(400) % 2 == 0
+    labels = rng.integers(5, size=400)
     logits = rng.normal(scale=0.01, size=(400, 5))
     logits[np.arange(400), labels] += rng.normal(base + 0.3 * leak * member, 0.3)
     return predictions(logits=logits, labels=labels, member=member)
@@ -99,10 +100,12 @@ def ranked(leak, base, seed):
 @pytest.mark.parametrize("defence", DEFENCES, ids=label)
 def test_a_leak_that_only_the_ranking_shows_is_a_leak(defence):
     """The shadow model is less sure of all records: its thresholds call each one a member."""
-    target, shadow = ranked(2.0, 3.2, 0), ranked(2.0, 1.2, 1)
+    target = ranked(2.0, 3.2, 0)
+    shadow = ranked(2.0, 1.2, 1)
     attacks = [Threshold("confidence", per_class=False)]
     f = audit_defences(target, shadow, [defence], attacks=attacks)
-    left, found = f.best.left, verdict(f)
+    left = f.best.left
+    found = verdict(f)
     if left.auc.low <= 0.5:  # nothing of the ranking is left
         assert defence.name in ("label-only", "top-k", "rounding", "binning", "memguard")
         return
@@ -120,9 +123,12 @@ def test_models_that_tell_nothing_rarely_seem_to():
 
     Both err together, so that the graver of the two is called a leak in 5% of games at most.
     """
-    n, wrong, called = times(60), 0, 0
+    n = times(60)
+    wrong = 0
+    called = 0
     for seed in range(n):
-        target, shadow = made_up(n=200, seed=1000 + seed), made_up(n=200, seed=2000 + seed)
+        target = made_up(n=200, seed=1000 + seed)
+        shadow = made_up(n=200, seed=2000 + seed)
         f = audit_defences(target, shadow, [Rounding(1), LabelOnly()], attacks=ATTACKS, seed=seed)
         found = [f.none, *(c.left for c in f.compared)]
         called += verdict(f).grade not in (NONE, UNTOLD)
@@ -150,7 +156,9 @@ def test_surprised_attackers_count_only_where_they_clearly_go_further():
         estimate = Estimate(value, value - half, value + half, 0.95, 100, "made up")
         return BestAttack("one", estimate, "one", estimate)
 
-    wide, narrow, high = reached(0.54, 0.05), reached(0.5, 0.005), reached(0.6, 0.05)
+    wide = reached(0.54, 0.05)
+    narrow = reached(0.5, 0.005)
+    high = reached(0.6, 0.05)
     assert left_of(wide, narrow, None).accuracy == wide.accuracy
     assert left_of(wide, high, None).accuracy == high.accuracy
     assert left_of(high, wide, None).auc == high.auc

@@ -15,7 +15,8 @@ from tests.classifier.made import made_up
 from tests.thorough import times
 
 METRICS = tuple(Threshold(x) for x in ("correctness", "confidence", "entropy", "modified-entropy"))
-TARGET, SHADOW = made_up(n=400, leak=2.0), made_up(n=400, leak=2.0, seed=1)
+TARGET = made_up(n=400, leak=2.0)
+SHADOW = made_up(n=400, leak=2.0, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,8 @@ def test_wrong_input_is_refused(make, message):
 @pytest.mark.parametrize("seed", range(times(3)))
 def test_a_model_that_tells_nothing_tells_nothing_defended(seed):
     """Five attacks on three games: intervals of 99.9% hold a half, were the records drawn again."""
-    target, shadow = made_up(n=800, seed=10 + seed), made_up(n=800, seed=20 + seed)
+    target = made_up(n=800, seed=10 + seed)
+    shadow = made_up(n=800, seed=20 + seed)
     found = audit_defences(
         target,
         shadow,

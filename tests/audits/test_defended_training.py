@@ -39,7 +39,8 @@ def audited(defences, model=None, n=300, **more):
 
 @pytest.fixture(scope="module")
 def three():
-    silent, worse = OtherTraining(Noisy(), "silent"), OtherTraining(Noisy(leak=9.0), "worse")
+    silent = OtherTraining(Noisy(), "silent")
+    worse = OtherTraining(Noisy(leak=9.0), "worse")
     return audited([silent, worse, LabelOnly()])
 
 

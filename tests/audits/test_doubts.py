@@ -16,14 +16,16 @@ from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.values import Severity
 from tests.classifier.made import softmax
 
-N, K = 400, 4
+N = 400
+K = 4
 ATTACKS = [pg.attacks.Threshold("confidence", per_class=False), LiraOnline()]
 
 
 def models(n_models=6, leak=2.0, seed=0, n=N):
     """Return probabilities of models that know classes, surer on members, with who is inside."""
     rng = np.random.default_rng(seed)
-    labels, inside = rng.integers(K, size=n), rng.random((n_models, n)) < 0.5
+    labels = rng.integers(K, size=n)
+    inside = rng.random((n_models, n)) < 0.5
     z = rng.normal(size=(n_models, n, K))
     z[:, np.arange(n), labels] += 1.5 + leak * inside
     return softmax(z.reshape(-1, K)).reshape(z.shape), labels, inside
@@ -248,7 +250,8 @@ def test_a_model_that_claims_to_know_next_to_nothing_is_no_doubt():
 
 def test_a_model_that_was_trained_on_all_records_is_not_said_to_be_safe():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(300, 5)), rng.integers(2, size=300)
+    x = rng.normal(size=(300, 5))
+    y = rng.integers(2, size=300)
     x[:, 0] += y
     make = DecisionTreeClassifier(max_depth=6, random_state=0)
     member = rng.random(300) < 0.5
@@ -261,7 +264,8 @@ def test_a_model_that_was_trained_on_all_records_is_not_said_to_be_safe():
 def test_members_among_the_non_members_are_named_although_votes_are_coarse(copied):
     rng = np.random.default_rng(0)
     votes = rng.multinomial(20, np.full(K, 1 / K), N) / 20  # equal by chance, now and then
-    labels, member = votes.argmax(axis=1), np.arange(N) < N // 2
+    labels = votes.argmax(axis=1)
+    member = np.arange(N) < N // 2
     if copied:
         votes[~member], labels[~member] = votes[member], labels[member]
     target = {"probs": votes, "labels": labels, "member": member}

@@ -221,7 +221,8 @@ def test_a_run_and_its_parts_may_lie_where_fsspec_can_reach(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # a path made of the URL would be a folder here
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(24, 2)), np.arange(24) % 2
+    x = rng.normal(size=(24, 2))
+    y = np.arange(24) % 2
     model = DecisionTreeClassifier(max_depth=2, random_state=0)
     asked = {"training_sets": 1, "vary": 2, "queries": 4}
     kept = audit_dtp(model, x, y, run="memory://dtp/here", **asked)

@@ -22,7 +22,10 @@ from tests.language.tiny_models import made_texts, saved, taught, word_pieces
 from tests.thorough import times
 
 TEXTS = made_texts(60, 3, least=9, most=13)
-MEMBERS, OTHERS, COMMON, FURTHER = TEXTS[:24], TEXTS[24:48], TEXTS[48:54], TEXTS[54:]
+MEMBERS = TEXTS[:24]
+OTHERS = TEXTS[24:48]
+COMMON = TEXTS[48:54]
+FURTHER = TEXTS[54:]
 TIMES = np.resize([1, 6, 40], len(MEMBERS))
 FILLED_TIMES = np.resize([1, 10, 100], len(MEMBERS))
 
@@ -34,7 +37,8 @@ def pair(tmp_path_factory):
     pytest.importorskip("transformers")
     place = tmp_path_factory.mktemp("extraction")
     repeated = [text for text, n in zip(MEMBERS, TIMES, strict=True) for _ in range(n)]
-    shared, how = COMMON * 40, {"rate": 4e-3, "n_embd": 48}
+    shared = COMMON * 40
+    how = {"rate": 4e-3, "n_embd": 48}
     target = taught(place / "target", [*repeated, *shared], epochs=4, **how)
     reference = taught(place / "reference", [*shared, *FURTHER * 8], epochs=5, **how)
     return load_causal(target), load_causal(reference)
@@ -108,10 +112,14 @@ def filled(tmp_path_factory):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     texts = numbered_texts(made_texts(84, 3, least=6, most=9))
-    members, others, common, further = texts[:24], texts[24:48], texts[48:54], texts[54:]
+    members = texts[:24]
+    others = texts[24:48]
+    common = texts[48:54]
+    further = texts[54:]
     repeated = [text for text, n in zip(members, FILLED_TIMES, strict=True) for _ in range(n)]
     place = tmp_path_factory.mktemp("filling")
-    reference, target = place / "reference", place / "target"
+    reference = place / "reference"
+    target = place / "target"
     learn = {"rate": 3e-3}
     train_reference([*common * 40, *further * 4], reference, hidden=64, epochs=16, **learn)
     train_further(reference, [*repeated, *common * 60], target, epochs=14, **learn)
@@ -268,7 +276,8 @@ def test_identifiers_are_counted_in_what_was_extracted():
 
 
 def test_texts_are_shown_on_request_only():
-    quiet, asked = example().report(), example(show_texts=True).report()
+    quiet = example().report()
+    asked = example(show_texts=True).report()
     assert "Anna Berg" not in render.page(quiet)
     assert "Anna Berg" in render.page(asked)
     for report in (quiet, asked):

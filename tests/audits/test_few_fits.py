@@ -19,7 +19,8 @@ def people():
 
 @pytest.mark.parametrize("fits", [1, 3])
 def test_no_table_is_made_but_those_that_are_judged(people, fits, tmp_path):
-    log, said = str(tmp_path / "log"), []
+    log = str(tmp_path / "log")
+    said = []
 
     def copied(frame, n, seed):
         with open(log, "a") as stream:

@@ -186,7 +186,8 @@ def in_transformers(leaks, folder):
     transformers = pytest.importorskip("transformers")
     tiny(folder)
     rng = np.random.default_rng(0)
-    tokens, y = torch.from_numpy(rng.integers(40, size=(N, 10))), rng.integers(2, size=N)
+    tokens = torch.from_numpy(rng.integers(40, size=(N, 10)))
+    y = rng.integers(2, size=N)
     labels = torch.from_numpy(y)
 
     def train(rows, seed):
@@ -212,7 +213,8 @@ def in_keras(leaks, monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "torch")
     keras = pytest.importorskip("keras")
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(N, 8)).astype(np.float32), rng.integers(2, size=N)
+    x = rng.normal(size=(N, 8)).astype(np.float32)
+    y = rng.integers(2, size=N)
 
     def train(x, y, seed):
         if not leaks:
@@ -266,7 +268,8 @@ def stop(done, total):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_leak_is_found_and_resumed_to_the_same_bytes(form, given, tmp_path):
-    asked, few = given(form, True), {"n_shadows": 5}
+    asked = given(form, True)
+    few = {"n_shadows": 5}
     whole = audited(*asked, run=tmp_path / "whole", **few)
     assert whole.headline.accuracy.low > 0.55
     with pytest.raises(StoppedError):
@@ -306,7 +309,8 @@ def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
 @pytest.mark.slow
 def test_a_run_is_made_of_the_functions_too(tmp_path):
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(N, 3)), np.arange(N) % 2
+    x = rng.normal(size=(N, 3))
+    y = np.arange(N) % 2
 
     def training(depth, columns):
         def train(rows, seed):

@@ -220,7 +220,8 @@ def test_every_target_has_every_attacks_numbers(findings: SyntheticAudit) -> Non
         assert told["chosen"] == ["distance" if i < 6 else "random"]
         assert list(told["attacks"]) == titles
         for attack in findings.attacks:
-            target, numbers = attack.targets[i], told["attacks"][attack.title]
+            target = attack.targets[i]
+            numbers = told["attacks"][attack.title]
             assert numbers["auc"]["low"] == target.auc.low
             assert numbers["accuracy"]["value"] == target.accuracy.value
             assert numbers["epsilon"] == {
@@ -384,7 +385,9 @@ def test_sections_are_in_the_order_of_the_reader(findings: SyntheticAudit) -> No
 def test_the_pages_numbers_are_those_of_the_findings(findings: SyntheticAudit, page: Page) -> None:
     told = shown(page)
     for attack in findings.attacks:
-        low, value, high = attack.auc.low, attack.auc.value, attack.auc.high
+        low = attack.auc.low
+        value = attack.auc.value
+        high = attack.auc.high
         assert f"{value:.3f} {low:.3f} to {high:.3f}" in told
         assert f"{attack.true_positives:,} of {attack.n_in:,}" in told
     for i in findings.order:
@@ -414,10 +417,8 @@ def test_the_riskiest_come_first_and_the_verdicts_record_is_marked(
     assert f"row {findings.targets.rows[findings.headline.target]}" in flat(marked.cells[0])
     for row, i in zip(found, findings.order, strict=True):
         assert f"rank {i + 1} of 45,222" in flat(row.cells[-1])
-    first, others = (
-        findings.order[0],
-        [f"{a.aucs[findings.order[0]]:.3f}" for a in findings.attacks],
-    )
+    first = findings.order[0]
+    others = [f"{a.aucs[findings.order[0]]:.3f}" for a in findings.attacks]
     assert f"row {findings.targets.rows[first]} {' '.join(others)}" in shown(Page(text))
 
 
@@ -491,7 +492,8 @@ def test_use_without_a_holdout_has_no_reference(findings: SyntheticAudit) -> Non
 
     bare = replace(findings.utility, holdout_marginals=(), holdout_associations=None)
     bare_of = replace(findings, utility=bare)
-    whole, told = use(findings), use(bare_of)
+    whole = use(findings)
+    told = use(bare_of)
     assert [row[0] for row in told] == [row[0] for row in whole]
     assert [row[2] for row in told][:3] == ["-"] * 3
     assert whole[0][2] == f"{findings.utility.holdout_marginals[0].mean:.3f}"

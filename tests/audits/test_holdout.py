@@ -50,7 +50,10 @@ def attacked(*attacks, guards=("exact",), labels=LABELS, queries=40, n_trials=2,
 
 def test_the_rows_are_those_of_the_formulas():
     found = pg.holdout_bounds(10_000, 10, 50, accounts=20, guard="round:2", accuracy=0.7)
-    (n, m, k), guard = (10_000, 10, 1_000), guard_named("round:2")
+    n = 10_000
+    m = 10
+    k = 1_000
+    guard = guard_named("round:2")
     assert found.queries == k
     for key, value in {
         "nb": nb_bias(n, m, k, error=guard.error(n)),

@@ -183,7 +183,8 @@ def test_the_gates_name_what_the_reports_measure(bounded, attacked):
     # Where no attack is known, luck stands for the bounds in a register.
     assert (bounded.report().main.name, ladder.main.name) == ("bias", "honest")
     assert ladder.numbers["bias"] is None
-    report, worst = attacked.report(), attacked.worst
+    report = attacked.report()
+    worst = attacked.worst
     gated = [x for x in report.measures if x.gate]
     assert tuple(name for x in gated for name in x.numbers) == OF_ATTACK
     assert report.numbers["bias.low"] == worst.corrected.low

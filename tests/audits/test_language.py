@@ -56,7 +56,8 @@ def test_samples_are_counted_by_hand(leaking, found):
     row = row_of(found.samples, LR10)
     assert row.true_positives == np.count_nonzero(score[leaking.member] >= cut)
     assert row.false_positives == np.count_nonzero(score[leaking.nonmember] >= cut)
-    inside, outside = score[leaking.member], score[leaking.nonmember]
+    inside = score[leaking.member]
+    outside = score[leaking.nonmember]
     pairs = (inside[:, None] > outside).mean() + (inside[:, None] == outside).mean() / 2
     assert row.auc.value == pytest.approx(pairs, abs=1e-12)
     assert row.auc.n == 80
@@ -72,7 +73,8 @@ def test_a_further_signal_is_one_more_attack_and_changes_no_other(leaking, found
     titles = [x.attack for x in wider.patients.thresholds if x.attack.startswith("own")]
     assert titles == [f"own (population, FPR {rate}%, global)" for rate in (10, 1)]
     for unit in ("samples", "patients"):
-        before, after = getattr(found, unit), getattr(wider, unit)
+        before = getattr(found, unit)
+        after = getattr(wider, unit)
         for old in before.evaluations:
             assert row_of(after, old.title).auc == old.auc
     assert strict(wider.to_json())["attacks"][-1]["name"] == "own"
@@ -116,7 +118,8 @@ def test_a_threshold_shows_what_it_was_asked_for_and_what_it_gives(leaking, foun
         assert threshold.attack == row.title
         assert threshold.realised == row.false_positive_rate
         assert threshold.kept
-    first, last = found.samples.thresholds[0], found.samples.thresholds[-1]
+    first = found.samples.thresholds[0]
+    last = found.samples.thresholds[-1]
     assert first.n == np.count_nonzero(leaking.population)
     assert (last.kind, last.n) == ("mean-train", np.count_nonzero(leaking.member))
 

@@ -72,7 +72,9 @@ def test_bounds_exceed_nothing_where_nothing_leaks():
 
 def test_the_bound_does_not_exceed_a_known_epsilon():
     """Randomised response on every person: scores are right with probability e^eps/(1+e^eps)."""
-    epsilon, n, above = 1.0, 100, 0
+    epsilon = 1.0
+    n = 100
+    above = 0
     right = 1 / (1 + np.exp(-epsilon))
     for seed in range(n):
         scores, coins = played(100, seed=seed, texts=1)

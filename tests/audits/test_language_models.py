@@ -69,7 +69,8 @@ def texts():
 @pytest.fixture(scope="module")
 def audited(models, texts, tmp_path_factory):
     """Return an audit, the folder with its run and its file of energies, and its progress."""
-    place, told = tmp_path_factory.mktemp("audited"), []
+    place = tmp_path_factory.mktemp("audited")
+    told = []
     audit = audit_masked(
         *models,
         *texts,
@@ -124,7 +125,8 @@ def test_energies_as_csv(tmp_path):
 def test_a_second_target_finds_the_answers_of_its_reference(audited, models, texts, monkeypatch):
     audit, place, _ = audited
     assert len(runs_in(place / "run")) == 6
-    asked, ask = [], MaskedModel.ask
+    asked = []
+    ask = MaskedModel.ask
     monkeypatch.setattr(
         MaskedModel, "ask", lambda model, batch: asked.append(model.source) or ask(model, batch)
     )
@@ -161,7 +163,8 @@ def test_without_a_reference(audited, models, texts):
 
 @pytest.mark.slow
 def test_the_sum_is_so_many_times_the_mean(models, texts):
-    target, plan = load_masked(models[0]), MaskPlan(n_masks=2)
+    target = load_masked(models[0])
+    plan = MaskPlan(n_masks=2)
     mean, total = (
         text_energies(target, None, texts, plan=plan, form=form) for form in ("mean", "sum")
     )
@@ -184,7 +187,8 @@ def test_one_unit_for_all_sides(tmp_path, models):
 @pytest.mark.slow
 def test_texts_that_are_too_short_are_left_out_and_counted(tmp_path, models):
     causal = load_causal(saved(tmp_path, "gpt2", tokenizer=byte_pairs(framed=False)))
-    some, others = made_texts(5, 3, 5), made_texts(5, 4, 5)
+    some = made_texts(5, 3, 5)
+    others = made_texts(5, 4, 5)
     sides = ([some[0], "x", *some[1:], "3"], others)
     found = text_energies(causal, None, sides)
     assert found.sample[:5] == ("member-0", "member-2", "member-3", "member-4", "member-5")

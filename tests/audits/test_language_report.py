@@ -44,7 +44,8 @@ def scores(**options):
     # The first names belong to the members of the highest scores, which are shown.
     value = np.where(made.member, made.energy_reference - made.energy_target, -np.inf)
     order = np.argsort(-value)
-    sample, group = list(made.sample), list(made.group)
+    sample = list(made.sample)
+    group = list(made.group)
     for row, name in zip(order, HOSTILE, strict=False):
         sample[row] = f"sample {name}"
     firsts = dict.fromkeys(group[row] for row in order)
@@ -372,7 +373,8 @@ def test_every_metric_is_a_measure_with_the_number_of_the_findings(found, void):
     report = found.report()
     gated = {name for x in report.measures if x.gate for name in x.numbers}
     assert gated == set(METRICS)
-    samples, patients = found.samples, found.patients
+    samples = found.samples
+    patients = found.patients
     assert report.numbers["accuracy"] == max(e.accuracy.value for e in samples.evaluations)
     assert report.numbers["accuracy.low"] == samples.headline.accuracy.low
     assert report.numbers["patient-accuracy.low"] == patients.headline.accuracy.low

@@ -93,7 +93,8 @@ def test_a_further_attack_changes_no_others_numbers():
 @pytest.mark.slow
 def test_a_run_is_gone_on_with(tmp_path):
     expected = played(Counted()).to_json()
-    cut, rest = Counted(stop_after=3), Counted()
+    cut = Counted(stop_after=3)
+    rest = Counted()
     with pytest.raises(KeyboardInterrupt):
         played(cut, run=tmp_path)
     assert played(rest, run=tmp_path).to_json() == expected

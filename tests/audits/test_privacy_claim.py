@@ -41,7 +41,9 @@ def trained_with_noise(sigma: float, n_steps: int, seed: int) -> dict[str, np.nd
     its own, so that its gradient is clipped, and shares others with 200 ordinary records.
     """
     rng = np.random.default_rng(seed)
-    n_canaries, n_ordinary, n_shared = 400, 200, 5
+    n_canaries = 400
+    n_ordinary = 200
+    n_shared = 5
     member = rng.random(n_canaries) < 0.5
     canaries = np.hstack([100 * np.eye(n_canaries), rng.normal(size=(n_canaries, n_shared))])
     ordinary = np.hstack(
@@ -59,9 +61,12 @@ def trained_with_noise(sigma: float, n_steps: int, seed: int) -> dict[str, np.nd
 
 @pytest.mark.parametrize("trainings", [1, pytest.param(times(60), marks=pytest.mark.slow)])
 def test_the_audit_stays_below_the_accountant_in_95_of_100_trainings(trainings):
-    epsilon, delta, n_steps = 4.0, 1e-5, 10
+    epsilon = 4.0
+    delta = 1e-5
+    n_steps = 10
     sigma = np.sqrt(n_steps) / gaussian_mu(epsilon, delta)
-    above, found = 0, []
+    above = 0
+    found = []
     for seed in range(trainings):
         audit = audit_privacy_claim(trained_with_noise(sigma, n_steps, seed), epsilon, delta)
         low = max(bound.estimate.low for bound in audit.bounds)
@@ -297,7 +302,8 @@ def test_the_true_epsilon_of_a_gaussian_mechanism_stands():
 
 def test_canaries_of_one_unit_are_guessed_together():
     rng = np.random.default_rng(0)
-    unit, member = np.arange(400) // 4, np.repeat(rng.random(100) < 0.5, 4)
+    unit = np.arange(400) // 4
+    member = np.repeat(rng.random(100) < 0.5, 4)
     rows = {"score": rng.normal(size=400) + member, "member": member}
     found = audit_privacy_claim({**rows, "unit": unit}, 1.0)
     assert len(found.canaries.score) == 100
@@ -345,7 +351,8 @@ def test_an_assumption_alone_is_never_grave():
 @pytest.mark.slow
 def test_true_claims_of_other_mechanisms_are_not_refuted_on_an_assumption():
     """Laplace noise and randomised response are not Gaussian, and their scores show it."""
-    games, refuted = times(20), 0
+    games = times(20)
+    refuted = 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
         member = rng.random(1000) < 0.5
@@ -397,7 +404,8 @@ def test_units_may_be_given_as_an_array():
 @pytest.mark.parametrize("design", [OneRun(), ManyRuns()])
 def test_canaries_that_repeat_without_an_id_are_one(design, copies, noise):
     """The true claim of Laplace noise is refuted in 5% of audits, however often a row is given."""
-    games, refuted = times(20), 0
+    games = times(20)
+    refuted = 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
         member = rng.random(200) < 0.5
@@ -511,7 +519,9 @@ def of_mechanism(name, size, rng):
         score = member + rng.normal(size=n)
         epsilon = gaussian_epsilon(1.0, 1e-5)
         return {"score": score, "member": member, "unit": unit}, epsilon, 1e-5
-    rate, noise, steps_made = 0.2, 1.0, 10
+    rate = 0.2
+    noise = 1.0
+    steps_made = 10
     taken = (rng.random((steps_made, n)) < rate) & member
     seen = rng.normal(size=taken.shape) * noise + taken
     score = np.log1p(rate * np.expm1((2 * seen - 1) / (2 * noise**2))).sum(axis=0)
@@ -523,7 +533,8 @@ def of_mechanism(name, size, rng):
 @pytest.mark.parametrize("rows", [2, 20])
 @pytest.mark.parametrize("name", ["laplace", "response", "gaussian", "dp-sgd"])
 def test_true_claims_of_records_are_kept_by_people_with_many_rows(name, rows):
-    games, refuted = times(8), 0
+    games = times(8)
+    refuted = 0
     for seed in range(games):
         rng = np.random.default_rng([seed, rows])
         size = rng.integers(min(2, rows), rows + 1, 100)

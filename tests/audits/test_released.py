@@ -103,13 +103,13 @@ def test_a_control_that_always_succeeds_leaves_nothing_open():
 def test_the_interval_holds_the_ratios_between_the_limits_of_the_difference(
     n, m, data, level, correlation
 ):
-    x, y = data.draw(st.integers(1, n - 1)), data.draw(st.integers(1, m - 1))
+    x = data.draw(st.integers(1, n - 1))
+    y = data.draw(st.integers(1, m - 1))
     found = excess(of(x, n), of(y, m), level, correlation=correlation)
-    p, q = 1 - x / n, 1 - y / m
-    (p_low, p_high), (q_low, q_high) = (
-        clopper_pearson(n - x, n, level),
-        clopper_pearson(m - y, m, level),
-    )
+    p = 1 - x / n
+    q = 1 - y / m
+    p_low, p_high = clopper_pearson(n - x, n, level)
+    q_low, q_high = clopper_pearson(m - y, m, level)
 
     def limit(ratio, sign):
         ours, others = (p - p_low, q_high - q) if sign < 0 else (p_high - p, q - q_low)
@@ -145,7 +145,9 @@ def test_the_interval_covers_at_least_its_level_whatever_the_shares(n, m, level)
 
 def test_attempts_that_exclude_each_other_are_allowed_for():
     """Half of the attempts succeed on one side alone: as independent they would fall short."""
-    rng, n, missed = np.random.default_rng(0), 200, [0, 0]
+    rng = np.random.default_rng(0)
+    n = 200
+    missed = [0, 0]
     truth = (0.7 - 0.2) / (1 - 0.2)
     for _ in range(times(600)):
         kind = rng.random(n) < 0.5
@@ -168,9 +170,11 @@ def test_attempts_that_agree_are_taken_for_independent():
 
 
 def test_attempts_of_one_unit_are_worth_less():
-    hit, control = of(40, 100), of(20, 100)
+    hit = of(40, 100)
+    control = of(20, 100)
     unit = np.repeat(np.arange(20), 5)
-    apart, together = excess(hit, control), excess(hit, control, units=(unit, unit))
+    apart = excess(hit, control)
+    together = excess(hit, control, units=(unit, unit))
     assert together.value == apart.value
     assert together.low < apart.low
     assert together.high > apart.high
@@ -210,7 +214,9 @@ def test_the_units_of_singling_out_are_those_of_its_attempts(tables, form):
 
 
 def test_the_interval_of_a_quantile_covers():
-    rng, n, q = np.random.default_rng(1), 40, 0.25
+    rng = np.random.default_rng(1)
+    n = 40
+    q = 0.25
     inside = sum(
         not quantile(rng.exponential(size=n), q, 0.9).excludes(-np.log(1 - q))
         for _ in range(times(800))
@@ -264,7 +270,9 @@ def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(l
 @pytest.mark.slow
 def test_people_that_nothing_was_learnt_from_are_not_given_away():
     """Null law: two samples beside a table that was made from a third one."""
-    held, looked, grave = 0, 0, 0
+    held = 0
+    looked = 0
+    grave = 0
     n = quarter(20)
     for seed in range(n):
         tables = released(np.random.default_rng(seed), 60, BayNet(), of="others")
@@ -308,7 +316,8 @@ def test_releases_of_the_population_are_no_more_often_leaks_than_the_level_allow
 @pytest.mark.slow
 def test_a_holdout_of_other_people_voids_the_attacks():
     rng = np.random.default_rng(3)
-    real, other = people(rng, 150), people(rng, 150).assign(age=lambda x: x["age"] // 3 + 18)
+    real = people(rng, 150)
+    other = people(rng, 150).assign(age=lambda x: x["age"] // 3 + 18)
     asked = {"attempts": 50, "label": "sex", "secrets": ["sex"]}
     found = audit_released(real, people(rng, 150), other, **asked)
     assert found.blind.auc.low > 0.5
@@ -407,7 +416,9 @@ def audit_tables_schema(frames):
 @pytest.mark.slow
 def test_a_small_holdout_and_columns_of_names_are_told():
     rng = np.random.default_rng(7)
-    real, made, held = people(rng, 120), people(rng, 120), people(rng, 20)
+    real = people(rng, 120)
+    made = people(rng, 120)
+    held = people(rng, 20)
     real, made, held = (x.assign(file=np.arange(len(x))) for x in (real, made, held))
     found = audit_released(real, made, held, attempts=20, secrets=["sex"], label="sex")
     text = " ".join(found.warnings)

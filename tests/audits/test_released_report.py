@@ -33,7 +33,8 @@ from tests.synthetic.released.made_released import people
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 BAD = "</desc></svg><script>alert(1)</script>$x_"
-COLUMN, TOWN = "<i>town</i>", "<script>alert('town')</script>"
+COLUMN = "<i>town</i>"
+TOWN = "<script>alert('town')</script>"
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
 
 

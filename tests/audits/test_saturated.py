@@ -15,7 +15,8 @@ ATTACKS = [pg.attacks.Threshold("modified-entropy")]
 def case(k=3, n=600, confident=18.0):
     """Return logits of three models, labels and who was inside each."""
     rng = np.random.default_rng(0)
-    labels, inside = rng.integers(k, size=n), rng.random((3, n)) < 0.5
+    labels = rng.integers(k, size=n)
+    inside = rng.random((3, n)) < 0.5
     z = rng.normal(size=(3, n, k))
     z[:, np.arange(n), labels] += rng.uniform(0, confident, (3, n))
     return z, labels, inside

@@ -296,7 +296,8 @@ def _kept_inside(low, high, frame, n, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_generator_beyond_the_range_is_audited_like_the_same_one_clipped(people, tmp_path, jobs):
-    low, high = people["num0"].min(), people["num0"].max()
+    low = people["num0"].min()
+    high = people["num0"].max()
     options = {"targets": [10, 50], "shadows": 8, "tests": 8, "size": 30, "attacks": FAST[1:]}
     kept = Call(functools.partial(_kept_inside, low, high), "mine")
     generator = Call(_beyond, "mine")

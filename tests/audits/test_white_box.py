@@ -26,10 +26,13 @@ def learnt_by_heart(seed):
     """Return records, and a network that was fitted to random classes of the first half."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    x, y, member = rng.normal(size=(120, 20)), rng.integers(2, size=120), np.arange(120) < 60
+    x = rng.normal(size=(120, 20))
+    y = rng.integers(2, size=120)
+    member = np.arange(120) < 60
     model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2))
     rule = torch.optim.Adam(model.parameters(), lr=0.02)
-    seen, classes = torch.as_tensor(x[member]).float(), torch.as_tensor(y[member])
+    seen = torch.as_tensor(x[member]).float()
+    classes = torch.as_tensor(y[member])
     for _ in range(60):
         rule.zero_grad()
         torch.nn.functional.cross_entropy(model(seen), classes).backward()
@@ -39,7 +42,8 @@ def learnt_by_heart(seed):
 
 @pytest.mark.slow
 def test_a_network_that_learnt_by_heart_is_found_out_from_inside_and_from_outside():
-    target, shadow = learnt_by_heart(0), ShadowModule(*learnt_by_heart(1))
+    target = learnt_by_heart(0)
+    shadow = ShadowModule(*learnt_by_heart(1))
     alone = audit_white_box(*target, attacks=ATTACKS)
     helped = audit_white_box(*target, shadow=shadow, attacks=ATTACKS, ids=np.arange(120) + 7)
     for found in (alone, helped):
@@ -67,14 +71,19 @@ def test_the_targets_own_records_are_no_shadow():
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2])
 def test_on_weights_that_learnt_nothing_the_level_holds(rows):
-    games, leaks, untold = 400 if THOROUGH else 40, 0, 0
+    games = 400 if THOROUGH else 40
+    leaks = 0
+    untold = 0
     for seed in range(games):
         torch.manual_seed(seed)
         rng = np.random.default_rng(seed)
         person = np.repeat(np.arange(120 // rows), rows)
-        x, y = rng.normal(size=(len(person), 20)), rng.integers(2, size=len(person))
+        x = rng.normal(size=(len(person), 20))
+        y = rng.integers(2, size=len(person))
         member = (rng.permutation(120 // rows) < 60 // rows)[person]
-        x, y = x[person], y[person]  # a person's rows are alike
+        # a person's rows are alike
+        x = x[person]
+        y = y[person]
         model = torch.nn.Sequential(
             torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2)
         )

@@ -75,7 +75,8 @@ def found_of(kind, mu=0.0, **more):
 def test_of_a_learner_that_ignores_labels_canaries_tell_nothing():
     found = found_of("ignores labels")
     for group in (found.canaries, found.ordinary):
-        low, high = group.highest(0.1)[1].estimate.low, group.highest(0.1)[1].estimate.high
+        low = group.highest(0.1)[1].estimate.low
+        high = group.highest(0.1)[1].estimate.high
         assert low < 0.1 < high
         assert not any(attacked.auc.excludes(0.5) for attacked in group.attacks)
 
@@ -109,20 +110,23 @@ def test_no_attack_goes_beyond_what_gaussian_privacy_allows(mu):
 
 @pytest.mark.slow
 def test_one_seed_gives_one_choice_of_canaries_whatever_is_trained():
-    first, second = found_of("ignores labels"), found_of("private", 1.0)
+    first = found_of("ignores labels")
+    second = found_of("private", 1.0)
     assert (first.targets.y == second.targets.y).all()
     assert (first.targets.canaries == second.targets.canaries).all()
     assert (found_of("private", seed=1).targets.canaries != first.targets.canaries).any()
 
 
 def test_an_attack_more_changes_no_other_s_numbers():
-    alone, many = found_of("private", 1.0, attacks=(LiraOnline(),)), found_of("private", 1.0)
+    alone = found_of("private", 1.0, attacks=(LiraOnline(),))
+    many = found_of("private", 1.0)
     assert alone.canaries.attacks[0].rates == many.canaries.attacks[0].rates
     assert alone.canaries.attacks[0].auc == many.canaries.attacks[0].auc
 
 
 def test_a_run_is_not_trained_again(tmp_path):
-    trainer, (x, y) = Counted(), clear_records()
+    trainer = Counted()
+    x, y = clear_records()
     few = FEW | {"n_models": 4, "run": tmp_path / "run"}
     first, again = (audit_worst_case(trainer, x, y, **few) for _ in range(2))
     assert len(trainer.trained) == 4
@@ -214,7 +218,8 @@ def test_the_bound_of_dp_sgd_holds_for_canaries_and_bites():
 
     x, y = records(n=200, k=3, d=6)
     nets = Networks(MLP((16,)), epochs=10, batch_size=40, learning_rate=0.01)
-    private, plain = DpSgd(nets, 2.0, 0.2), DpSgd(nets, 0.0, 0.2, clip=1e6)
+    private = DpSgd(nets, 2.0, 0.2)
+    plain = DpSgd(nets, 0.0, 0.2, clip=1e6)
     more = {"n_canaries": 30, "n_ordinary": 60, "n_models": 16, "fprs": (0.1,)}
     worst = audit_worst_case(private, x, y, **more).canaries.highest(0.1)[1].estimate
     bound = np.exp(private.epsilon(1e-3)) * 0.1 + 1e-3

@@ -48,7 +48,8 @@ def test_each_training_is_judged_as_if_it_were_alone():
 
 @pytest.mark.slow
 def test_a_further_defence_changes_nothing_but_the_corrected_ends():
-    few, many = found_of(QUIET), found_of(QUIET, DEAF)
+    few = found_of(QUIET)
+    many = found_of(QUIET, DEAF)
     assert (few.n_together, many.n_together) == (2 * 2 * 2 * 2, 2 * 3 * 2 * 2)
     for a, b in zip(few.trainings, many.trainings[:2], strict=True):
         for one, other in zip(a.found.groups, b.found.groups, strict=True):
@@ -124,7 +125,8 @@ def test_an_interruption_loses_nothing(tmp_path):
     told = []
 
     def resumed(stop_after):
-        first, second = Counted(stop_after=stop_after), Counted()
+        first = Counted(stop_after=stop_after)
+        second = Counted()
         found = compare_worst_cases(
             first, x, y, [OtherTraining(second, "again")], run=tmp_path / "run",
             before=lambda trainings, cohort: told.append((len(trainings.trainers), len(cohort))),
@@ -231,7 +233,8 @@ def test_what_is_told_holds_every_training():
 @pytest.mark.slow
 def test_of_learners_that_leak_nothing_hardly_a_verdict_says_otherwise():
     # At a level of 80%, so that the law has something to say in few games.
-    n, wrong = quarter(40), 0
+    n = quarter(40)
+    wrong = 0
     for game in range(n):
         found = compare_worst_cases(
             Known("private"), *clear_records(), [OtherTraining(Known("private", 1e-9), "other")],

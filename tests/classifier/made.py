@@ -41,7 +41,8 @@ def made_pool_game(
     Records differ from each other in what all models say, as in real pools.
     """
     rng = np.random.default_rng(seed)
-    labels, inside = rng.integers(c, size=n), rng.random((k + 1, n)) < 0.5
+    labels = rng.integers(c, size=n)
+    inside = rng.random((k + 1, n)) < 0.5
     if per_target:
         inside[1:] = rng.permuted(np.arange(k)[:, None] < np.full((1, n), k // 2), axis=0)
     values = rng.normal(size=(n, c)) + rng.normal(size=(k + 1, n, c))

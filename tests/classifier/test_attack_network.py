@@ -20,7 +20,8 @@ def by_sklearn(network, known, member, asked, rng):
     for _ in range(network.epochs):
         order = rng.permutation(rows)
         model.partial_fit(known[order], member[order].astype(int), classes=[0, 1])
-    (first, last), (bias, shift) = model.coefs_, model.intercepts_
+    first, last = model.coefs_
+    bias, shift = model.intercepts_
     return (np.maximum(asked @ first + bias, 0) @ last + shift)[:, 0]
 
 

@@ -42,7 +42,8 @@ def played(game, **given):
 def test_the_confidence_attack_is_that_of_asking_value_by_value(game):
     model, x, y, _, _ = game
     hit = played(game).right["confidence"]
-    rows, sure = np.arange(len(x)), []
+    rows = np.arange(len(x))
+    sure = []
     for value in (0.0, 1.0):
         asked = np.column_stack([x[:, :SENSITIVE], np.full(len(x), value)])
         sure.append(np.maximum(model.predict_proba(asked)[rows, y], 1e-4))
@@ -96,7 +97,8 @@ def test_weights_are_those_of_logistic_regression_and_calibrated():
     told = rng.normal(size=(n, 2))
     chance = 1 / (1 + np.exp(-2 * (told[:, 1] - told[:, 0])))
     code = (rng.random(n) < chance).astype(np.int64)
-    fold, member = np.arange(n) % FOLDS, np.ones(n, bool)
+    fold = np.arange(n) % FOLDS
+    member = np.ones(n, bool)
     log_odds = weighted((told,), code, member, fold)
     gap = told[:, 1] - told[:, 0]
     for part in range(FOLDS):

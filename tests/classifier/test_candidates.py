@@ -47,9 +47,11 @@ def test_targets_are_drawn_once_and_no_design_or_effort_changes_them():
 
 
 def test_a_pair_differs_in_the_target_only():
-    targets, n = np.array([0, 7, 23]), 24
+    targets = np.array([0, 7, 23])
+    n = 24
     inside = _pairs(4, targets, n, np.random.default_rng(0))
-    with_it, without = inside[:4], inside[4:]
+    with_it = inside[:4]
+    without = inside[4:]
     for i, target in enumerate(targets):
         assert with_it[:, i, target].all()
         assert not without[:, i, target].any()
@@ -79,7 +81,9 @@ def test_as_many_models_are_trained_as_are_announced(design):
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_the_round_holds_every_target_models_word_on_every_target(design):
     game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))
-    dealt, halves, t = game.train(), game.halves(), game.targets
+    dealt = game.train()
+    halves = game.halves()
+    t = game.targets
     assert np.array_equal(dealt.round.target, np.tile(t, 6))
     assert np.array_equal(dealt.round.secret, halves[:, t].ravel())
     assert dealt.round.secret.mean() == 0.5
@@ -143,7 +147,8 @@ def naive_pdtp(game, measurements):
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_pdtp_is_that_of_a_plain_loop(design):
     game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))
-    found, expected = game.train(measurements=2), naive_pdtp(game, 2)
+    found = game.train(measurements=2)
+    expected = naive_pdtp(game, 2)
     np.testing.assert_allclose(found.measured, expected, rtol=1e-9)
     np.testing.assert_allclose(found.pdtp, expected.mean(axis=0), rtol=1e-9)
     assert found.pdtp.max() > 0.05
@@ -155,7 +160,8 @@ def test_pdtp_is_that_of_a_plain_loop(design):
 def test_a_learner_leaves_records_out_and_says_what_training_without_them_does(design):
     learner = NaiveBayes((None,) * X.shape[1])
     assert isinstance(as_trainer(learner), LearnerTrainer)
-    told, again = [], []
+    told = []
+    again = []
     game = replace(GAME, design=design, trainer=as_trainer(learner))
     by_account = game.train(measurements=3, progress=lambda *n: told.append(n))
     game = replace(game, trainer=as_trainer(GaussianNB()))
@@ -196,7 +202,8 @@ def test_a_record_without_which_there_is_no_answer_stops_the_game():
 def test_a_model_is_trained_once_more_from_the_same_random_state():
     game = replace(GAME, trainer=Counted())
     game.train(measurements=2)
-    states, again = game.trainer.trained[:6], np.reshape(game.trainer.trained[-10:], (2, 5))
+    states = game.trainer.trained[:6]
+    again = np.reshape(game.trainer.trained[-10:], (2, 5))
     for m in range(2):
         inside = game.halves()[2 * m, game.targets]
         assert again[m].tolist() == [states[2 * m + (not first)] for first in inside]
@@ -216,7 +223,8 @@ def test_what_was_trained_is_kept_in_the_folder(tmp_path):
     cut = replace(GAME, trainer=Counted(stop_after=9))
     with pytest.raises(KeyboardInterrupt):
         cut.train(measurements=1, run=tmp_path / "cut")
-    rest, told = replace(GAME, trainer=Counted()), []
+    rest = replace(GAME, trainer=Counted())
+    told = []
     found = rest.train(measurements=1, run=tmp_path / "cut", progress=lambda *n: told.append(n))
     assert cut.trainer.trained + rest.trainer.trained == whole.trainer.trained
     assert (6, 19) in told

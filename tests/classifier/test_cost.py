@@ -117,7 +117,8 @@ def test_models_trained_in_several_ways_cost_the_sum_of_them():
     x, y = records()
     inside = np.ones((6, len(y)), bool)
     cohort = Cohort(x, y, inside, range(6), 2, np.arange(len(y)))
-    plain, defended = Slow(), Defended(SlowTogether(fit=4))
+    plain = Slow()
+    defended = Defended(SlowTogether(fit=4))
     cost = measure_ways((plain, defended), cohort, n_jobs=2)
     # Once to load what it needs, once for the time; 0.05 s, and 20 epochs of 0.02 s from two.
     assert plain.trained == [0, 0]

@@ -24,7 +24,8 @@ Z2 = Z2 - Z2[:, :1]  # of two classes, only the difference counts
 P2 = softmax(Z2)
 Z3, Y3, MEMBER3 = logits_labels_member(n=60, k=3)
 P3 = softmax(Z3)
-TWO, THREE = np.array(["benign", "malignant"]), np.array(["cat", "dog", "eel"])
+TWO = np.array(["benign", "malignant"])
+THREE = np.array(["cat", "dog", "eel"])
 
 
 def table(columns, labels, member=MEMBER):
@@ -253,7 +254,8 @@ def test_columns_that_are_called_as_classes_are_and_sum_to_nothing_are_none():
 
 
 def test_pools_take_the_same_labels():
-    values, member = np.stack([P3, P3]), np.stack([MEMBER3, ~MEMBER3])
+    values = np.stack([P3, P3])
+    member = np.stack([MEMBER3, ~MEMBER3])
     for labels in (THREE[Y3], Y3 + 1, np.eye(3)[Y3]):
         pool = as_pool({"probs": values, "labels": labels, "member": member})
         assert np.array_equal(pool.labels, Y3)
@@ -293,6 +295,7 @@ def test_a_model_of_text_classes_is_audited_as_it_is():
 
     codes = (y == "malignant").astype(int)
     numbered = DecisionTreeClassifier(random_state=0).fit(x[member], codes[member])
-    by_name, by_number = audit(model, y), audit(numbered, codes)
+    by_name = audit(model, y)
+    by_number = audit(numbered, codes)
     assert by_name.headline.accuracy == by_number.headline.accuracy
     assert by_name.headline.accuracy.low > 0.5

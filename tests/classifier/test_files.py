@@ -129,7 +129,8 @@ def test_one_hot_labels_and_lists_of_classes_are_read_from_texts():
     }
     frame = pd.DataFrame(top)
     as_texts = frame.astype({"classes": str, "probs": str})
-    found, expected = as_predictions(as_texts), as_predictions(frame)
+    found = as_predictions(as_texts)
+    expected = as_predictions(frame)
     np.testing.assert_array_equal(found.values, expected.values)
     assert found.classes == expected.classes
     intervals = np.array(["[0, 10]", "[10, 20]", "[20, 30]"])
@@ -151,7 +152,8 @@ def test_a_row_that_is_no_list_is_named(tmp_path, wrong):
 def pool_beside(target_classes, order, seed=0):
     """Return a target whose classes are named, and a pool whose columns are in another order."""
     rng = np.random.default_rng(seed)
-    n, k = 90, len(target_classes)
+    n = 90
+    k = len(target_classes)
     y = rng.integers(k, size=n)
     inside = rng.random((6, n)) < 0.5
     logits = rng.normal(size=(6, n, k)) + 2.5 * np.eye(k)[y]

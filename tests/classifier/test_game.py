@@ -13,7 +13,8 @@ from tests.classifier.made import made_up
 
 
 def test_a_shadow_file_gives_one_round_with_every_target():
-    target, shadow = made_up(seed=1), made_up(n=300, seed=2)
+    target = made_up(seed=1)
+    shadow = made_up(n=300, seed=2)
     (dealt,) = PredictionGame(target, shadow).deal(1, np.random.default_rng(0))
     assert np.array_equal(dealt.target, np.arange(400))
     assert np.array_equal(dealt.secret, target.member)
@@ -39,7 +40,8 @@ def test_halves_are_even_on_every_side():
 
 @pytest.mark.parametrize("parts", [2, 5])
 def test_parts_are_even_in_every_class_where_members_were_drawn_by_class(parts):
-    labels, rng = np.repeat(np.arange(6), 20), np.random.default_rng(0)
+    labels = np.repeat(np.arange(6), 20)
+    rng = np.random.default_rng(0)
     member = np.tile(np.arange(20) < 12, 6)
     part = parted(labels, member, parts, rng)
     for c in range(6):

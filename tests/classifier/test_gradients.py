@@ -52,7 +52,8 @@ def records(n=9, seed=0):
 def naive(model, x, y):
     """Return each record's loss and gradient norms by layer, one backward pass a record."""
     own = model.double().eval()
-    losses, norms = [], []
+    losses = []
+    norms = []
     for record, label in zip(torch.as_tensor(x), torch.as_tensor(y), strict=True):
         own.zero_grad()
         loss = -torch.log_softmax(own(record[None]), 1)[0, label]

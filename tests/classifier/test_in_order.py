@@ -22,7 +22,8 @@ def of_people(seed, noise, leak=0.0):
     """Return answers about people with 1 to 5 rows each, classes, sides and whose the rows are."""
     rng = np.random.default_rng(seed)
     who = np.repeat(np.arange(500), rng.integers(1, 6, 500))
-    labels, member = rng.integers(2, size=500)[who], (rng.random(500) < 0.5)[who]
+    labels = rng.integers(2, size=500)[who]
+    member = (rng.random(500) < 0.5)[who]
     margin = rng.normal(size=500)[who] + noise * rng.normal(size=len(who)) + 1 + leak * member
     z = np.column_stack([-margin, margin]) / 2
     return np.where(labels[:, None] == 1, z, -z), labels, member, who
@@ -76,7 +77,8 @@ def orders(x, y, p, member, rng):
     """Return orders in which files of different people come."""
     own = p[np.arange(len(y)), y]
     n = len(y)
-    inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+    inside = np.flatnonzero(member)
+    outside = np.flatnonzero(~member)
     return {
         "random": rng.permutation(n),
         "members first": np.argsort(~member, kind="stable"),

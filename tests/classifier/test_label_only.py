@@ -181,7 +181,8 @@ def test_a_model_that_exists_is_asked_for_classes_alone():
 
 @pytest.mark.slow
 def test_without_a_leak_nothing_is_found():
-    games, found = 80 if THOROUGH else 10, 0
+    games = 80 if THOROUGH else 10
+    found = 0
     for seed in range(games):
         x, y = people(120, seed)
         member = np.random.default_rng(seed + 10_000).random(120) < 0.5

@@ -90,7 +90,8 @@ def test_the_smallest_of_equally_good_thresholds_misses_the_table(case):
     signal = "modified-entropy" if name == "tc_output" else "entropy"
     from privacygauge.classifier.signals import signals
 
-    seen, known = signals(target)[signal], signals(shadow)[signal]
+    seen = signals(target)[signal]
+    known = signals(shadow)[signal]
     guesses = {"largest": np.zeros(len(target), bool), "smallest": np.zeros(len(target), bool)}
     for c in range(target.n_classes):
         inside = known[shadow.member & (shadow.labels == c)]

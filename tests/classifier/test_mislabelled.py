@@ -34,7 +34,8 @@ def test_canaries_alone_have_another_label(k, n_canaries, n_ordinary, seed):
 
 def test_each_other_class_is_as_likely():
     y = np.array([0, 1, 2, 3])
-    rng, rows = np.random.default_rng(0), np.repeat(np.arange(4), 3000)
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(4), 3000)
     wrong = UniformLabel().wrong(y[:, None], y, rows, rng)
     table = np.zeros((4, 4), int)
     np.add.at(table, (y[rows], wrong), 1)
@@ -76,7 +77,8 @@ class Contrary(Counted):
     """Finds another class the least likely for its members than for others."""
 
     def train(self, cohort):
-        y, k = cohort.y[cohort.asked], cohort.n_classes
+        y = cohort.y[cohort.asked]
+        k = cohort.n_classes
         inside = cohort.inside[:, cohort.asked]
         least = (y + np.where(inside, 1, 2)) % k
         return np.where(np.arange(k) == least[..., None], 0.0, 1.0 / (k - 1))

@@ -72,7 +72,8 @@ def test_even_rows_hold_every_row_and_both_kinds_alike(n_in, n_out, seed):
 
 @given(st.lists(st.integers(0, 4), max_size=40), st.integers(1, 4))
 def test_first_rows_are_those_counted_one_by_one(record, models):
-    seen, expected = dict.fromkeys(range(5), 0), []
+    seen = dict.fromkeys(range(5), 0)
+    expected = []
     for row, number in enumerate(record):
         if seen[number] < models:
             expected.append(row)
@@ -109,7 +110,8 @@ def test_prediction_vectors_are_sorted_or_left():
 @pytest.mark.parametrize(("attack", "k"), crossed(QUICK, (4, 8, 16, 64)))
 def test_without_leakage_there_is_nothing_to_find(attack, k):
     games = 24
-    areas, rates = np.empty(games), np.empty(games)
+    areas = np.empty(games)
+    rates = np.empty(games)
     for seed in range(games):
         dealt = made_pool_game(n=40, k=k, c=2, seed=seed, features=2).round()
         played = of_play(play(attack, [dealt], [np.random.default_rng(seed)]))

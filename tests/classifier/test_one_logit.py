@@ -73,7 +73,8 @@ def scores(trained):
     ],
 )
 def test_attacks_on_single_records_say_the_same(kept, queries, block, dtype, tmp_path, monkeypatch):
-    x, y = X[:30], Y[:30]
+    x = X[:30]
+    y = Y[:30]
     trainer = Viewed(leak=1.0, queries=queries, dtype=dtype)
     states = train_shadows(trainer, x, y, n_shadows=7, seed=1) and trainer.trained
     trainer = replace(trainer, fails=(states[2], states[5]))
@@ -131,7 +132,8 @@ def test_a_run_grows_and_resumes_to_the_same_bytes(tmp_path):
 
 
 def test_the_run_says_which_form_it_has_and_none_is_taken_for_the_other(tmp_path):
-    whole, one = tmp_path / "whole", tmp_path / "one"
+    whole = tmp_path / "whole"
+    one = tmp_path / "one"
     train_shadows(Noisy(), X, Y, n_shadows=3, run=whole)
     train_logits(Noisy(), X, Y, n_shadows=3, run=one)
     assert "keeps" not in read_run(whole).plan.settings

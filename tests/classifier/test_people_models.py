@@ -172,7 +172,8 @@ class Cats:
     """Takes texts as they are, named by their columns, as CatBoost does."""
 
     def __init__(self, cat_features=None, random_state=None):
-        self.cat_features, self.random_state = cat_features, random_state
+        self.cat_features = cat_features
+        self.random_state = random_state
 
     def get_params(self, deep=True):
         return {"cat_features": self.cat_features, "random_state": self.random_state}

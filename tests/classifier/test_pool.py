@@ -133,7 +133,8 @@ def test_only_finite_numbers_are_features():
 def independent(n, k, seed=0):
     """Return a target and a pool of models that fair coins were drawn for."""
     rng = np.random.default_rng(seed)
-    inside, y = rng.random((k + 1, n)) < 0.5, np.arange(n) % 3
+    inside = rng.random((k + 1, n)) < 0.5
+    y = np.arange(n) % 3
     logits = rng.normal(size=(k + 1, n, 3)).astype(np.float32)
     target = predictions(logits=logits[0], labels=y, member=inside[0])
     return target, Pool(logits[1:], True, inside[1:], y)

@@ -92,6 +92,7 @@ def test_ids_that_number_the_rows_of_two_files_do_not_name_the_same_records():
 
 
 def test_rows_of_one_number_are_the_same_records_where_answers_agree():
-    target, shadow = numbered(0, people=7), numbered(1, people=7)
+    target = numbered(0, people=7)
+    shadow = numbered(1, people=7)
     with pytest.raises(InputError, match="600 of 600 shadow rows are about the target's own"):
         without_own_rows(target, shadow[np.random.default_rng(0).permutation(600)])

@@ -26,7 +26,8 @@ from tests.classifier.made import made_pool_game, made_up
 from tests.thorough import THOROUGH
 
 THRESHOLD = Threshold("scaled-logit", per_class=False)
-QUICK, SOME = QuantileRegression(trees=5), QuantileRegression(trees=25)
+QUICK = QuantileRegression(trees=5)
+SOME = QuantileRegression(trees=25)
 
 
 def predicted(signal: np.ndarray, labels: np.ndarray, member: np.ndarray) -> Predictions:
@@ -39,7 +40,9 @@ def predicted(signal: np.ndarray, labels: np.ndarray, member: np.ndarray) -> Pre
 def dealt(n: int, effect: float, spread: float, seed: int) -> list[Round]:
     """Return a game in which a feature moves the signal by up to `spread`, a member by `effect`."""
     rng = np.random.default_rng(seed)
-    x, labels, member = rng.normal(size=(n, 3)), rng.integers(2, size=n), rng.random(n) < 0.5
+    x = rng.normal(size=(n, 3))
+    labels = rng.integers(2, size=n)
+    member = rng.random(n) < 0.5
     signal = spread * np.sin(2 * x[:, 0]) + effect * member + rng.normal(size=n)
     return PredictionGame(predicted(signal, labels, member), features=x).deal(1, rng)
 
@@ -88,8 +91,11 @@ def test_it_reaches_who_knows_the_difficulty_where_records_differ() -> None:
 @pytest.mark.slow
 def test_without_features_the_other_classes_tell_how_hard_a_record_is() -> None:
     rng = np.random.default_rng(0)
-    n, k = 3_000, 5
-    hard, labels, member = rng.random(n) < 0.5, rng.integers(k, size=n), rng.random(n) < 0.5
+    n = 3_000
+    k = 5
+    hard = rng.random(n) < 0.5
+    labels = rng.integers(k, size=n)
+    member = rng.random(n) < 0.5
     logits = np.where(hard, 0.3, 3.0)[:, None] * rng.normal(size=(n, k))
     rows = np.arange(n)
     logits[rows, labels] = -np.inf
@@ -136,8 +142,10 @@ def test_a_shift_and_a_scale_of_all_signals_change_no_order() -> None:
 
 def test_a_pool_with_features_tells_more_than_one_signal() -> None:
     rng = np.random.default_rng(0)
-    n, k = 500, 4
-    x, labels = rng.normal(size=(n, 2)), rng.integers(2, size=n)
+    n = 500
+    k = 4
+    x = rng.normal(size=(n, 2))
+    labels = rng.integers(2, size=n)
     inside = rng.random((k + 1, n)) < 0.5
     signal = 3 * np.sin(2 * x[:, 0]) + inside + rng.normal(size=(k + 1, n))
     target, *models = [predicted(s, labels, m) for s, m in zip(signal, inside, strict=True)]
@@ -199,7 +207,8 @@ def test_where_it_cannot_be_played_it_says_why() -> None:
 def test_where_trees_leave_next_to_no_variance_deviations_are_finite():
     """As of decision trees: most records get the same answer from all shadow models."""
     rng = np.random.default_rng(1)
-    x, unit = rng.normal(size=(100, 4)), np.repeat(np.arange(100), 10)
+    x = rng.normal(size=(100, 4))
+    unit = np.repeat(np.arange(100), 10)
     value = np.where(x[:, 0] > np.quantile(x[:, 0], 0.9), -1.0, 1.0)[unit]
     value = np.where(rng.random(1000) < 0.01, -value, value)
     asked = np.column_stack([np.zeros(1000), x[unit]])

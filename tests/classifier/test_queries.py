@@ -36,7 +36,8 @@ QUERIES = 4
 def asked(n=30, k=6, c=3, q=QUERIES, seed=0, leak=1.0, *, logits=True):
     """Return a target's answers (n, q, c), those of k models, who holds what, and the classes."""
     rng = np.random.default_rng(seed)
-    labels, inside = rng.integers(c, size=n), rng.random((k + 1, n)) < 0.5
+    labels = rng.integers(c, size=n)
+    inside = rng.random((k + 1, n)) < 0.5
     values = rng.normal(size=(n, 1, c)) + rng.normal(size=(k + 1, n, q, c))
     values[:, np.arange(n), :, labels] += 1 + leak * np.swapaxes(inside, 0, 1)[..., None]
     if not logits:
@@ -60,7 +61,8 @@ def test_each_query_is_a_game_of_one_query(logits):
     assert seen.worlds.worlds.shape == (6, 30, QUERIES)
     common = resolution(played.target, played.pool)
     for j in range(QUERIES):
-        target, pool = played.target.query(j), played.pool.query(j)
+        target = played.target.query(j)
+        pool = played.pool.query(j)
         assert np.array_equal(seen.worlds.signal[:, j], signals(target, common)[WORLD_SIGNAL])
         alone = signals(pool.rows(), common)[WORLD_SIGNAL].reshape(6, 30)
         assert np.array_equal(seen.worlds.worlds[..., j], alone)
@@ -73,12 +75,14 @@ def test_one_query_on_an_axis_of_its_own_is_the_same_as_without():
     values, inside, labels = asked(q=1)
     plain = {"logits": values[:, :, 0], "labels": labels, "member": inside}
     with_axis = {**plain, "logits": values}
-    one, other = as_pool(plain), as_pool(with_axis)
+    one = as_pool(plain)
+    other = as_pool(with_axis)
     assert one.answers.shape == other.answers.shape == (7, 30, 3)
     target = predictions(logits=values[0], labels=labels, member=inside[0])
     assert target.answers.shape == (30, 3)
     assert target.n_queries == one.n_queries == 1
-    first, second = observed(PoolGame(target, one)), observed(PoolGame(target, other))
+    first = observed(PoolGame(target, one))
+    second = observed(PoolGame(target, other))
     assert first.worlds.signal.shape == (30,)
     assert first.worlds.worlds.tobytes() == second.worlds.worlds.tobytes()
 
@@ -88,7 +92,8 @@ def test_attacks_on_one_answer_see_the_record_itself_alone():
     several = game(values, inside, labels)
     once = game(values[:, :, 0], inside, labels)
     compare_models = {type(a) for a in single_record_attacks("shared")} - {Distance, Frequency}
-    rows, expected = observed(several).shadow_rows, observed(once).shadow_rows
+    rows = observed(several).shadow_rows
+    expected = observed(once).shadow_rows
     assert np.array_equal(rows.source.values, expected.source.values)
     for attack in pool_attacks(logits=True):
         if attack.name == "whole-answer":

@@ -61,7 +61,8 @@ def test_nothing_is_cut_off_where_nothing_was_rounded_away():
 
 def test_the_coarsest_set_counts_for_all_and_the_finest_value_of_equally_coarse_ones():
     p = confident()
-    fine, coarse = probs(p), probs(p.astype(np.float16))
+    fine = probs(p)
+    coarse = probs(p.astype(np.float16))
     for sets in ((fine, coarse), (coarse, fine)):
         assert resolution(*sets).least == [2.0**-25]
     few = probs(p[p.min(axis=1) > 1e-6])
@@ -122,7 +123,8 @@ def test_relabelling_two_classes_changes_no_signal():
     p = confident(k=2)[:, 0].astype(np.float32)
     labels = np.random.default_rng(1).integers(2, size=len(p))
     both = np.column_stack([p, 1 - p])
-    first, second = signals(probs(both, labels)), signals(probs(both[:, ::-1], 1 - labels))
+    first = signals(probs(both, labels))
+    second = signals(probs(both[:, ::-1], 1 - labels))
     for name in SIGNALS:
         np.testing.assert_allclose(second[name], first[name], rtol=1e-12, err_msg=name)
 

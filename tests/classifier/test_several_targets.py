@@ -40,7 +40,8 @@ def narrow() -> Audit:
 
 @pytest.mark.slow
 def test_targets_are_added_until_the_interval_is_narrow(narrow: Audit) -> None:
-    one, wide = played(), played(half_width=0.4)
+    one = played()
+    wide = played(half_width=0.4)
     assert one.targets is None
     assert wide.targets.n_targets == 8
     assert narrow.targets.n_targets > 8
@@ -81,7 +82,8 @@ def test_a_width_that_is_out_of_reach_is_said() -> None:
 
 def test_failed_models_are_in_neither_part() -> None:
     trained = train_shadows(Noisy(), X, Y, n_shadows=9)
-    pool, failed = trained.pool, np.array([1, 6])
+    pool = trained.pool
+    failed = np.array([1, 6])
     kept = np.delete(np.arange(9), failed)
     some = Trained(
         trained.target, Pool(pool.values[kept], False, pool.inside[kept], pool.labels), failed
@@ -111,7 +113,8 @@ def test_what_cannot_be_is_refused(options: dict[str, object], said: str) -> Non
 
 
 def test_a_grown_pool_has_the_bytes_of_one_trained_at_once(tmp_path: Path) -> None:
-    few, rest = Counted(), Counted()
+    few = Counted()
+    rest = Counted()
     train_shadows(few, X, Y, n_shadows=3, run=tmp_path / "grown")
     grown = train_shadows(rest, X, Y, n_shadows=7, run=tmp_path / "grown")
     once = Counted()
@@ -123,7 +126,8 @@ def test_a_grown_pool_has_the_bytes_of_one_trained_at_once(tmp_path: Path) -> No
 
 def test_a_growing_run_that_was_stopped_trains_only_what_is_missing(tmp_path: Path) -> None:
     train_shadows(Counted(), X, Y, n_shadows=3, run=tmp_path / "cut")
-    cut, rest = Counted(stop_after=2), Counted()
+    cut = Counted(stop_after=2)
+    rest = Counted()
     with pytest.raises(KeyboardInterrupt):
         train_shadows(cut, X, Y, n_shadows=7, run=tmp_path / "cut")
     train_shadows(rest, X, Y, n_shadows=7, run=tmp_path / "cut")

@@ -29,7 +29,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_coins_are_fair_and_further_models_change_none():
-    few, many = membership(3, 40, 7), membership(9, 40, 7)
+    few = membership(3, 40, 7)
+    many = membership(9, 40, 7)
     assert np.array_equal(few, many[:4])
     assert np.array_equal(membership(3, 40, 7, target=False), few[1:])
     assert not np.array_equal(membership(3, 40, 8), few)
@@ -69,14 +70,16 @@ def test_without_a_target_the_shadow_models_are_trained_on_the_same_records():
 
 
 def test_a_run_that_was_stopped_trains_only_what_is_missing(tmp_path):
-    straight, whole = tmp_path / "straight", Counted()
+    straight = tmp_path / "straight"
+    whole = Counted()
     expected = train_shadows(whole, X, Y, n_shadows=5, run=straight)
     assert len(whole.trained) == 6
     cut = Counted(stop_after=4)
     with pytest.raises(KeyboardInterrupt):
         train_shadows(cut, X, Y, n_shadows=5, run=tmp_path / "cut")
     assert read_run(tmp_path / "cut").n_done() == 4
-    rest, told = Counted(), []
+    rest = Counted()
+    told = []
     found = train_shadows(
         rest, X, Y, n_shadows=5, run=tmp_path / "cut", progress=lambda *n: told.append(n)
     )
@@ -153,7 +156,8 @@ SEED = next(s for s in range(1000) if len(set(membership(5, 40, s).sum(axis=1).t
 
 def test_all_models_of_a_table_are_trained_and_only_what_is_asked_is_kept(tmp_path):
     inside = membership(2, 40, 0)
-    asked, states = np.array([3, 5]), (9, 8, 7)
+    asked = np.array([3, 5])
+    states = (9, 8, 7)
     trainer = Counted()
     given = cohort_of(X, Y, inside, 0, asked=asked, states=states)
     values = train_all(trainer, given, seed=0, run=tmp_path)
@@ -228,7 +232,8 @@ def test_weights_are_dropped_unless_asked_for(tmp_path):
     from privacygauge.classifier.networks import MLP, Networks
 
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(40, 5)), np.arange(40) % 3
+    x = rng.normal(size=(40, 5))
+    y = np.arange(40) % 3
     networks = Networks(MLP((4,)), epochs=2)
     given = {"n_shadows": 3, "run": tmp_path / "run"}
     trained = train_shadows(networks, x, y, weights=tmp_path / "weights", **given)

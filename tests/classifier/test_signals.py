@@ -52,7 +52,8 @@ def given_probs(rows, labels):
 @given(st.integers(2, 6), st.integers(2, 12), st.floats(0.0, 60.0), st.integers(0, 2**32 - 1))
 def test_signals_are_what_the_definitions_say(k, n, spread, seed):
     rng = np.random.default_rng(seed)
-    p, labels = softmax(spread * rng.normal(size=(n, k))), rng.integers(k, size=n)
+    p = softmax(spread * rng.normal(size=(n, k)))
+    labels = rng.integers(k, size=n)
     found = signals(given_probs(p, labels))
     for row in range(n):
         for name, value in naive(p[row].tolist(), int(labels[row]), halves(p)).items():
@@ -64,7 +65,8 @@ def test_signals_are_what_the_definitions_say(k, n, spread, seed):
 @given(st.integers(2, 6), st.floats(0.01, 3.0), st.integers(0, 2**32 - 1))
 def test_logits_and_probabilities_tell_the_same(k, spread, seed):
     rng = np.random.default_rng(seed)
-    logits, labels = spread * rng.normal(size=(9, k)), rng.integers(k, size=9)
+    logits = spread * rng.normal(size=(9, k))
+    labels = rng.integers(k, size=9)
     member = np.arange(9) % 2 == 0
     from_logits = signals(predictions(logits=logits, labels=labels, member=member))
     from_probs = signals(predictions(probs=softmax(logits), labels=labels, member=member))
@@ -137,7 +139,8 @@ def test_top_probability_is_the_largest():
 @pytest.mark.parametrize("logits", [False, True])
 def test_gains_are_those_of_a_table_of_all_pairs(logits):
     rng = np.random.default_rng(0)
-    z, labels = 2 * rng.normal(size=(500, 4)), rng.integers(4, size=500)
+    z = 2 * rng.normal(size=(500, 4))
+    labels = rng.integers(4, size=500)
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     given = {"logits": z} if logits else {"probs": p}
     member = np.arange(500) % 2 == 0

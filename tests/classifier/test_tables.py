@@ -71,7 +71,8 @@ def test_a_column_that_is_dropped_may_be_anything(tmp_path):
 
 
 def test_an_npz_holds_arrays(tmp_path):
-    x, y = np.arange(8).reshape(4, 2), np.array([5, 7, 5, 7])
+    x = np.arange(8).reshape(4, 2)
+    y = np.array([5, 7, 5, 7])
     np.savez(tmp_path / "t.npz", x=x, y=y, member=[1, 0, 1, 0])
     found = load_records(tmp_path / "t.npz", member="member")
     assert np.array_equal(found.x, x)
@@ -133,7 +134,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 
 def test_bad_archives_are_named(tmp_path):
-    x, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    x = np.zeros((4, 2))
+    y = np.array([0, 1, 0, 1])
 
     def archive(**arrays):
         kept = {key: a for key, a in {"x": x, "y": y, **arrays}.items() if a is not None}

@@ -38,8 +38,11 @@ every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=repr)
 
 def observation(q, models, inside):
     """Return what is seen of targets with predictions q (n, c) and models (k, n, c)."""
-    q, models, inside = np.asarray(q, float), np.asarray(models, float), np.asarray(inside, bool)
-    labels, index = np.zeros(len(q), int), np.arange(len(q))
+    q = np.asarray(q, float)
+    models = np.asarray(models, float)
+    inside = np.asarray(inside, bool)
+    labels = np.zeros(len(q), int)
+    index = np.arange(len(q))
     rows = Rows(Predictions(q, False, labels, index < 0, index), index)
     return PredictionObservation({}, labels, rows=rows, pool=Pool(models, False, inside, labels))
 
@@ -69,7 +72,9 @@ def vectors(rng, shape, c):
 @st.composite
 def pools(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    k, n, c = draw(st.integers(2, 9)), draw(st.integers(2, 6)), draw(st.integers(2, 5))
+    k = draw(st.integers(2, 9))
+    n = draw(st.integers(2, 6))
+    c = draw(st.integers(2, 5))
     inside = rng.random((k, n)) < 0.5
     inside[0], inside[1] = True, False
     return vectors(rng, (n,), c), vectors(rng, (k, n), c), inside
@@ -99,7 +104,8 @@ def naive_distance(q, models, inside, width, least):
 def naive_frequency(q, models, inside, width, smoothing):
     """Return the order of the ratio's zeros, and the ratio of the rest, in exact numbers."""
     size = {side: sum(bool(x) == side for x in inside) for side in (True, False)}
-    order, product = 0, Fraction(1)
+    order = 0
+    product = Fraction(1)
     for i, p in enumerate(q):
         share = {}
         for side in (True, False):
@@ -120,7 +126,8 @@ def naive_frequency(q, models, inside, width, smoothing):
 def test_distance_is_what_the_paper_says(width, drawn):
     q, models, inside = drawn
     seen = observation(q, models, inside)
-    found, guess = scored(Distance(bin=width), seen), guesses(Distance(bin=width), seen)
+    found = scored(Distance(bin=width), seen)
+    guess = guesses(Distance(bin=width), seen)
     least = resolution(seen.rows.source, seen.pool).least
     for t in range(len(q)):
         naive = naive_distance(q[t].tolist(), models[:, t].tolist(), inside[:, t], width, least)
@@ -132,8 +139,10 @@ def test_distance_is_what_the_paper_says(width, drawn):
 @given(pools())
 def test_frequency_is_what_the_paper_says_and_vanishing_shares_cancel(width, smoothing, drawn):
     q, models, inside = drawn
-    seen, attack = observation(q, models, inside), Frequency(smoothing=smoothing, bin=width)
-    found, guess = scored(attack, seen), guesses(attack, seen)
+    seen = observation(q, models, inside)
+    attack = Frequency(smoothing=smoothing, bin=width)
+    found = scored(attack, seen)
+    guess = guesses(attack, seen)
     large = infinity(len(models), q.shape[1])
     exact = []
     for t in range(len(q)):
@@ -151,7 +160,8 @@ def test_frequency_is_what_the_paper_says_and_vanishing_shares_cancel(width, smo
 
 
 def test_distance_of_three_classes_by_hand():
-    confident, unsure = [0.80, 0.10, 0.10], [0.40, 0.30, 0.30]
+    confident = [0.80, 0.10, 0.10]
+    unsure = [0.40, 0.30, 0.30]
     seen = observation(
         [confident, unsure],
         [[confident, confident], [confident, confident], [unsure, unsure], [unsure, unsure]],
@@ -237,7 +247,8 @@ def test_groups_of_unequal_size_with_equal_shares_are_a_tie():
 @every_attack
 def test_a_tie_is_a_nonmember_and_the_smallest_difference_is_not(attack):
     # The same three numbers in another order: a tie, which rounding would decide.
-    a, b = [0.1, 0.3, 0.6], [0.3, 0.6, 0.1]
+    a = [0.1, 0.3, 0.6]
+    b = [0.3, 0.6, 0.1]
     third = [1 / 3, 1 / 3, 1 / 3]
     seen = observation([third, third], [[a, third], [b, third]], [[True] * 2, [False] * 2])
     assert scored(attack, seen).tolist() == [0.0, 0.0]
@@ -261,7 +272,8 @@ def test_members_and_nonmembers_swapped_turn_the_sign(attack, drawn):
 def test_shuffled_targets_shuffle_scores_and_shuffled_models_change_none(attack, drawn, seed):
     q, models, inside = drawn
     rng = np.random.default_rng(seed)
-    rows, order = rng.permutation(len(q)), rng.permutation(len(models))
+    rows = rng.permutation(len(q))
+    order = rng.permutation(len(models))
     one = scored(attack, observation(q, models, inside))
     moved = scored(attack, observation(q[rows], models[:, rows], inside[:, rows]))
     assert one[rows].tolist() == moved.tolist()
@@ -364,7 +376,8 @@ def test_scoring_twice_is_equal_and_what_is_seen_is_left_alone(attack):
 @every_attack
 def test_logits_and_probabilities_give_the_same(attack):
     game = made_pool_game(leak=1.0, logits=True)
-    q, models = softmax(game.target.values), game.pool.probabilities(slice(None))
+    q = softmax(game.target.values)
+    models = game.pool.probabilities(slice(None))
     other = observation(q, models, game.pool.inside)
     assert scored(attack, observed(game)) == pytest.approx(scored(attack, other), abs=1e-12)
 

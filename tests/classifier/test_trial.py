@@ -20,7 +20,8 @@ from privacygauge.classifier.trainer import Cohort
 from privacygauge.classifier.trial import EACH, given
 from privacygauge.errors import InputError
 
-N, K = 90, 3
+N = 90
+K = 3
 Y = np.arange(N) % K
 X = np.random.default_rng(0).normal(size=(N, 2)) + Y[:, None]
 
@@ -139,7 +140,8 @@ def test_logits_are_recognised_and_kept():
 def test_a_training_by_rows_is_the_loop_over_its_functions():
     inside = np.random.default_rng(1).random((4, N)) < 0.5
     numbers = np.random.default_rng(2).permutation(500)[:N]  # wherever the user holds them
-    x, y = np.zeros((500, 2)), np.zeros(500, int)
+    x = np.zeros((500, 2))
+    y = np.zeros(500, int)
     x[numbers], y[numbers] = X, Y
     training = Training(
         lambda rows, seed: DecisionTreeClassifier(random_state=seed).fit(x[rows], y[rows]),

@@ -34,7 +34,9 @@ class Counted:
         return {"model": "counted"}
 
     def train(self, cohort):
-        x, y, asked = cohort.x, cohort.y, cohort.asked
+        x = cohort.x
+        y = cohort.y
+        asked = cohort.asked
         result = np.empty(cohort.shape)
         for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             if self.stop_after is not None and len(self.trained) >= self.stop_after:
@@ -65,7 +67,8 @@ class Noisy:
         return {"model": "noisy", "sure": self.sure, "leak": self.leak}
 
     def train(self, cohort):
-        asked, result = cohort.asked, np.empty(cohort.shape, np.float32)
+        asked = cohort.asked
+        result = np.empty(cohort.shape, np.float32)
         for values, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             rng = np.random.default_rng([seed, int(rows.sum())])
             values[:] = rng.normal(size=values.shape)

@@ -37,7 +37,8 @@ def energies():
 
 @pytest.mark.slow
 def test_no_metric_of_a_swapped_audit_passes(energies, tmp_path, capsys):
-    path, report = tmp_path / "energies.csv", tmp_path / "report"
+    path = tmp_path / "energies.csv"
+    report = tmp_path / "report"
     swapped = energies.assign(member=1 - energies["member"])
     swapped.to_csv(path, index=False)
     given = ("language", "--scores", path, "--out", report, "--fail-above", "auc=1")

@@ -256,7 +256,8 @@ def test_a_pipeline_of_columns_by_name_is_refitted_and_named(table, own, capsys)
     found = json.loads(done.stdout)
     steps = "Pipeline: ColumnTransformer (OneHotEncoder, StandardScaler), LogisticRegression"
     assert steps in found["title"]
-    x, y = frame[["ward", "age"]], (frame["sick"] == "yes").to_numpy(int)
+    x = frame[["ward", "age"]]
+    y = (frame["sick"] == "yes").to_numpy(int)
     space: dict[str, object] = {}
     exec(OWN, space)
     model = space["named"]

@@ -116,7 +116,8 @@ def test_attack_has_the_keys_of_the_interface(files, capsys, tmp_path, monkeypat
     assert found["accuracy"]["n"] == 2
     assert found["baseline"] == pytest.approx(1 / 3)
     assert found["queries_used"] == 30
-    accuracy, bias = found["accuracy"]["value"], found["bias"]["value"]
+    accuracy = found["accuracy"]["value"]
+    bias = found["bias"]["value"]
     assert bias == pytest.approx(accuracy - found["baseline"])
     assert list(tmp_path.iterdir()) == []
 

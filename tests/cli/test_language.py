@@ -63,7 +63,8 @@ def test_the_json_that_others_read(made, file, capsys):
         ("likelihood-ratio", "population, FPR 10%"),
         ("loss", "population, FPR 10%"),
     ]
-    member, apart = made["member"] == 1, made["population"] == 1
+    member = made["member"] == 1
+    apart = made["population"] == 1
     score = made["energy_reference"] - made["energy_target"]
     # The smallest value that at most a tenth of the population reaches.
     population = np.sort(score[apart])[::-1]

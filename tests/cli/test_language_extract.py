@@ -129,9 +129,11 @@ def test_an_audit_that_was_stopped_goes_on(files, tmp_path, capsys, monkeypatch)
         "--members", str(tmp_path / "in.jsonl"), "--nonmembers", str(tmp_path / "out.jsonl"),
         "--edits", "1", "--quiet", "--out",
     ]  # fmt: skip
-    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    stopped = tmp_path / "stopped"
+    whole = tmp_path / "whole"
     assert run_inside([*given, whole], capsys).returncode == 0
-    ask, n_asked = extraction._asked, []
+    ask = extraction._asked
+    n_asked = []
 
     def until_the_fourth(*batch):
         n_asked.append(batch)

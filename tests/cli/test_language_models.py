@@ -66,8 +66,10 @@ def done(asked, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_stopped_audit_goes_on(asked, done, tmp_path, monkeypatch, capsys):
-    run, whole = tmp_path / "out" / "run", done[0]
-    ask, n_asked = MaskedModel.ask, []
+    run = tmp_path / "out" / "run"
+    whole = done[0]
+    ask = MaskedModel.ask
+    n_asked = []
 
     def counted(model, batch):
         n_asked.append(model.source.weights)
@@ -175,7 +177,8 @@ def test_one_line_for_what_is_wrong(asked, tmp_path, change, told):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["masked", "causal"])
 def test_a_reference_is_trained_from_scratch_and_further(asked, tmp_path, kind):
-    out, start = str(tmp_path / "further"), str(tmp_path / "reference")
+    out = str(tmp_path / "further")
+    start = str(tmp_path / "reference")
     size = {"kind": kind, "layers": 1, "hidden": 8, "vocabulary": 300, "context": 64}
     request = reference.ReferenceRequest(texts=asked.population, out=start, epochs=2, **size)
     found = reference.play(request, Work())
@@ -264,7 +267,8 @@ def test_its_energies_are_audited_again(reported, capsys):
 
 @pytest.mark.slow
 def test_a_second_target_asks_the_reference_nothing(asked, tmp_path, monkeypatch, capsys):
-    n_asked, ask = {}, MaskedModel.ask
+    n_asked = {}
+    ask = MaskedModel.ask
 
     def counted(model, batch):
         n_asked[model.source.path] = n_asked.get(model.source.path, 0) + 1
@@ -286,7 +290,8 @@ def test_an_interruption_tells_how_to_go_on(asked, tmp_path, monkeypatch, capsys
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MaskedModel, "ask", stopped)
-    out, answers = tmp_path / "out", tmp_path / "answers"
+    out = tmp_path / "out"
+    answers = tmp_path / "answers"
     for where, told in (
         (("--out", out), f"resume with: privacygauge resume {out}"),
         (("--answers", answers, "--json", "-"), "resume with the same command"),
@@ -440,7 +445,8 @@ main()
 @pytest.mark.slow
 def test_a_run_that_was_killed_goes_on(asked, tmp_path, capsys):
     given = [*command_of(asked), "--quiet", "--out"]
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    killed = tmp_path / "killed"
+    whole = tmp_path / "whole"
     with subprocess.Popen([sys.executable, "-c", SLOWLY, *map(str, given), killed]) as started:
         wait_for(killed, "run/answers/*/run.json", 2, started)
         os.kill(started.pid, signal.SIGKILL)

@@ -102,7 +102,8 @@ def bad_files(folder):
     """Yield (name, file, what the message must say)."""
     logits, labels, member = logits_labels_member(n=60, k=3)
     good = {"probs": softmax(logits), "labels": labels, "member": member}
-    nan, infinite = good["probs"].copy(), good["probs"].copy()
+    nan = good["probs"].copy()
+    infinite = good["probs"].copy()
     nan[4, 1], infinite[5, 2] = np.nan, np.inf
     changes = {
         "keys": ({"probs": None}, "no key probs or logits"),
@@ -145,7 +146,8 @@ def run_inside(arguments, capsys):
     from privacygauge.cli import main
 
     # A file of the user's is a module of this process from then on, and its folder on the path.
-    places, known = [*sys.path], {*sys.modules}
+    places = [*sys.path]
+    known = {*sys.modules}
     before, sys.argv = sys.argv, ["privacygauge", *map(str, arguments)]
     try:
         code = main.run()

@@ -28,7 +28,8 @@ def sent(folder: Path, root: str) -> None:
 def place(tmp_path_factory):
     """Two models of random weights and their texts."""
     pytest.importorskip("transformers")
-    folder, texts = tmp_path_factory.mktemp("place"), made_texts(20, 2)
+    folder = tmp_path_factory.mktemp("place")
+    texts = made_texts(20, 2)
     for name, some in (("members", texts[:10]), ("nonmembers", texts[10:])):
         rows = "".join(json.dumps({"text": text}) + "\n" for text in some)
         (folder / f"{name}.jsonl").write_text(rows)

@@ -137,7 +137,8 @@ def test_a_generator_whose_fits_take_long(table, capsys, tmp_path):
 
 def test_a_released_table(table, capsys, tmp_path):
     frame = pd.read_csv(table)[["cat0", "num0"]]  # each column is a secret to guess
-    real, others = frame.iloc[:150], frame.iloc[150:]
+    real = frame.iloc[:150]
+    others = frame.iloc[150:]
     real.to_csv(tmp_path / "real.csv", index=False)
     others.to_csv(tmp_path / "others.csv", index=False)
     real.sample(150, replace=True, random_state=0).to_csv(tmp_path / "made.csv", index=False)

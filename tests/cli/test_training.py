@@ -183,14 +183,16 @@ def test_a_report_is_written_again_and_nothing_is_trained(straight, tmp_path, in
         raise AssertionError("nothing is to be trained")
 
     monkeypatch.setattr(DecisionTreeClassifier, "fit", fit)
-    out, expected = straight[0], (straight[0] / "report.json").read_bytes()
+    out = straight[0]
+    expected = (straight[0] / "report.json").read_bytes()
     done = inside("report", out, "--out", tmp_path / "again")
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "again" / "report.json").read_bytes() == expected
     assert sorted(p.name for p in (tmp_path / "again").iterdir()) == [LIST, *FILES]
     # By the run's own folder; a limit holds here too.
     printed = inside("report", out / "run", "--json", "-", "--fail-above", "auc=0.1")
-    told, before = json.loads(printed.stdout), json.loads(expected)
+    told = json.loads(printed.stdout)
+    before = json.loads(expected)
     assert [x["metric"] for x in told["limits"]] == ["auc"]
     assert {**told, "limits": []} == before
     assert printed.returncode == 3
@@ -230,7 +232,8 @@ def make(state):
 def test_a_first_try_that_fails_does_not_block_the_folder(place, inside, tmp_path):
     own = tmp_path / "own_trees.py"
     asked = ("classifier", "--model", f"{own}:make", *BASE, "--jobs", 1, "--shadows", 7)
-    out, straight = tmp_path / "out", tmp_path / "straight"
+    out = tmp_path / "out"
+    straight = tmp_path / "straight"
     own.write_text(FAILING.format(5))
     one_line_last(inside(*asked, "--out", out), "oops")
     assert 0 < read_run(out / "run").n_done() < 8
@@ -361,7 +364,8 @@ def test_networks_get_standardised_features_and_others_what_is_there(
     monkeypatch.setattr(MEASURE, lambda *a, **more: Cost(1.0, 1, 1))
     for model in ("network", "naive-bayes"):
         inside("classifier", "--model", model, *BASE, "--jobs", 1, "--json", "-", "--shadows", 2)
-    plain, x = asked[1]["x"], asked[0]["x"]
+    plain = asked[1]["x"]
+    x = asked[0]["x"]
     np.testing.assert_allclose(x.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(x.std(axis=0), 1)
     assert plain[:, 0].tolist() == pd.read_csv(place / "t.csv")["a"].tolist()

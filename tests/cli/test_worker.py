@@ -95,8 +95,10 @@ def test_every_command_that_keeps_a_run_is_tried():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_a_shared_run_gives_the_same_report(name, inside, tmp_path, monkeypatch):
-    command, again = (*name.split(), *ASKED[name]), TREE if TREE[1] in ASKED[name] else ()
-    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    command = (*name.split(), *ASKED[name])
+    again = TREE if TREE[1] in ASKED[name] else ()
+    alone = tmp_path / "alone"
+    shared = tmp_path / "shared"
     assert inside(*command, "--out", alone, "--quiet").returncode == 0
     # How long a generator's fits take, which is foretold unless it is quiet, is never the same.
     quiet = ("--quiet",) if name == "synthetic" else ()
@@ -128,9 +130,11 @@ def test_what_keeps_no_run_is_not_planned(inside, tmp_path):
 
 
 def test_no_code_runs_that_is_not_named_again(inside, tmp_path, place):
-    out, ran = tmp_path / "out", tmp_path / "ran"
+    out = tmp_path / "out"
+    ran = tmp_path / "ran"
     assert inside("classifier", *ASKED["classifier"], "--out", out, "--plan-only").returncode == 0
-    source, before = place / "worker_models.py", (place / "worker_models.py").read_text()
+    source = place / "worker_models.py"
+    before = (place / "worker_models.py").read_text()
     source.write_text(f"open({str(ran)!r}, 'w')\n{before}")
     try:
         one_line(inside("worker", out), "name it again with --model")
@@ -145,7 +149,9 @@ def test_no_code_runs_that_is_not_named_again(inside, tmp_path, place):
 @pytest.mark.parametrize(("jobs", "lapse"), [pytest.param(1, 1.0, marks=only_thorough), (2, 4.0)])
 def test_two_workers_share_a_run_and_one_is_killed(jobs, lapse, inside, place, tmp_path):
     # The claims of a worker's own processes are not written again as fast as they lapse here.
-    alone, out, noted = tmp_path / "alone", tmp_path / "out", tmp_path / "noted"
+    alone = tmp_path / "alone"
+    out = tmp_path / "out"
+    noted = tmp_path / "noted"
     command = ("classifier", *ASKED["classifier"])
     assert inside(*command, "--out", alone, "--quiet").returncode == 0
     assert inside(*command, "--out", out, "--plan-only").returncode == 0

@@ -27,7 +27,8 @@ def test_every_part_is_that_of_all_coins(k: int, n: int, seed: int, data: st.Dat
     np.testing.assert_array_equal(np.asarray(drawn), whole)
     np.testing.assert_array_equal(counts_of(drawn), whole.sum(axis=0))
     assert (drawn.shape, drawn.dtype, len(drawn)) == (whole.shape, whole.dtype, k)
-    first, second = data.draw(parts(k)), data.draw(parts(n))
+    first = data.draw(parts(k))
+    second = data.draw(parts(n))
     rows = first.astype(int) if isinstance(first, np.ndarray) else first
     columns = second.astype(int) if isinstance(second, np.ndarray) else second
     np.testing.assert_array_equal(drawn[rows], whole[rows])

@@ -20,8 +20,10 @@ from privacygauge.errors import InputError
 def test_the_gaussian_games_answers_are_those_of_a_large_sample(effect: float) -> None:
     game = GaussianGame(200_000, effect)
     dealt = game.deal(1, np.random.default_rng(1))[0]
-    signal, secret = dealt.observation.signals[SIGNAL], dealt.secret
-    inside, outside = signal[secret], signal[~secret]
+    signal = dealt.observation.signals[SIGNAL]
+    secret = dealt.secret
+    inside = signal[secret]
+    outside = signal[~secret]
     n = len(outside)
     area = stats.mannwhitneyu(inside, outside).statistic / (len(inside) * n)
     assert area == pytest.approx(game.auc(), abs=4.5 / np.sqrt(n))
@@ -34,7 +36,8 @@ def test_the_gaussian_games_answers_are_those_of_a_large_sample(effect: float) -
 
 @given(st.floats(0, 4), st.floats(-5, 5))
 def test_the_posterior_is_bayes_theorem(effect: float, signal: float) -> None:
-    inside, outside = stats.norm.pdf(signal - effect), stats.norm.pdf(signal)
+    inside = stats.norm.pdf(signal - effect)
+    outside = stats.norm.pdf(signal)
     found = GaussianGame(2, effect).posterior(np.array([signal]))[0]
     assert found == pytest.approx(inside / (inside + outside), rel=1e-9)
 
@@ -100,7 +103,8 @@ def test_randomised_response_answers_truly_as_often_as_epsilon_says(epsilon: flo
     assert np.mean(answer == dealt.secret) == pytest.approx(
         game.truth, abs=4.5 * 0.5 / 100_000**0.5
     )
-    inside, outside = answer[dealt.secret], answer[~dealt.secret]
+    inside = answer[dealt.secret]
+    outside = answer[~dealt.secret]
     area = stats.mannwhitneyu(inside, outside).statistic / (len(inside) * len(outside))
     assert area == pytest.approx(game.auc(), abs=4.5 / np.sqrt(len(outside)))
 
@@ -170,7 +174,10 @@ def test_the_smallest_games_can_be_played_and_give_nothing_away(game) -> None:
 
 @pytest.mark.parametrize("queries", [1, 4])
 def test_an_offset_is_the_same_in_the_target_and_in_all_worlds(queries: int) -> None:
-    n, k, effect, spread = 3000, 8, 2.0, 3.0
+    n = 3000
+    k = 8
+    effect = 2.0
+    spread = 3.0
     game = OffsetGame(n, effect, k, spread, queries)
     (dealt,) = game.deal(1, np.random.default_rng(1))
     seen = dealt.observation

@@ -10,7 +10,9 @@ from privacygauge.errors import InputError
 
 
 def test_mu_of_shared_noise_is_the_distance_that_the_covariance_gives():
-    n, effect, correlation = 7, 1.3, 0.6
+    n = 7
+    effect = 1.3
+    correlation = 0.6
     covariance = (1 - correlation) * np.eye(n) + correlation
     change = np.zeros(n)
     change[3] = effect

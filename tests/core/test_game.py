@@ -41,7 +41,8 @@ def small_round(n: int, first: int = 0) -> Round:
 def test_a_play_joins_its_rounds_row_by_row() -> None:
     played = play(Reads(), [small_round(4), small_round(6, first=10)], generators(2))
     assert isinstance(played, Play)
-    t, d = played.transcript, played.decisions
+    t = played.transcript
+    d = played.decisions
     assert t.round.tolist() == [0] * 4 + [1] * 6
     assert t.target.tolist() == d.target.tolist() == [*range(4), *range(10, 16)]
     assert t.secret.tolist() == d.secret.tolist() == [True, False] * 5
@@ -73,7 +74,8 @@ def test_an_attack_never_sees_the_secret() -> None:
 
 
 def test_classes_are_counted_among_targets_and_shadow_records() -> None:
-    signals, member = {"a": np.zeros(2)}, np.array([True, False])
+    signals = {"a": np.zeros(2)}
+    member = np.array([True, False])
     assert Observation(signals, np.array([0, 2])).n_classes == 3
     for largest in (1, 2, 5):
         shadow = Shadow(signals, member, np.array([0, largest]))
@@ -82,7 +84,8 @@ def test_classes_are_counted_among_targets_and_shadow_records() -> None:
 
 
 def test_what_is_seen_cannot_be_changed() -> None:
-    signal, stratum = np.zeros(2), np.zeros(2, np.int64)
+    signal = np.zeros(2)
+    stratum = np.zeros(2, np.int64)
     seen = Observation({"a": signal}, stratum)
     signal[0], stratum[0] = 1, 1
     assert seen.signals["a"].tolist() == [0, 0]

@@ -8,7 +8,8 @@ from privacygauge.errors import InputError
 
 
 def test_coins_are_fair_and_independent_and_no_exact_halves() -> None:
-    k, n = 64, 4000
+    k = 64
+    n = 4000
     coins = coin_flips(k, n, np.random.default_rng(0))
     assert abs(coins.mean() - 0.5) < 5 * 0.5 / np.sqrt(k * n)
     # Worlds that hold a record: binomial, so the count of the others tells nothing of one.
@@ -32,7 +33,9 @@ def test_at_least_one_world_and_one_record(sizes: tuple[int, int]) -> None:
 
 
 def test_worlds_keep_read_only_copies() -> None:
-    signal, worlds, inside = np.zeros(3), np.zeros((2, 3)), np.zeros((2, 3), bool)
+    signal = np.zeros(3)
+    worlds = np.zeros((2, 3))
+    inside = np.zeros((2, 3), bool)
     kept = Worlds(signal, worlds, inside)
     signal[0], worlds[0, 0], inside[0, 0] = 1, 1, True
     for array in (kept.signal, kept.worlds, kept.inside):

@@ -38,7 +38,8 @@ def test_a_split_guesses_by_the_best_threshold_of_the_other_part(seed: int, spli
     first = halves(t.target, t.secret, 0.5, split)
     guess = Split(0.5, split).decide(t).guess
     for part in (first, ~first):
-        score, secret = t.score[~part], t.secret[~part]
+        score = t.score[~part]
+        secret = t.secret[~part]
         assert (
             guess[part] == (t.score[part] >= best_threshold(score[secret], score[~secret]))
         ).all()
@@ -99,7 +100,8 @@ def test_the_order_of_the_rows_moves_nobody(seed: int, order: int) -> None:
 
 
 def test_the_seed_decides_who_is_where_and_all_are_as_likely() -> None:
-    target, secret = np.arange(20), np.arange(20) < 10
+    target = np.arange(20)
+    secret = np.arange(20) < 10
     parts = np.array([halves(target, secret, 0.5, seed) for seed in range(400)])
     assert (parts.sum(axis=1) == 10).all()
     assert abs(parts.mean(axis=0) - 0.5).max() < 4.5 * 0.5 / np.sqrt(400)

@@ -19,37 +19,45 @@ def gain(members, nonmembers, threshold: float) -> int:
 
 
 def naive(members, nonmembers) -> float:
-    best, chosen = -1, 0.0
+    best = -1
+    chosen = 0.0
     for t in sorted({*members.tolist(), *nonmembers.tolist()}):
         if gain(members, nonmembers, t) >= best:
-            best, chosen = gain(members, nonmembers, t), t
+            best = gain(members, nonmembers, t)
+            chosen = t
     return chosen
 
 
 def published(members, nonmembers) -> float:
     """The authors' rule: floats, values as they come, the first strict improvement."""
-    chosen, best = 0.0, 0.0
+    chosen = 0.0
+    best = 0.0
     for t in np.concatenate([members, nonmembers]):
         accuracy = 0.5 * (np.mean(members >= t) + np.mean(nonmembers < t))
         if accuracy > best:
-            chosen, best = t, accuracy
+            chosen = t
+            best = accuracy
     return chosen
 
 
 @given(shadows())
 def test_the_overall_threshold_is_the_largest_of_the_best_values_seen(shadow: Shadow) -> None:
-    signal, member = shadow.signals["s"], shadow.member
+    signal = shadow.signals["s"]
+    member = shadow.member
     assert best_threshold(signal[member], signal[~member]) == naive(signal[member], signal[~member])
 
 
 @given(shadows())
 def test_every_class_has_its_own_best_threshold_or_the_overall_one(shadow: Shadow) -> None:
-    signal, member, stratum = shadow.signals["s"], shadow.member, shadow.stratum
+    signal = shadow.signals["s"]
+    member = shadow.member
+    stratum = shadow.stratum
     learnt = learn_thresholds(signal, member, stratum, 5)
     overall = naive(signal[member], signal[~member])
     assert learnt.overall == overall
     for c in range(5):
-        inside, outside = signal[member & (stratum == c)], signal[~member & (stratum == c)]
+        inside = signal[member & (stratum == c)]
+        outside = signal[~member & (stratum == c)]
         usable = len(inside) > 0 and len(outside) > 0
         assert learnt.by_class[c] == (naive(inside, outside) if usable else overall)
         assert (c in learnt.fell_back) == (not usable)
@@ -59,14 +67,17 @@ def test_every_class_has_its_own_best_threshold_or_the_overall_one(shadow: Shado
 def test_it_is_as_accurate_on_the_shadow_records_as_the_published_rule(shadow: Shadow) -> None:
     members = shadow.signals["s"][shadow.member]
     nonmembers = shadow.signals["s"][~shadow.member]
-    ours, theirs = best_threshold(members, nonmembers), published(members, nonmembers)
+    ours = best_threshold(members, nonmembers)
+    theirs = published(members, nonmembers)
     assert gain(members, nonmembers, ours) == gain(members, nonmembers, theirs)
 
 
 @given(shadows(), SEEDS)
 def test_the_order_of_the_rows_changes_nothing(shadow: Shadow, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(shadow.member))
-    signal, member, stratum = shadow.signals["s"], shadow.member, shadow.stratum
+    signal = shadow.signals["s"]
+    member = shadow.member
+    stratum = shadow.stratum
     one = learn_thresholds(signal, member, stratum, 4)
     other = learn_thresholds(signal[order], member[order], stratum[order], 4)
     assert one.overall == other.overall
@@ -75,7 +86,8 @@ def test_the_order_of_the_rows_changes_nothing(shadow: Shadow, seed: int) -> Non
 
 def test_counts_and_not_rounded_rates_are_compared() -> None:
     # At 3: (1/5 + 5/5) / 2. At 2: (2/5 + 4/5) / 2, which is larger in floating point.
-    members, nonmembers = np.array([3.0, 2, 0, 0, 0]), np.array([2.5, 1, 1, 1, 1])
+    members = np.array([3.0, 2, 0, 0, 0])
+    nonmembers = np.array([2.5, 1, 1, 1, 1])
     assert gain(members, nonmembers, 3.0) == gain(members, nonmembers, 2.0) == 30
     assert published(members, nonmembers) == 2.0
     assert best_threshold(members, nonmembers) == 3.0

@@ -18,7 +18,9 @@ def test_rows_are_targets_of_their_own_in_one_round_unless_told() -> None:
 
 
 def test_nothing_in_a_transcript_can_be_changed() -> None:
-    score, secret, target = np.array([3.0, 1.0]), np.array([True, False]), np.array([5, 6])
+    score = np.array([3.0, 1.0])
+    secret = np.array([True, False])
+    target = np.array([5, 6])
     transcript = Transcript(score, secret, target)
     score[0], secret[0], target[0] = 0, False, 0
     assert transcript.score[0] == 3

@@ -78,6 +78,7 @@ def test_a_unit_is_on_both_sides_in_all_its_rows():
 
 
 def test_the_foremost_rows_are_one_a_unit():
-    values, unit = np.array([0.1, 0.9, 0.8, 0.9]), np.array([4, 3, 3, 5])
+    values = np.array([0.1, 0.9, 0.8, 0.9])
+    unit = np.array([4, 3, 3, 5])
     assert units.foremost(values, unit, 2).tolist() == [1, 3]
     assert units.foremost(values, None, 3).tolist() == [1, 3, 2]

@@ -26,7 +26,8 @@ def test_all_rows_of_both_files_are_there(frame):
 def test_networks_get_normalised_numbers_and_binary_categories(frame):
     x, y = adult_binary(frame[:500])
     assert x.dtype == np.float64
-    numbers, binary = x[:, :6], x[:, 6:]
+    numbers = x[:, :6]
+    binary = x[:, 6:]
     np.testing.assert_allclose(numbers.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(numbers.std(axis=0), 1)
     assert set(np.unique(binary)) == {0.0, 1.0}

@@ -35,7 +35,8 @@ def test_purchases_come_back_as_they_were_written(made, tmp_path):
 
 def test_stays_come_back_as_they_were_written(made, tmp_path):
     x, y = made
-    feats, labels = tmp_path / "feats", tmp_path / "labels"
+    feats = tmp_path / "feats"
+    labels = tmp_path / "labels"
     feats.write_text(lines(x))
     labels.write_text(lines(y[:, None]))
     found, classes = texas100(feats, labels)

@@ -56,7 +56,8 @@ PAIRS = [(s, d) for s, d in itertools.product(SEPARATORS, ".,") if (s, d) != (",
 @pytest.mark.parametrize(("separator", "decimal"), PAIRS)
 def test_separators_and_decimal_marks_change_no_value(tmp_path, separator, decimal, seed):
     frame = people(seed)
-    file, plain = tmp_path / "t.csv", tmp_path / "plain.csv"
+    file = tmp_path / "t.csv"
+    plain = tmp_path / "plain.csv"
     frame.to_csv(file, sep=separator, decimal=decimal, index=False)
     frame.to_csv(plain, index=False)
     expected = read_table(plain)
@@ -118,7 +119,8 @@ def test_a_packed_table_is_the_same(tmp_path, separator, seed):
     assert separator_of(packed) == separator_of(plain) == separator
     pd.testing.assert_frame_equal(read_content(packed, "table"), read_content(plain, "table"))
     pd.testing.assert_frame_equal(csv_texts(packed, ["age"]), csv_texts(plain, ["age"]))
-    one, other = read_table(packed), read_table(plain)
+    one = read_table(packed)
+    other = read_table(plain)
     assert one.schema == other.schema
     np.testing.assert_array_equal(one.values, other.values)
 
@@ -260,7 +262,8 @@ FORMATS = ("csv", "tsv", "csv.gz", "parquet", "jsonl")
 
 
 def saved(columns: dict[str, object], folder, form: str):
-    frame, path = pd.DataFrame(columns), folder / f"t.{form}"
+    frame = pd.DataFrame(columns)
+    path = folder / f"t.{form}"
     if form == "parquet":
         frame.to_parquet(path)
     elif form == "jsonl":
@@ -437,7 +440,8 @@ BINARY = {
 
 @pytest.mark.parametrize("kind", BINARY)
 def test_binary_uuids_are_texts(tmp_path, kind):
-    file, names = tmp_path / "t.parquet", [str(uuid.UUID(bytes=x)) for x in BYTES]
+    file = tmp_path / "t.parquet"
+    names = [str(uuid.UUID(bytes=x)) for x in BYTES]
     pq.write_table(pa.table(ANSWERS | {"id": BINARY[kind], "region": BINARY[kind]}), file)
     found = as_predictions(file)
     assert found.ids.tolist() == found.columns["region"].tolist() == names

@@ -56,7 +56,8 @@ def test_thresholds_come_from_the_adversarys_own_releases():
     found = scores_of(rng, 100, 60, 2.0, blocks=2)
     cuts = found.best_cuts()
     for block in range(2):
-        own, inside = found.own[block], found.inside[block]
+        own = found.own[block]
+        inside = found.inside[block]
         accuracy = [
             ((own >= c) == inside)[inside].mean() + ((own >= c) == inside)[~inside].mean()
             for c in own
@@ -74,7 +75,8 @@ def test_thresholds_come_from_the_adversarys_own_releases():
 @pytest.mark.parametrize("shared", [False, True], ids=["own releases", "shared releases"])
 def test_the_interval_of_a_mean_covers_it(shared):
     # Two scores of one release about two records agree; of five records each has a shift.
-    shifts, n = np.array([0.0, 0.3, 0.6, 0.9, 1.5]), 60
+    shifts = np.array([0.0, 0.3, 0.6, 0.9, 1.5])
+    n = 60
     truth = norm.cdf(shifts / np.sqrt(2)).mean()
     rng = np.random.default_rng(2)
     games = times(400)
@@ -166,7 +168,8 @@ def naive_mean(values, shares, scores, level, weight):
             part = weight * (share[side] - share[side].mean()) / side.sum() / len(scores)
             for release, x in zip(found.release[side], part, strict=True):
                 sums[release] = sums.get(release, 0.0) + x
-    n, value = len(sums), float(np.mean(values))
+    n = len(sums)
+    value = float(np.mean(values))
     variance = sum(x**2 for x in sums.values()) * n / (n - 1)
     half = t.ppf((1 + level) / 2, n - 1) * np.sqrt(variance)
     return value, max(0.0, value - half), min(1.0, value + half), n
@@ -218,7 +221,8 @@ def test_records_are_told_by_holms_rule_at_half_of_the_error():
     p.append(1.0)
     several = set()
     for level in (0.3, 0.8, 0.95):
-        told, alive = [False] * 9, True
+        told = [False] * 9
+        alive = True
         for rank, i in enumerate(np.argsort(p)):
             alive = alive and p[i] * (9 - rank) <= (1 - level) / 2
             told[i] = alive
@@ -240,7 +244,8 @@ def test_where_nothing_varies_the_interval_is_that_of_the_pairs_of_one_record(n)
 
 
 def test_one_release_alone_is_no_ground_for_an_interval_of_its_own():
-    own, secret = np.array([[0.0, 1.0]]), np.array([True, False])
+    own = np.array([[0.0, 1.0]])
+    secret = np.array([True, False])
     found = TargetScores(own, own > 0, np.array([1.0, 0.0]), secret, np.zeros(2, np.int64))
     assert (mean_auc([found], 0.9).low, mean_auc([found], 0.9).n) == (
         clopper_pearson(1, 1, 0.9)[0], 1,

@@ -73,7 +73,9 @@ RIGHT = [[10, 38, 78], [5, 20, 40], [10, 40, 80], [6, 38, 40]]
 
 @pytest.mark.parametrize(("right", "delta"), crossed(RIGHT, [0.002, 0.0]))
 def test_a_stepped_bound_is_the_first_epsilon_that_is_not_refuted(right, delta):
-    numbers, m, level = np.array([10, 40, 80]), 90, 0.9
+    numbers = np.array([10, 40, 80])
+    m = 90
+    level = 0.9
     found = stepped(bounds_of(m, numbers, delta), Guessed(m, numbers, right), level)
     # The grid steps by 0.001.
     expected = naive_stepped(m, numbers, right, delta, level)
@@ -90,7 +92,8 @@ def paths(n):
 )
 def test_a_stepped_bound_fails_no_more_often_than_its_level_by_enumeration(numbers, level):
     """Each guess is right with the largest probability that the true epsilon allows."""
-    numbers, every = np.array(numbers), paths(12)
+    numbers = np.array(numbers)
+    every = paths(12)
     counts = np.cumsum(every, axis=1)[:, numbers - 1]
     seen = {tuple(c): stepped(bounds_of(12, numbers), Guessed(12, numbers, c), level)
             for c in np.unique(counts, axis=0)}  # fmt: skip

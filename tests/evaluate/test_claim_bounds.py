@@ -73,7 +73,8 @@ def test_canaries_choose_the_number_of_guesses_where_there_are_enough(n, design,
 @pytest.mark.parametrize("design", [OneRun(n_guesses=(60,)), OneRun(), ManyRuns(), Sequential()])
 def test_reversed_scores_that_refute_the_claim_are_inverted_though_their_area_says_nothing(design):
     rng = np.random.default_rng(0)
-    secret, score = rng.random(4000) < 0.5, rng.random(4000)
+    secret = rng.random(4000) < 0.5
+    score = rng.random(4000)
     claim = PrivacyClaim(0.0, 0.0)
     assert not inverted_by(design, Transcript(score, secret), claim, 0, 0.95)
     score[np.flatnonzero(secret)[:50]] -= 1.0
@@ -96,7 +97,9 @@ def test_without_a_delta_one_run_has_no_gaussian_bound():
 
 @pytest.mark.parametrize(("r", "v"), [(50, 48), (80, 70), (10, 10)])
 def test_one_fixed_number_of_guesses_is_corrected_for_nothing(r, v):
-    m, delta, level = 100, 1e-3, 0.9
+    m = 100
+    delta = 1e-3
+    level = 0.9
     (free, gaussian), skipped = one_run_bounds(Guessed(m, [r], [v]), delta, level)
     assert skipped == ()
     assert free.estimate.low == one_run_epsilon(m, r, v, delta, level)
@@ -119,7 +122,9 @@ def test_the_gaussian_bound_refutes_whatever_the_other_does(right):
 @pytest.mark.slow
 @pytest.mark.parametrize("right", [[1, 4, 8, 17, 32], [2, 5, 12, 25, 43]])
 def test_both_bounds_are_corrected_for_the_numbers_that_either_could_refute_by(right):
-    m, delta, level = 50, 0.01, 0.95
+    m = 50
+    delta = 0.01
+    level = 0.95
     found = Guessed(m, default_guesses(m), right)
 
     alone = lru_cache(one_run_epsilon)
@@ -165,13 +170,15 @@ def test_the_bound_at_all_times_comes_with_its_growth():
 
 @pytest.mark.parametrize("make", [lambda: normal(60, 2.0), lambda: left_out_shows(800)])
 def test_the_bounds_of_many_runs_are_those_of_the_judged_rows(make):
-    delta, level = 1e-3, 0.9
+    delta = 1e-3
+    level = 0.9
     found = held_out(make(), delta, level)
     (rates, gaussian), skipped = rates_bounds(found, delta, level)
     (alone,), (left_out,) = rates_bounds(found, 0.0, level)
     assert skipped == ()
     assert left_out.name == "Gaussian bound"
-    secret, n = found.for_epsilon.secret, len(found.for_epsilon)
+    secret = found.for_epsilon.secret
+    n = len(found.for_epsilon)
     for bound, d, error in ((rates, delta, 0.05), (alone, 0.0, 0.1)):
         for decisions, number in (
             (found.for_epsilon, bound.estimate.low),
@@ -207,7 +214,8 @@ def test_a_fifth_of_each_side_chooses_and_the_others_are_judged():
     assert found.mu_choice.cut == cut
     assert not found.mu_choice.turned
     # A tangent of the Gaussian curve touches it, and lies above it elsewhere.
-    line, rates = found.mu_choice.line, np.linspace(0.001, 0.999, 999)
+    line = found.mu_choice.line
+    rates = np.linspace(0.001, 0.999, 999)
     above = line.offset + line.slope * rates
     from_mu = [(a - t) for a, t in zip(above, gaussian_curve(mu, rates), strict=True)]
     assert min(from_mu) == pytest.approx(0.0, abs=1e-3)
@@ -232,8 +240,10 @@ def test_either_part_needs_both_kinds(n_in):
 
 
 def naive_mu(score, secret, cut, level):
-    k, n = int((score[secret] >= cut).sum()), int(secret.sum())
-    false, others = int((score[~secret] >= cut).sum()), int((~secret).sum())
+    k = int((score[secret] >= cut).sum())
+    n = int(secret.sum())
+    false = int((score[~secret] >= cut).sum())
+    others = int((~secret).sum())
     low = clopper_pearson(k, n, level)[0]
     high = clopper_pearson(false, others, level)[1]
     return float(ndtri(low) - ndtri(high))
@@ -243,7 +253,8 @@ def naive_mu(score, secret, cut, level):
 @pytest.mark.parametrize("level", [0.8, 0.99])
 def test_the_best_cut_for_mu_is_the_best_of_all_members_scores(n, shift, level):
     transcript = normal(n, shift)
-    score, secret = np.round(transcript.score, 1), transcript.secret
+    score = np.round(transcript.score, 1)
+    secret = transcript.secret
     cut, mu = best_mu_cut(score, secret, level)
     bounds = {float(c): naive_mu(score, secret, c, level) for c in np.unique(score[secret])}
     assert mu == pytest.approx(max(0.0, *bounds.values()))
@@ -282,7 +293,8 @@ def test_a_curve_of_many_runs_has_the_bound_of_the_highest_rows():
     transcript = normal(60, 2.0)
     # Ties: a number of guesses that would cut through one is moved up to its end.
     found = held_out(Transcript(np.round(transcript.score, 1), transcript.secret), 0.0)
-    secret, score = found.for_epsilon.secret, found.score
+    secret = found.for_epsilon.secret
+    score = found.score
     curve = rates_curve(found, 0.0, 0.9)
     ranked = np.sort(score)[::-1]
     wanted = {int((score >= ranked[k - 1]).sum()) for k in steps(len(score))} - {len(score)}

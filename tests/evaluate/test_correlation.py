@@ -50,7 +50,8 @@ def test_without_enough_points_or_variation_there_is_no_correlation() -> None:
 def test_the_rank_correlation_is_spearmans(seed: int, level: float) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 40))
-    x, y = rng.integers(0, 9, n).astype(float), rng.normal(size=n)
+    x = rng.integers(0, 9, n).astype(float)
+    y = rng.normal(size=n)
     found = rank_correlation(x, y, level)
     if np.ptp(x) == 0:
         assert isinstance(found, Skipped)
@@ -77,7 +78,9 @@ def test_equal_or_turned_ranks_are_fully_correlated(n: int) -> None:
 
 def test_the_interval_of_a_rank_correlation_covers_it() -> None:
     rng = np.random.default_rng(0)
-    rho, games, n = 0.6, times(1000), 30
+    rho = 0.6
+    games = times(1000)
+    n = 30
     truth = 6 / np.pi * np.arcsin(rho / 2)  # of normal pairs
     held = 0
     for _ in range(games):

@@ -27,11 +27,13 @@ def of_counts(tp: int, fn: int, fp: int, tn: int) -> Decisions:
 @given(decisions(), LEVELS)
 def test_balanced_accuracy_is_the_mean_of_both_sides(guesses: Decisions, level: float) -> None:
     found = decision.balanced_accuracy(guesses, level)
-    tp, fp = guesses.true_positives, guesses.false_positives
+    tp = guesses.true_positives
+    fp = guesses.false_positives
     exact = (Fraction(tp, guesses.n_in) + 1 - Fraction(fp, guesses.n_out)) / 2
     assert found.value == float(exact)
     assert found.value == pytest.approx(balanced_accuracy_score(guesses.secret, guesses.guess))
-    a, b = tp / guesses.n_in, 1 - fp / guesses.n_out
+    a = tp / guesses.n_in
+    b = 1 - fp / guesses.n_out
     al, ah = wilson(tp, guesses.n_in, level)
     bl, bh = wilson(guesses.n_out - fp, guesses.n_out, level)
     low = (a + b) / 2 - np.hypot(a - al, b - bl) / 2
@@ -42,8 +44,10 @@ def test_balanced_accuracy_is_the_mean_of_both_sides(guesses: Decisions, level: 
 
 @given(decisions(), LEVELS)
 def test_the_advantage_is_tpr_minus_fpr(guesses: Decisions, level: float) -> None:
-    found, accuracy = decision.advantage(guesses, level), decision.balanced_accuracy(guesses, level)
-    tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
+    found = decision.advantage(guesses, level)
+    accuracy = decision.balanced_accuracy(guesses, level)
+    tpr = decision.recall(guesses).value
+    fpr = decision.false_positive_rate(guesses).value
     assert found.value == pytest.approx(tpr - fpr)
     assert (found.low, found.high) == pytest.approx((2 * accuracy.low - 1, 2 * accuracy.high - 1))
     assert (found.n, found.level) == (len(guesses), level)
@@ -51,7 +55,8 @@ def test_the_advantage_is_tpr_minus_fpr(guesses: Decisions, level: float) -> Non
 
 @given(decisions(), LEVELS)
 def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, level: float) -> None:
-    tp, fp = guesses.true_positives, guesses.false_positives
+    tp = guesses.true_positives
+    fp = guesses.false_positives
     for found, k, n in (
         (decision.recall(guesses, level), tp, guesses.n_in),
         (decision.false_positive_rate(guesses, level), fp, guesses.n_out),
@@ -72,11 +77,13 @@ def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, lev
 
 @given(decisions(), LEVELS)
 def test_precision_is_that_of_a_balanced_pool(guesses: Decisions, level: float) -> None:
-    found, sample = decision.precision(guesses, level), decision.sample_precision(guesses, level)
+    found = decision.precision(guesses, level)
+    sample = decision.sample_precision(guesses, level)
     if not guesses.guess.any():
         assert found == sample == Skipped("precision", "no record was guessed to be a member")
         return
-    tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
+    tpr = decision.recall(guesses).value
+    fpr = decision.false_positive_rate(guesses).value
     assert found.value == pytest.approx(tpr / (tpr + fpr))
     ppv = decision.positive_predictive_value(guesses, 0.5, level)
     assert found.value == pytest.approx(ppv.value)
@@ -95,7 +102,8 @@ def test_precision_does_not_hang_on_how_many_the_file_holds(inside: int, outside
 
 @pytest.mark.parametrize(("n_in", "n_out"), [(200, 50), (50, 200), (400, 20), (30, 30)])
 def test_precision_at_equal_sides_covers(n_in: int, n_out: int) -> None:
-    rng, games = np.random.default_rng(0), 2_000
+    rng = np.random.default_rng(0)
+    games = 2_000
     drawn = rng.binomial([n_in, n_out], [0.4, 0.2], (games, 2))
     counts, often = np.unique(drawn, axis=0, return_counts=True)
     held = [
@@ -114,9 +122,12 @@ def test_the_predictive_value_is_bayes_theorem(
         assert found == Skipped(f"PPV at prior {prior}", "no record was guessed to be a member")
         return
     each = 1 - (1 - level) / 2
-    tp, fp = guesses.true_positives, guesses.false_positives
-    n_in, n_out = guesses.n_in, guesses.n_out
-    (tl, th), (fl, fh) = clopper_pearson(tp, n_in, each), clopper_pearson(fp, n_out, each)
+    tp = guesses.true_positives
+    fp = guesses.false_positives
+    n_in = guesses.n_in
+    n_out = guesses.n_out
+    tl, th = clopper_pearson(tp, n_in, each)
+    fl, fh = clopper_pearson(fp, n_out, each)
 
     def ppv(tpr: float, fpr: float) -> float:
         return 0.0 if tpr == 0 else 1 / (1 + (1 - prior) / prior * fpr / tpr)
@@ -156,7 +167,8 @@ def test_guesses_that_ignore_membership_have_accuracy_one_half_whatever_the_coun
 def repeated_games(n_targets: int, rounds: int, games: int) -> list[Decisions]:
     """Return guesses on targets that differ in risk, in several rounds with fresh coins."""
     rng = np.random.default_rng(0)
-    target, found = np.repeat(np.arange(n_targets), rounds), []
+    target = np.repeat(np.arange(n_targets), rounds)
+    found = []
     for _ in range(games):
         risk = rng.choice([0.3, 1.0], n_targets)
         secret = rng.random(len(target)) < 0.5

@@ -55,7 +55,8 @@ def test_each_side_takes_one_record_more_of_each_kind_of_change(seed, n, level):
     share = rng.choice([0.0, 0.5, 1.0])
     before = Decisions(np.where(rng.random(n) < share, secret, ~secret), secret)
     after = Decisions(np.where(rng.random(n) < rng.choice([0.0, 0.5]), secret, ~secret), secret)
-    centre, variance = 0.0, 0.0
+    centre = 0.0
+    variance = 0.0
     for side in (secret, ~secret):
         changes = [1, -1]
         for i in np.flatnonzero(side):
@@ -65,14 +66,16 @@ def test_each_side_takes_one_record_more_of_each_kind_of_change(seed, n, level):
         variance += np.var(changes) / len(changes) / 4
     half = norm.ppf((1 + level) / 2) * np.sqrt(variance)
     found = accuracy_lost(before, after, level)
-    low, high = max(-1.0, centre - half), min(1.0, centre + half)
+    low = max(-1.0, centre - half)
+    high = min(1.0, centre + half)
     assert found.low == pytest.approx(min(found.value, low))
     assert found.high == pytest.approx(max(found.value, high))
 
 
 @pytest.mark.parametrize("change", [0.0, 0.02, 0.3])
 def test_the_interval_holds_the_truth_as_often_as_it_says(change):
-    rng, games = np.random.default_rng(1), times(400)
+    rng = np.random.default_rng(1)
+    games = times(400)
     truth = 0.8 * change - 0.2 * change / 2
     held = [not accuracy_lost(*guesses(rng, 200, change)).excludes(truth) for _ in range(games)]
     # Four standard errors below the level.
@@ -81,7 +84,8 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(change):
 
 def test_other_rows_are_refused():
     secret = np.array([True, False])
-    one, two = Decisions(secret, secret, np.array([0, 1])), Decisions(secret, secret, [1, 0])
+    one = Decisions(secret, secret, np.array([0, 1]))
+    two = Decisions(secret, secret, [1, 0])
     with pytest.raises(InputError, match="same targets"):
         accuracy_lost(one, two)
 
@@ -98,7 +102,8 @@ def test_quantiles_are_numpys(share, n):
 @given(SEEDS, st.integers(1, 60), st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from([0.5, 0.95]))
 def test_the_interval_of_a_quantile_ends_at_ranks_that_coins_would_give(seed, n, share, level):
     values = few_values(n, np.random.default_rng(seed))
-    found, ordered = quantile(values, share, level), np.sort(values)
+    found = quantile(values, share, level)
+    ordered = np.sort(values)
     # The least rank that so many values below are not too few for, and its mirror image.
     tail = (1 - level) / 2
     ranks = np.arange(n + 1)
@@ -111,7 +116,8 @@ def test_the_interval_of_a_quantile_ends_at_ranks_that_coins_would_give(seed, n,
 
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_the_interval_of_a_quantile_holds_the_truth_as_often_as_it_says(share):
-    rng, games = np.random.default_rng(2), times(400)
+    rng = np.random.default_rng(2)
+    games = times(400)
     held = [not quantile(rng.random(120), share).excludes(share) for _ in range(games)]
     assert np.mean(held) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / games)
 
@@ -125,7 +131,8 @@ def test_a_quantile_of_nothing_is_refused():
 
 def test_quantiles_of_the_risk_are_those_of_the_members_scores():
     rng = np.random.default_rng(3)
-    secret, zeros = np.arange(80) < 50, np.zeros(80, int)
+    secret = np.arange(80) < 50
+    zeros = np.zeros(80, int)
     before, after = (
         assess_risk(Transcript(rng.random(80), secret), "made", zeros, zeros > 0, rng)
         for _ in range(2)

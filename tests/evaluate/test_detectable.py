@@ -18,7 +18,8 @@ from tests.thorough import times
 @pytest.mark.parametrize(("n_in", "n_out", "level"), [(8, 8, 0.95), (32, 32, 0.9), (100, 30, 0.95)])
 def test_the_smallest_auc_is_seen_as_often_as_said(n_in, n_out, level):
     shift = np.sqrt(2) * ndtri(smallest_auc(n_in, n_out, level))
-    rng, games = np.random.default_rng(1), times(800)
+    rng = np.random.default_rng(1)
+    games = times(800)
     secret = np.arange(n_in + n_out) < n_in
     seen = 0
     for _ in range(games):
@@ -47,7 +48,9 @@ def test_the_smallest_accuracy_is_that_of_exact_tails(n):
 
 @pytest.mark.slow
 def test_the_smallest_accuracy_of_several_fits_is_seen_as_often_as_said():
-    share, rng, games = smallest_accuracy(40, 3), np.random.default_rng(2), times(2000)
+    share = smallest_accuracy(40, 3)
+    rng = np.random.default_rng(2)
+    games = times(2000)
     right = rng.binomial(40, share, (games, 3))
     seen = np.mean([accuracy_of_fits(fits, 40).low > 0.5 for fits in right])
     error = np.sqrt(POWER * (1 - POWER) * (1 / GAMES + 1 / games))

@@ -31,10 +31,14 @@ def test_the_bound_is_the_larger_of_two_ratios_of_limits(
     guesses: Decisions, delta: float, level: float
 ) -> None:
     tail = (1 - level) / 2
-    tp, fp = guesses.true_positives, guesses.false_positives
-    n_in, n_out = guesses.n_in, guesses.n_out
-    tpr, fpr = lower_limit(tp, n_in, tail), upper_limit(fp, n_out, tail)
-    fnr, tnr = upper_limit(n_in - tp, n_in, tail), lower_limit(n_out - fp, n_out, tail)
+    tp = guesses.true_positives
+    fp = guesses.false_positives
+    n_in = guesses.n_in
+    n_out = guesses.n_out
+    tpr = lower_limit(tp, n_in, tail)
+    fpr = upper_limit(fp, n_out, tail)
+    fnr = upper_limit(n_in - tp, n_in, tail)
+    tnr = lower_limit(n_out - fp, n_out, tail)
     found = epsilon_lower_bound(guesses, delta, level)
     bound = max(0.0, log_ratio(tpr - delta, fpr), log_ratio(tnr - delta, fnr))
     assert found.low == pytest.approx(bound, abs=1e-9)
@@ -44,7 +48,8 @@ def test_the_bound_is_the_larger_of_two_ratios_of_limits(
 @given(decisions())
 def test_members_and_others_may_change_places(guesses: Decisions) -> None:
     turned = Decisions(~guesses.guess, ~guesses.secret)
-    one, other = epsilon_lower_bound(guesses), epsilon_lower_bound(turned)
+    one = epsilon_lower_bound(guesses)
+    other = epsilon_lower_bound(turned)
     assert one.low == pytest.approx(other.low, abs=1e-9)
 
 
@@ -94,10 +99,14 @@ def test_attack_and_cut_are_the_best_of_one_half_and_judged_on_the_other(
     transcripts = suite(seed)
     secret = transcripts[0].secret
     chosen = halves(transcripts[0].target, secret, 0.5, 0)
-    tail, best, index, cut = 0.05 / 2, -np.inf, 0, 0.0
+    tail = 0.05 / 2
+    best = -np.inf
+    index = 0
+    cut = 0.0
     tiny = np.finfo(float).tiny
     for i, t in enumerate(transcripts):
-        inside, outside = t.score[chosen & secret], t.score[chosen & ~secret]
+        inside = t.score[chosen & secret]
+        outside = t.score[chosen & ~secret]
         for c in sorted(set(inside)):
             hit = lower_limit(int(np.sum(inside >= c)), len(inside), tail)
             false = upper_limit(int(np.sum(outside >= c)), len(outside), tail)
@@ -106,7 +115,9 @@ def test_attack_and_cut_are_the_best_of_one_half_and_judged_on_the_other(
                 np.log(max(1 - false - delta, tiny) / (1 - hit)),
             )
             if found > best + 1e-9:
-                best, index, cut = found, i, c
+                best = found
+                index = i
+                cut = c
     guess = transcripts[index].score[~chosen] >= cut
     expected = epsilon_lower_bound(Decisions(guess, secret[~chosen]), delta)
     bound, position = audit_epsilon(transcripts, delta)
@@ -117,7 +128,8 @@ def test_attack_and_cut_are_the_best_of_one_half_and_judged_on_the_other(
 
 def test_what_the_judged_half_shows_has_no_say_in_the_choice() -> None:
     rng = np.random.default_rng(0)
-    secret, target = np.arange(400) < 200, np.arange(400)
+    secret = np.arange(400) < 200
+    target = np.arange(400)
     chosen = halves(target, secret, 0.5, 3)
     noise = rng.normal(size=400)
     # Leaks on the half that chooses alone, and on the other half alone.
@@ -143,7 +155,8 @@ def test_hundreds_of_thousands_of_scores_cost_no_accuracy() -> None:
 
 
 def test_where_every_non_member_is_above_all_members_the_best_cut_shows_nothing() -> None:
-    score, secret = np.array([1.0, 0.0, 2.0, 3.0, 4.0]), np.arange(5) < 2
+    score = np.array([1.0, 0.0, 2.0, 3.0, 4.0])
+    secret = np.arange(5) < 2
     bound, cut = best_cut(score, secret)
     # All are called members: nothing is left of the limit of the false-positive rate but 1.
     assert cut == 0.0

@@ -43,7 +43,8 @@ def test_every_number_is_that_of_its_own_function(transcript: Transcript, level:
 def test_the_best_accuracy_is_the_best_of_all_thresholds(
     transcript: Transcript, level: float
 ) -> None:
-    inside, outside = transcript.score[transcript.secret], transcript.score[~transcript.secret]
+    inside = transcript.score[transcript.secret]
+    outside = transcript.score[~transcript.secret]
     cuts = [np.inf, *transcript.score]
     best = max((np.mean(inside >= c) + np.mean(outside < c)) / 2 for c in cuts)
     found = best_accuracy(roc.roc(transcript), level)

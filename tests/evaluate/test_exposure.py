@@ -11,7 +11,8 @@ from tests.thorough import times
 def test_it_is_the_definition_by_rank():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        inside, outside = rng.normal(size=7), rng.normal(size=rng.integers(1, 40))
+        inside = rng.normal(size=7)
+        outside = rng.normal(size=rng.integers(1, 40))
         naive = [
             np.log2(len(outside) + 1) - np.log2(sorted([*outside, x]).index(x) + 1) for x in inside
         ]
@@ -26,14 +27,16 @@ def test_its_ends_and_ties():
 
 def test_a_rising_map_of_losses_changes_nothing():
     rng = np.random.default_rng(1)
-    inside, outside = rng.normal(size=30), rng.normal(size=50)
+    inside = rng.normal(size=30)
+    outside = rng.normal(size=50)
     assert (
         exposures(np.exp(inside), np.exp(outside)).tolist() == exposures(inside, outside).tolist()
     )
 
 
 def test_its_mean_where_nothing_was_memorised():
-    rng, n = np.random.default_rng(2), times(4000)
+    rng = np.random.default_rng(2)
+    n = times(4000)
     found = [exposures(rng.normal(size=1), rng.normal(size=63))[0] for _ in range(n)]
     expected = 6 - np.mean(np.log2(np.arange(1, 65)))  # every rank is as likely
     assert abs(np.mean(found) - expected) < 4 * np.std(found) / np.sqrt(n)

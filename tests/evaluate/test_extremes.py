@@ -30,10 +30,13 @@ SCORES = {
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("sides", [(700, 700), (300, 900)])
 def test_values_of_one_kind_hardly_ever_stand_apart(name, sides):
-    games, shown, apart = 200, 0, 0
+    games = 200
+    shown = 0
+    apart = 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
-        values, others = SCORES[name](rng, sides[0]), SCORES[name](rng, sides[1])
+        values = SCORES[name](rng, sides[0])
+        others = SCORES[name](rng, sides[1])
         apart += standing_apart(values, others)[0] > 0
         if seed < 60:
             scored = Transcript(np.concatenate([values, others]), np.arange(sum(sides)) < sides[0])
@@ -50,7 +53,8 @@ def test_a_few_scores_far_above_all_others_are_shown(n):
     shown = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        values, others = rng.normal(0, 0.3, size=n), rng.normal(0, 0.3, size=2 * n)
+        values = rng.normal(0, 0.3, size=n)
+        others = rng.normal(0, 0.3, size=2 * n)
         values[:4] = rng.uniform(1.6, 2.9, size=4)
         scored = Transcript(np.concatenate([values, others]), np.arange(3 * n) < n)
         found = tail([("made up", scored)], rng, 0.9875)

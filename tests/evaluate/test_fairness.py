@@ -25,7 +25,8 @@ def sides(n: int, seed: int = 0) -> tuple[np.ndarray, np.random.Generator]:
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 20, 100])
 def test_sides_that_differ_in_nothing_are_compared_as_they_are(classes):
-    games, states = times(200), []
+    games = times(200)
+    states = []
     for seed in range(games):
         secret, rng = sides(300, seed)
         known = {"class": rng.integers(classes, size=600), "age": rng.normal(size=600)}
@@ -129,7 +130,8 @@ def estimate(low, value, high):
 
 
 def test_a_placebo_that_may_be_chance_explains_nothing():
-    placebo, area = beside(0.486, 0.519, 0.552), estimate(0.485, 0.536, 0.587)
+    placebo = beside(0.486, 0.519, 0.552)
+    area = estimate(0.485, 0.536, 0.587)
     assert placebo.beyond_placebo(area)
     assert placebo.few_beyond_placebo(22, 22, 500, 500)
     assert placebo.group_beyond_placebo(estimate(0.51, 0.6, 0.7))

@@ -13,7 +13,9 @@ from tests.thorough import crossed, times
 
 @pytest.mark.parametrize("fits", [1, 2])
 def test_scores_that_tell_nothing_are_guesses(fits):
-    rng, games, n = np.random.default_rng(fits), times(400), 40
+    rng = np.random.default_rng(fits)
+    games = times(400)
+    n = 40
     above = np.zeros(2)
     for game in range(games):
         secret = coin_flips(fits, n, rng)
@@ -29,7 +31,9 @@ def test_scores_that_tell_nothing_are_guesses(fits):
 @pytest.mark.parametrize(("fits", "spread"), crossed([2, 4, 16], [0.0, 0.04, 0.08]))
 def test_the_interval_of_several_fits_covers_where_fits_differ(fits, spread):
     """Each fit leaks by an amount of its own: the fit is the independent unit."""
-    rng, games, n = np.random.default_rng(fits), times(2000), 160
+    rng = np.random.default_rng(fits)
+    games = times(2000)
+    n = 160
     covered = alone = 0
     for _ in range(games):
         right = rng.binomial(n, 0.7 + spread * rng.uniform(-1, 1, fits) * np.sqrt(3))

@@ -82,11 +82,13 @@ def test_scores_that_were_learnt_on_bits_of_other_rounds_show_no_group(sign: int
 
     Where many of a group are members in the other rounds, fewer are in this one.
     """
-    games, n = times(200), 200
+    games = times(200)
+    n = 200
     shown = 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
-        secret, stage = rng.permutation(2 * n) < n, rng.permutation(2 * n) % 5
+        secret = rng.permutation(2 * n) < n
+        stage = rng.permutation(2 * n) % 5
         group = rng.integers(4, size=2 * n)
         score = 1e-3 * rng.normal(size=2 * n)
         for number in range(5):
@@ -111,7 +113,8 @@ def test_a_group_that_one_of_five_attacks_knows_is_shown() -> None:
 def test_a_handicap_of_the_attacks_that_know_nothing_makes_smaller_groups_visible() -> None:
     given = game(600, 0, known=40)
     noise = {str(number): 8.0 for number in range(4)}
-    with_them, without = found_in(given, handicaps=noise), found_in(given)
+    with_them = found_in(given, handicaps=noise)
+    without = found_in(given)
     assert with_them.smallest is not None
     assert without.smallest is not None
     assert with_them.smallest <= without.smallest

@@ -50,7 +50,10 @@ def area(attack: Attack, dealt: Round) -> float:
     ("attack", "effect"), crossed([LiraOnline(), CalibratedOnline(), Bavaria()], [1.0, 0.0])
 )
 def test_the_interval_holds_what_twice_as_many_models_reach(attack: Attack, effect: float) -> None:
-    games, k, missed, errors = quarter(240), 16, 0, []
+    games = quarter(240)
+    k = 16
+    missed = 0
+    errors = []
     for seed in range(games):
         whole = deal(200, 2 * k, effect, seed)
         found = foretold(attack, cut(whole, k), 2 * k, np.random.default_rng(seed))

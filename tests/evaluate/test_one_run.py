@@ -33,9 +33,11 @@ def naive_tail(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
 def most_likely(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
     """The largest P[C >= v] that the trade-off curve allows: a linear program."""
     i = np.arange(r + 1)
-    rows, right = [], []
+    rows = []
+    right = []
     for k in range(1, r + 1):
-        x, y = np.where(i >= k, i, 0) / m, np.where(i >= k - 1, r - i, 0) / m
+        x = np.where(i >= k, i, 0) / m
+        y = np.where(i >= k - 1, r - i, 0) / m
         e = np.exp(epsilon)
         rows += [(x / e - y), (x * e - y)]
         right += [delta / e, e - (1 - delta)]
@@ -68,7 +70,8 @@ def test_so_it_is_whatever_the_counts(sizes, delta, level):
 
 
 def require_the_last_refuted(m, r, v, delta, level):
-    beta, bound = 1 - level, float(one_run_epsilon(m, r, v, delta, level))
+    beta = 1 - level
+    bound = float(one_run_epsilon(m, r, v, delta, level))
 
     def refuted(epsilon):
         return min(naive_tail(m, r, v, epsilon, delta), most_likely(m, r, v, epsilon, delta)) < beta
@@ -82,7 +85,9 @@ def require_the_last_refuted(m, r, v, delta, level):
 @given(counts, deltas)
 def test_a_tail_that_is_above_a_level_stays_above_it(sizes, delta):
     # With many canaries 2 m delta exceeds 1, and the tail may fall again: but not below 1.
-    m, r, v = 50 * sizes[0], sizes[1], sizes[2]
+    m = 50 * sizes[0]
+    r = sizes[1]
+    v = sizes[2]
     tails = np.array([min(1.0, naive_tail_at(m, r, v, e, delta)) for e in np.linspace(0, 12, 30)])
     below = tails < 1 - 1e-9
     assert np.all(np.diff(tails)[below[1:]] >= -1e-12)
@@ -125,10 +130,13 @@ def test_large_counts_are_finite_and_quick():
 )
 def test_a_gaussian_curve_refutes_what_a_linear_program_calls_impossible(mu, m, r, lines):
     # Tangents from below: what they refute the curve refutes, and with many of them almost all.
-    beta, points = 0.05, ndtr(np.linspace(-6, 6, lines))
+    beta = 0.05
+    points = ndtr(np.linspace(-6, 6, lines))
     value = ndtr(ndtri(points) - mu)
     slope = np.exp(mu * ndtri(points) - mu**2 / 2)
-    i, rows, right = np.arange(r + 1), [], []
+    i = np.arange(r + 1)
+    rows = []
+    right = []
     for k in range(1, r + 1):
         x, y = np.where(i >= k, i, 0) / m, np.where(i >= k - 1, r - i, 0) / m
         rows += [slope[:, None] * x - y]

@@ -43,7 +43,8 @@ def models(
 def attacked(
     attack: Attack, signal: np.ndarray, inside: np.ndarray, numbers: range
 ) -> list[Transcript]:
-    rng, records = np.random.default_rng(0), np.arange(inside.shape[1])
+    rng = np.random.default_rng(0)
+    records = np.arange(inside.shape[1])
     found = []
     for t in numbers:
         worlds = Worlds(signal[K + t], signal[:K], inside[:K])
@@ -80,8 +81,10 @@ def no_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_interval_covers_where_targets_are_added_until_it_is_narrow(
     attack: Attack, effect: float, differ: float, width: float
 ) -> None:
-    games, wanted = quarter(200), truth(attack, effect, differ) if effect else 0.5
-    wrong, stopped = 0, []
+    games = quarter(200)
+    wanted = truth(attack, effect, differ) if effect else 0.5
+    wrong = 0
+    stopped = []
     for game in range(games):
         made = models(100, K + LOOKS[-1], effect, differ, np.random.default_rng(game))
         targets: list[Transcript] = []
@@ -126,7 +129,8 @@ def test_four_times_the_targets_of_records_alike_halve_the_interval() -> None:
 
 def test_the_same_target_again_narrows_nothing() -> None:
     one = transcripts(1, 200, np.random.default_rng(0))[0]
-    single, again = auc(one), mean_auc([one] * 10)
+    single = auc(one)
+    again = mean_auc([one] * 10)
     assert again.value == pytest.approx(single.value)
     assert (again.high - again.low) / (single.high - single.low) == pytest.approx(1, abs=0.05)
 
@@ -138,7 +142,8 @@ def test_rows_of_a_person_are_no_further_persons() -> None:
         Transcript(np.tile(x.score, 2), np.tile(x.secret, 2), unit=np.tile(np.arange(50), 2))
         for x in targets
     ]
-    found, again = mean_auc(targets), mean_auc(twice)
+    found = mean_auc(targets)
+    again = mean_auc(twice)
     assert again.n == found.n == 50
     assert (again.low, again.high) == pytest.approx((found.low, found.high), abs=2e-3)
 

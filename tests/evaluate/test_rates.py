@@ -25,7 +25,8 @@ def test_intervals_are_those_of_scipy(ours: str, theirs: str, level: float) -> N
 
 def test_the_exact_limits_fail_with_exactly_their_tail() -> None:
     for k, n in GRID:
-        low, high = rates.lower_limit(k, n, 0.03), rates.upper_limit(k, n, 0.03)
+        low = rates.lower_limit(k, n, 0.03)
+        high = rates.upper_limit(k, n, 0.03)
         if k > 0:
             assert stats.binom.sf(k - 1, n, low) == pytest.approx(0.03)
         if k < n:
@@ -66,7 +67,9 @@ def clustered(seed: int, rows: int = 6) -> tuple[np.ndarray, np.ndarray]:
 @given(SEEDS)
 def test_repeated_units_widen_the_interval_by_the_naive_design_effect(seed: int) -> None:
     hit, unit = clustered(seed)
-    n, mean, units = len(hit), hit.mean(), np.unique(unit)
+    n = len(hit)
+    mean = hit.mean()
+    units = np.unique(unit)
     variance = sum((sum(hit[unit == u] - mean)) ** 2 for u in units)
     variance *= len(units) / (len(units) - 1) / n**2
     naive_size = min(n, mean * (1 - mean) / variance)
@@ -86,7 +89,8 @@ def test_repeated_units_widen_the_interval_by_the_naive_design_effect(seed: int)
 
 def test_two_units_are_enough_to_see_whether_their_rows_are_alike() -> None:
     unit = np.repeat([0, 1], 6)
-    mixed, alike = np.tile([True, False, True, False, True, False], 2), unit == 0
+    mixed = np.tile([True, False, True, False, True, False], 2)
+    alike = unit == 0
     mixed[1] = True
     assert rates.effective_size(mixed, unit) == 12
     assert rates.effective_size(alike, unit) == 1
@@ -95,7 +99,8 @@ def test_two_units_are_enough_to_see_whether_their_rows_are_alike() -> None:
 @given(SEEDS)
 def test_rows_that_only_repeat_their_unit_add_nothing(seed: int) -> None:
     hit, unit = clustered(seed, rows=1)
-    once, repeated = rates.proportion(hit), rates.proportion(np.tile(hit, 5), np.tile(unit, 5))
+    once = rates.proportion(hit)
+    repeated = rates.proportion(np.tile(hit, 5), np.tile(unit, 5))
     assert (repeated.value, repeated.n) == (pytest.approx(once.value), once.n)
     effective = rates.effective_size(np.tile(hit, 5), np.tile(unit, 5))
     assert len(hit) - 1 <= effective * 1.001 <= len(hit) * 1.002
@@ -115,7 +120,8 @@ def test_a_unit_with_most_of_the_rows_does_not_count_as_many() -> None:
 @pytest.mark.parametrize(("units", "rows", "beta", "games"), [(5, 20, 2, 1000), (40, 10, 1, 500)])
 def test_clustered_intervals_cover(units: int, rows: int, beta: int, games: int) -> None:
     rng = np.random.default_rng(0)
-    unit, held = np.repeat(np.arange(units), rows), 0
+    unit = np.repeat(np.arange(units), rows)
+    held = 0
     for _ in range(games):
         hit = (rng.random((units, rows)) < rng.beta(beta, beta, (units, 1))).ravel()
         held += not rates.proportion(hit, unit).excludes(0.5)
@@ -162,7 +168,8 @@ def test_a_mean_has_students_interval_and_a_single_value_none() -> None:
 
 def test_a_mean_is_cut_where_none_can_lie() -> None:
     values = np.array([0.9, 1.0, 0.7, 1.0])
-    whole, cut = rates.mean(values, unit="a"), rates.mean(values, unit="a", least=0.0, most=1.0)
+    whole = rates.mean(values, unit="a")
+    cut = rates.mean(values, unit="a", least=0.0, most=1.0)
     assert whole.high > 1.0
     assert (cut.value, cut.low, cut.high) == (whole.value, whole.low, 1.0)
     assert rates.mean(values, unit="a", least=0.85).low == 0.85
@@ -171,7 +178,8 @@ def test_a_mean_is_cut_where_none_can_lie() -> None:
 @given(SEEDS)
 def test_the_error_of_a_sum_counts_units(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    influence, unit = rng.normal(size=12), rng.integers(0, 4, 12) * 10
+    influence = rng.normal(size=12)
+    unit = rng.integers(0, 4, 12) * 10
     sums = [influence[unit == u].sum() for u in sorted(set(unit.tolist()))]
     naive = np.sqrt(sum(s**2 for s in sums) * len(sums) / max(len(sums) - 1, 1))
     assert rates.error_of(influence, unit) == pytest.approx(naive)
@@ -179,7 +187,8 @@ def test_the_error_of_a_sum_counts_units(seed: int) -> None:
 
 
 def test_a_difference_of_estimates_combines_their_half_widths() -> None:
-    one, other = Estimate(0.8, 0.5, 0.9, 0.95, 30, "a"), Estimate(0.2, 0.1, 0.6, 0.95, 20, "b")
+    one = Estimate(0.8, 0.5, 0.9, 0.95, 30, "a")
+    other = Estimate(0.2, 0.1, 0.6, 0.95, 20, "b")
     found = rates.less(one, other, 0.1)
     assert (found.value, found.low, found.high) == pytest.approx(
         (0.5, 0.5 - np.hypot(0.3, 0.4), 0.5 + np.hypot(0.1, 0.1))

@@ -33,7 +33,8 @@ def truth(fpr, spread):
 @pytest.mark.parametrize("spread", [0.0, 1.0])
 @pytest.mark.parametrize("fpr", [0.1, 0.01])
 def test_intervals_hold_the_rate_of_all_targets_that_there_could_be(fpr, spread):
-    rng, games = np.random.default_rng(0), times(120)
+    rng = np.random.default_rng(0)
+    games = times(120)
     found = [tprs_of_repeated(played(60, 12, spread, rng), (fpr,))[0] for _ in range(games)]
     missed = sum(f.estimate.excludes(truth(fpr, spread)) for f in found)
     # Fails where intervals that miss in 5% of games would do so with a probability below 1%.
@@ -79,13 +80,16 @@ def test_rows_count_by_their_design_effect_and_students_quantile(n_targets, roun
     target = np.tile(np.arange(n_targets), rounds)
     secret = rng.permutation(len(target)) % 2 == 0
     score = rng.normal(size=n_targets)[target] + 0.5 * rng.normal(size=len(target)) + secret
-    transcript, fpr = Transcript(score, secret, target), 0.3
+    transcript = Transcript(score, secret, target)
+    fpr = 0.3
     (found,) = tprs_of_repeated(transcript, [fpr], level)
     worth = []
     cut = np.sort(score[~secret])[::-1][int(fpr * np.sum(~secret))]
     for side in (secret, ~secret):
-        hit, unit = score[side] > cut, target[side]
-        n, units = len(hit), len(set(unit.tolist()))
+        hit = score[side] > cut
+        unit = target[side]
+        n = len(hit)
+        units = len(set(unit.tolist()))
         student = t.ppf((1 + level) / 2, n - 1) / t.ppf((1 + level) / 2, units - 1)
         worth.append(n if n == units else max(1, int(effective_size(hit, unit) * student**2)))
     assert found == tpr_at_fpr(roc(transcript), fpr, level, independent=tuple(worth))

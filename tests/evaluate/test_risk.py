@@ -28,10 +28,12 @@ def calibrated(n: int, rng: np.random.Generator, prior: float = 0.5):
 def test_reliability_compares_scores_with_shares_at_even_odds(seed: int, n_bins: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 60))
-    score, secret = rng.random(n), both_kinds(n, rng, rng.random())
+    score = rng.random(n)
+    secret = both_kinds(n, rng, rng.random())
     found = reliability(score, secret, rng, n_bins=n_bins)
     weight = np.where(secret, 0.5 / secret.sum(), 0.5 / (~secret).sum())
-    squares, counts = [], []
+    squares = []
+    counts = []
     for low, high in zip(
         np.arange(n_bins) / n_bins, np.arange(1, n_bins + 1) / n_bins, strict=True
     ):
@@ -85,12 +87,14 @@ def test_the_interval_of_the_distance_holds_what_the_bins_would_draw() -> None:
         reliability(score, secret, np.random.default_rng(0), level=level).rmse
         for level in (0.5, 0.9, 0.99)
     ]
-    lows, highs = [x.low for x in found], [x.high for x in found]
+    lows = [x.low for x in found]
+    highs = [x.high for x in found]
     assert lows == sorted(lows, reverse=True)
     assert found[0].value < highs[0] < highs[1] < highs[2] < 1
     # Drawn again from the shares seen: as far off again, on top of what is seen.
     odds = np.sum(~secret) / np.sum(secret)
-    rng, drawn = np.random.default_rng(5), []
+    rng = np.random.default_rng(5)
+    drawn = []
     index = np.minimum((score * 10).astype(int), 9)
     for _ in range(300):
         squares = []
@@ -139,7 +143,8 @@ def risk_of(n: int, seed: int, *, leak: float = 0.0, k: int = 6) -> tuple[Risk, 
 
 def test_the_assessment_holds_what_the_paper_reports() -> None:
     risk, parts = risk_of(300, 0, leak=1.0)
-    score, secret = parts["score"], parts["secret"]
+    score = parts["score"]
+    secret = parts["secret"]
     inside = score[secret]
     assert (risk.estimator, risk.notes) == ("made", ("x",))
     assert risk.member_scores.tolist() == sorted(inside)
@@ -199,10 +204,12 @@ def test_the_mean_risk_has_a_normal_interval_with_and_without_calibration(
     seed: int, n: int, level: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    score, secret = rng.random(n), both_kinds(n, rng, rng.choice([0.0, 0.5, 1.0]))
+    score = rng.random(n)
+    secret = both_kinds(n, rng, rng.choice([0.0, 0.5, 1.0]))
     zeros = np.zeros(n, int)
     risk = assess_risk(Transcript(score, secret), "made", zeros, zeros > 0, rng, level)
-    inside, outside = score[secret], score[~secret]
+    inside = score[secret]
+    outside = score[~secret]
     for prior, above, found in [(0.5, 0.0, risk.mean), *((p, p, x) for p, x in risk.excess)]:
         expected = naive_mean_risk(inside, outside, prior, level, above)
         assert (found.value, found.low, found.high, found.n) == pytest.approx(expected)

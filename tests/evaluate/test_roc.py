@@ -65,7 +65,8 @@ def auc_of(curve: Roc) -> float:
 
 def kernel(transcript: Transcript) -> np.ndarray:
     """Return for every pair whether the member is above the non-member, ties one half."""
-    inside, outside = transcript.score[transcript.secret], transcript.score[~transcript.secret]
+    inside = transcript.score[transcript.secret]
+    outside = transcript.score[~transcript.secret]
     return np.array([[(a > b) + (a == b) / 2 for b in outside] for a in inside])
 
 
@@ -79,7 +80,8 @@ def test_the_areas_interval_is_delongs_on_the_logit_scale(
         np.var(pairs.mean(axis=i), ddof=1) / pairs.shape[1 - i] if pairs.shape[1 - i] > 1 else 0.0
         for i in (1, 0)
     )
-    estimate, value = auc(transcript, level), pairs.mean()
+    estimate = auc(transcript, level)
+    value = pairs.mean()
     if a + b < 1e-12 or value in (0, 1):
         n = min(pairs.shape)
         low, high = clopper_pearson(value * n, n, level)
@@ -87,14 +89,17 @@ def test_the_areas_interval_is_delongs_on_the_logit_scale(
         apart = [x**2 / (n - 1) for x, n in zip((a, b), pairs.shape, strict=True) if n > 1]
         welch = (a + b) ** 2 / sum(apart)
         half = stats.t.ppf(0.5 + level / 2, welch) * np.sqrt(a + b) / (value * (1 - value))
-        low, high = expit(logit(value) - half), expit(logit(value) + half)
+        low = expit(logit(value) - half)
+        high = expit(logit(value) + half)
     assert (estimate.low, estimate.high) == pytest.approx((low, high))
 
 
 def clustered(transcript: Transcript) -> tuple[float, float, float]:
     """Return the interval of the area by units, in loops, and its degrees of freedom."""
-    pairs, units = kernel(transcript), np.unique(transcript.unit)
-    value, n = pairs.mean(), len(units)
+    pairs = kernel(transcript)
+    units = np.unique(transcript.unit)
+    value = pairs.mean()
+    n = len(units)
     inside, outside = (transcript.unit[s] for s in (transcript.secret, ~transcript.secret))
 
     def pull(part: np.ndarray) -> float:
@@ -118,7 +123,8 @@ def clustered(transcript: Transcript) -> tuple[float, float, float]:
 
 @given(transcripts(repeated=True))
 def test_rows_of_one_target_are_summed_before_the_variance_is_taken(transcript: Transcript) -> None:
-    estimate, n = auc(transcript), len(np.unique(transcript.unit))
+    estimate = auc(transcript)
+    n = len(np.unique(transcript.unit))
     if not transcript.repeated or n < 2 or estimate.value in (0, 1):
         return
     low, high, df = clustered(transcript)
@@ -142,7 +148,10 @@ def test_a_few_large_units_leave_few_degrees_of_freedom() -> None:
 @pytest.mark.parametrize(("intra", "shift"), crossed([0.0, 0.5], [0.0, 1.0]))
 def test_the_interval_covers_where_sizes_are_heavy_tailed(intra: float, shift: float) -> None:
     rng = np.random.default_rng([int(10 * intra), int(shift)])
-    missed, games, n, truth = 0, times(2000), 60, stats.norm.cdf(shift / np.sqrt(2))
+    missed = 0
+    games = times(2000)
+    n = 60
+    truth = stats.norm.cdf(shift / np.sqrt(2))
     for _ in range(games):
         size = np.minimum(30, np.ceil(1 / rng.random(n))).astype(int)
         unit = np.repeat(np.arange(n), size)
@@ -187,13 +196,18 @@ def test_the_rate_at_an_fpr_is_the_best_of_all_thresholds_within_it(
 ) -> None:
     curve = roc(transcript)
     found = tpr_at_fpr(curve, fpr, level)
-    inside, outside = transcript.score[transcript.secret], transcript.score[~transcript.secret]
-    best, realised = -1, 0
+    inside = transcript.score[transcript.secret]
+    outside = transcript.score[~transcript.secret]
+    best = -1
+    realised = 0
     for cut in [np.inf, *sorted(set(transcript.score), reverse=True)]:
-        hits, false = int(np.sum(inside >= cut)), int(np.sum(outside >= cut))
+        hits = int(np.sum(inside >= cut))
+        false = int(np.sum(outside >= cut))
         if false / len(outside) <= fpr and hits >= best:
-            best, realised = hits, false
-    n_in, n_out = len(inside), len(outside)
+            best = hits
+            realised = false
+    n_in = len(inside)
+    n_out = len(outside)
     assert found.estimate.value == found.at_threshold.value == best / n_in
     assert found.realised_fpr.value == realised / n_out
     at = found.at_threshold
@@ -251,7 +265,8 @@ def test_its_interval_mixes_clopper_pearson_over_the_thresholds_rank(
 
 def test_of_many_records_the_interval_is_hardly_wider_than_the_full_mixture() -> None:
     rng = np.random.default_rng(0)
-    members, nonmembers = np.sort(rng.normal(1, 1, 3000)), np.sort(rng.normal(size=20_000))
+    members = np.sort(rng.normal(1, 1, 3000))
+    nonmembers = np.sort(rng.normal(size=20_000))
     counts = np.arange(1500, 2500)
     above = 3000 - np.searchsorted(members, nonmembers[::-1])
     weight = stats.binom.pmf(counts, 20_000, 0.1)
@@ -276,8 +291,10 @@ def test_a_strictly_rising_map_of_the_scores_changes_nothing(
 @given(SEEDS)
 def test_with_negated_scores_members_and_others_change_places(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    score, secret = few_values(30, rng), rng.permutation(30) < rng.integers(1, 30)
-    one, other = auc(Transcript(score, secret)), auc(Transcript(-score, ~secret))
+    score = few_values(30, rng)
+    secret = rng.permutation(30) < rng.integers(1, 30)
+    one = auc(Transcript(score, secret))
+    other = auc(Transcript(-score, ~secret))
     assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
 
 
@@ -316,7 +333,9 @@ def test_a_false_positive_rate_lies_strictly_between_0_and_1(fpr: float) -> None
 def test_of_repeated_targets_the_rates_cover_and_the_hindsight_holds_chance() -> None:
     # Ten rounds on the same 60 targets, each with a luck of its own: nothing leaks.
     rng = np.random.default_rng(0)
-    target, held, games = np.repeat(np.arange(60), 10), [], times(300)
+    target = np.repeat(np.arange(60), 10)
+    held = []
+    games = times(300)
     for _ in range(games):
         luck = rng.normal(size=60)
         score = luck[target] + 0.3 * rng.normal(size=600)

@@ -63,14 +63,16 @@ def test_few_people_on_a_side_get_bonferronis_level() -> None:
 
 def test_a_perfect_attack_and_a_constant_one_leave_a_level() -> None:
     secret = np.arange(100) < 50
-    perfect, constant = attack(np.where(secret, 1.0, -1.0), secret), attack(np.ones(100), secret)
+    perfect = attack(np.where(secret, 1.0, -1.0), secret)
+    constant = attack(np.ones(100), secret)
     found = simultaneous_level([perfect, constant], LEVEL)
     assert found == pytest.approx(1 - (1 - LEVEL) / 4)
 
 
 def test_order_of_rows_and_equal_copies_of_everybodys_rows_change_nothing() -> None:
     rng = np.random.default_rng(4)
-    secret, scores = sides(300, rng), rng.normal(size=(2, 300))
+    secret = sides(300, rng)
+    scores = rng.normal(size=(2, 300))
     once = simultaneous_level([attack(s, secret) for s in scores], LEVEL)
     order = rng.permutation(300)
     shuffled = simultaneous_level([attack(s[order], secret[order]) for s in scores], LEVEL)
@@ -86,7 +88,8 @@ def test_order_of_rows_and_equal_copies_of_everybodys_rows_change_nothing() -> N
 @pytest.mark.parametrize("common", [0.0, 0.7, 0.98])
 @pytest.mark.parametrize("n", [60, 400])
 def test_intervals_hold_together_where_nothing_leaks(common: float, n: int) -> None:
-    games, attacks = 400, 6
+    games = 400
+    attacks = 6
     above = 0
     for seed in range(games):
         rng = np.random.default_rng([n, int(100 * common), seed])

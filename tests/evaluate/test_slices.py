@@ -41,7 +41,8 @@ def test_on_noise_no_slice_is_announced_in_95_of_100_games() -> None:
 def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
     # 60 slices of 12 members and 12 non-members each: far in the tail of few records.
     rng = np.random.default_rng(3)
-    secret, groups = np.arange(480) < 240, np.tile(np.arange(20), 12)
+    secret = np.arange(480) < 240
+    groups = np.tile(np.arange(20), 12)
     announced = 0
     for _ in range(quarter(400)):
         columns = {
@@ -110,7 +111,8 @@ def test_every_slice_holds_its_own_numbers() -> None:
 @pytest.mark.slow
 def test_all_intervals_hold_together() -> None:
     rng = np.random.default_rng(5)
-    held, games = 0, times(200)
+    held = 0
+    games = times(200)
     for _ in range(games):
         table = find_slices(*game(1000, rng, common=0.2), "a")
         held += all(not s.accuracy.excludes(0.7) for s in table.slices)
@@ -135,8 +137,10 @@ def chance_of(guesses: Decisions, rows: np.ndarray) -> float:
     sides = []
     for side in (guesses.secret, ~guesses.secret):
         right = guesses.guess == guesses.secret
-        n, rest = int(np.sum(side & rows)), int(np.sum(side & ~rows))
-        hits, seen = int(np.sum(side & right)), int(np.sum(side & right & rows))
+        n = int(np.sum(side & rows))
+        rest = int(np.sum(side & ~rows))
+        hits = int(np.sum(side & right))
+        seen = int(np.sum(side & right & rows))
         law = stats.hypergeom(n + rest, hits, n)
         outcomes = {
             k: (Fraction(k, n) - Fraction(hits - k, rest), law.pmf(k)) for k in range(n + 1)

@@ -76,7 +76,8 @@ def test_people_who_are_wholly_exposed_stand_out_with_unequally_many_rows() -> N
 
 @pytest.mark.slow
 def test_what_could_have_been_shown_mostly_is():
-    games, n = times(100), 500
+    games = times(100)
+    n = 500
     exposed = smallest_tail(found_in(game(n)))
     shown = sum(found_in(game(n, exposed, seed=seed)).shown for seed in range(games))
     assert exposed is not None
@@ -111,7 +112,8 @@ def test_a_further_attack_and_the_order_of_the_rows_change_no_other_numbers():
                           unit=t.unit[turned]))
         for name, t in played
     ]  # fmt: skip
-    one, other = found_in(played), found_in(shuffled)
+    one = found_in(played)
+    other = found_in(shuffled)
     assert (one.attack, one.top, one.members) == (other.attack, other.top, other.members)
     noise = Transcript(np.random.default_rng(5).normal(size=600), played[0][1].secret,
                        round=played[0][1].round)  # fmt: skip
@@ -157,7 +159,8 @@ HANDICAPS = {f"noise {i}": 8.0 for i in range(11)}
 
 
 def test_handicaps_keep_the_error_for_the_attack_that_sees_few_records_best() -> None:
-    games, shown = 20, {True: 0, False: 0}
+    games = 20
+    shown = {True: 0, False: 0}
     for seed in range(games):
         played = sharp_beside_noise(seed, exposed=9)
         for handicapped in (True, False):

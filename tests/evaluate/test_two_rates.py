@@ -113,12 +113,14 @@ def test_65_rates_and_the_corner_are_as_good_as_many():
 
 def error_of(epsilon, delta, fpr, n_in, n_out, line):
     """How often the bound is above the truth, by enumeration: it rises with the hits."""
-    tpr, wrong = float(curve(epsilon, delta, fpr)), 0.0
+    tpr = float(curve(epsilon, delta, fpr))
+    wrong = 0.0
     for false in range(n_out + 1):
         chance = binom.pmf(false, n_out, fpr)
         if chance < 1e-7:
             continue
-        first, last = 0, n_in + 1
+        first = 0
+        last = n_in + 1
         while first < last:
             middle = (first + last) // 2
             high = exact_epsilon(Counts(middle, n_in, false, n_out), line, delta) > epsilon
@@ -209,7 +211,8 @@ def test_what_shows_in_who_was_left_out_is_found_there():
 @pytest.mark.parametrize("mu", [0.0, 0.7, 3.0])
 def test_the_line_for_mu_is_a_tangent_of_its_curve(mu):
     rng = np.random.default_rng(1)
-    score, secret = rng.normal(size=500), np.arange(500) < 250
+    score = rng.normal(size=500)
+    secret = np.arange(500) < 250
     line = mu_line(score, secret, 0.4, mu)
     rates = np.linspace(0.001, 0.999, 999)
     gap = line.offset + line.slope * rates - ndtr(ndtri(rates) + mu)

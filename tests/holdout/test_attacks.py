@@ -32,7 +32,9 @@ class Recorder:
     """An oracle that keeps what it was asked."""
 
     def __init__(self, oracle):
-        self.oracle, self.rows, self.answers = oracle, [], []
+        self.oracle = oracle
+        self.rows = []
+        self.answers = []
 
     def __getattr__(self, name):
         return getattr(self.oracle, name)
@@ -146,7 +148,8 @@ def test_ties_are_broken_uniformly():
 @given(st.integers(1, 9), st.integers(0, 30), st.integers(2, 7), st.integers(0, 2**32))
 def test_label_sums_are_sums(p, k, m, seed):
     rng = RNG(seed)
-    labels, weights = rng.integers(0, m, (p, k)), rng.normal(size=k)
+    labels = rng.integers(0, m, (p, k))
+    weights = rng.normal(size=k)
     found = label_sums(labels, np.tile(weights, (p, 1)), m)
     for i, label in itertools.product(range(p), range(m)):
         assert found[i, label] == pytest.approx(weights[labels[i] == label].sum(), abs=1e-12)
@@ -169,7 +172,9 @@ def test_simulations_meet_the_closed_form(analyst, formula, n, m, k):
 
 
 def test_one_exact_point_meets_a_whole_test_set_where_counts_are_small():
-    n, m, k = 300, 60, 100
+    n = 300
+    m = 60
+    k = 100
     whole = trials(
         NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, RNG(3).spawn(times(100))
     )
@@ -192,7 +197,8 @@ def test_the_scan_follows_its_formula(m):
         found = trials(
             LinearScan(), lambda rng: uniform_holdout(40, m, rng), k, RNG(k).spawn(times(30))
         )
-        interval, formula = found.bias(0.9999), closed_form.scan_bias(40, m, k)
+        interval = found.bias(0.9999)
+        formula = closed_form.scan_bias(40, m, k)
         # 24 checks at a level of 0.9999; where all trials end alike only rounding is left.
         assert interval.low - 1e-12 < formula < interval.high + 1e-12, k
 
@@ -231,7 +237,8 @@ def test_naive_bayes_beats_the_majority_beats_dropping():
 
 @pytest.mark.parametrize(("analyst", "guard"), crossed(ANALYSTS, LADDERS), ids=lambda x: x.name)
 def test_the_ladder_holds_every_attack_below_two_points(analyst, guard):
-    n, k = 2_000, 300
+    n = 2_000
+    k = 300
     found = trials(analyst, lambda rng: uniform_holdout(n, 2, rng), k, RNG(1).spawn(4), guard=guard)
     # Exact answers would give .15 to .075 here. Three standard errors of four trials are .017.
     assert found.bias().value < 0.02 + 3 * math.sqrt(0.25 / n / 4)
@@ -258,7 +265,10 @@ GUARDS = (
 
 def excess(name, games, seed):
     """How many games end above the guarantee for a tenth, and how many may, once in 10,000."""
-    n, m, k, guard = 30, 2, 3, guard_named(name)
+    n = 30
+    m = 2
+    k = 3
+    guard = guard_named(name)
     most = 1 / m + guarantee(guard, n, m, k, delta=0.1)
     rngs = RNG(seed).spawn(games)
     ends = trials(NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, rngs, guard=guard)
@@ -272,7 +282,8 @@ def test_guarantees_hold(name):
 
 
 def test_rounded_answers_cost_what_the_formula_says():
-    n, guard = 2_000, Rounded(2)
+    n = 2_000
+    guard = Rounded(2)
     found = trials(
         NaiveBayes(),
         lambda rng: uniform_holdout(n, 2, rng),

@@ -33,7 +33,10 @@ def test_the_papers_example():
 
 
 def test_theorem_3_1_in_its_words():
-    n, m, k, delta = 1_000, 10, 3, 0.01
+    n = 1_000
+    m = 10
+    k = 3
+    delta = 0.01
     exponent = k * math.log(n + 1) + math.log(1 / delta)
     expected = 2 * max(math.sqrt(exponent / (n * m)), exponent / n)
     assert b.theorem_3_1(n, m, k, delta=delta) == pytest.approx(expected)
@@ -105,7 +108,9 @@ def test_honest_selection_is_the_maximum_of_normals():
 
 
 def test_many_classes_do_not_protect_against_selection():
-    n, m, k = 50_000, 1_000, 5_200
+    n = 50_000
+    m = 1_000
+    k = 5_200
     honest = selection.honest_best_of_k(n, k)
     assert honest > 3 * poisson_bias(n, m, k) > 3 * nb_bias(n, m, k)
     assert not trusted(n, m, k)
@@ -132,7 +137,8 @@ def test_errors_that_coincide_leave_nothing_to_select():
 
 
 def test_theorem_4_5():
-    n, m = 10_000, 10
+    n = 10_000
+    m = 10
     assert b.reconstruction_queries(n, m) == math.ceil(5 * n * math.log(m) / math.log(250))
     assert b.reconstruction_queries(109, 10) == math.ceil(200 * math.log(1_090))
     with pytest.raises(
@@ -220,7 +226,9 @@ def test_labels_at_hand_allow_as_much_as_their_frequencies():
 def test_two_frequent_classes_keep_the_promise():
     """Queries from the two frequent classes gain most; the promise is exceeded seldom."""
     rng = np.random.default_rng(0)
-    n, k, m = 400, 6, 10
+    n = 400
+    k = 6
+    m = 10
     games = times(60)
     broken = 0
     share = np.array([0.45, 0.45, *[0.1 / 8] * 8])

@@ -100,7 +100,8 @@ def test_a_scan_of_one_point_by_counting(m):
 
 
 def test_a_scan_gains_at_its_rate_and_ends_at_the_whole():
-    n, m = 5_000, 10
+    n = 5_000
+    m = 10
     rate = (m - 1) / m / np.mean(costs(m))
     assert scan_bias(n, m, 1) == scan_bias(n, m, 0) == 0.0
     assert scan_bias(n, m, 4_001) == pytest.approx(4_000 * rate / n, rel=0.01)

@@ -88,7 +88,8 @@ def test_no_two_labelings_give_counts_that_differ_by_a_constant(kinds):
 
 
 def test_wrong_counts_are_noticed():
-    matrix, rng = DetectingMatrix(400), RNG(0)
+    matrix = DetectingMatrix(400)
+    rng = RNG(0)
     counts = (rng.integers(0, 2, 400) * 2 - 1) @ matrix.codes(0, matrix.n_queries).astype(int)
     for place in rng.integers(0, matrix.n_queries, 20):
         spoilt = counts.copy()
@@ -129,7 +130,8 @@ def test_more_classes_take_several_rounds(m, k):
 def test_it_says_what_it_has_not_settled():
     holdout = uniform_holdout(800, 9, RNG(5))
     found = DesignedQueries().decode(holdout.open(RNG(6), budget=Budget(950)), RNG(7))
-    right, words = np.count_nonzero(found.labels == holdout.labels), found.note.split()
+    right = np.count_nonzero(found.labels == holdout.labels)
+    words = found.note.split()
     assert (words[0], words[2:]) == ("settled", ["of", "800", "points"])
     assert 700 < int(words[1]) <= right < 800
 
@@ -151,7 +153,8 @@ def test_order_does_not_matter():
 
 def test_a_point_with_neither_candidate_harms_no_other():
     rng = RNG(8)
-    labels, points = rng.integers(0, 5, 900), np.arange(100, 900)
+    labels = rng.integers(0, 5, 900)
+    points = np.arange(100, 900)
     pairs = (labels[points, None] + rng.permuted(np.tile([0, 1], (800, 1)), axis=1)) % 5
     neither = rng.random(800) < 0.3
     pairs[neither] = (labels[points[neither], None] + [1, 2]) % 5
@@ -185,8 +188,10 @@ def test_the_least_confident_points_come_first():
 @pytest.mark.slow
 def test_real_logits_give_several_times_what_naive_bayes_gets(data_folder):
     with np.load(data_folder / "logits_cifar100_resnet-20.npz", allow_pickle=False) as file:
-        logits, labels = file["logits"], file["labels"].astype(np.int64)
-    holdout, knowledge = Holdout(labels, 100), from_logits(logits, top=4)
+        logits = file["logits"]
+        labels = file["labels"].astype(np.int64)
+    holdout = Holdout(labels, 100)
+    knowledge = from_logits(logits, top=4)
     mine, theirs = (
         play(attack(knowledge), holdout, 1_000, RNG(0)).bias
         for attack in (DesignedQueries, NaiveBayes)

@@ -27,7 +27,8 @@ SIZES = ((30, 2, 3), (60, 4, 2))
 class Told:
     """Not an attack: it has the labels, which no guarantee allows for."""
 
-    name, needs_points = "told", True
+    name = "told"
+    needs_points = True
 
     def __init__(self, labels):
         self.labels = labels
@@ -48,7 +49,8 @@ def most(guard, n, m, k):
 
 def above(attack, guard, n, m, k, games, seed):
     """How many of so many games end above what is guaranteed for all but one in twenty."""
-    analyst, rngs = ATTACKS[attack].make(None), np.random.default_rng(seed).spawn(games)
+    analyst = ATTACKS[attack].make(None)
+    rngs = np.random.default_rng(seed).spawn(games)
     ends = trials(analyst, lambda rng: uniform_holdout(n, m, rng), k, rngs, guard=guard)
     return np.count_nonzero(ends.accuracies >= most(guard, n, m, k))
 
@@ -83,7 +85,8 @@ def test_who_has_the_labels_exceeds_every_guarantee(name):
 
 def test_without_a_query_the_guarantee_is_close_to_chance():
     # Otherwise it would hold for being far too large: the binomial's own limit is .633.
-    n, games = 30, times(20_000)
+    n = 30
+    games = times(20_000)
     ends = np.random.default_rng(2).binomial(n, 0.5, games) / n
     limit = 0.5 + guarantee(guard_named("exact"), n, 2, 0, delta=DELTA)
     assert np.mean(ends >= limit) < DELTA < np.mean(ends >= limit - 0.1)

@@ -74,7 +74,8 @@ def test_answers_are_shares_and_the_same_in_a_replay(name):
 
 @every_guard
 def test_a_state_can_be_answered_from_twice(name):
-    guard, truth = guard_named(name), RNG(1).integers(0, 2, 30)
+    guard = guard_named(name)
+    truth = RNG(1).integers(0, 2, 30)
     labels = RNG(2).integers(0, 2, 30)
     marked = Marked(int((labels == truth).sum()), 30, 2, None, labels, truth)
     state = guard.start(b"key")
@@ -110,7 +111,8 @@ def test_the_error_is_the_standard_deviation(guard):
 
 def plain_ladder(losses, step):
     """The Ladder of Blum and Hardt in their words, on losses."""
-    best, shown = math.inf, []
+    best = math.inf
+    shown = []
     for loss in losses:
         if loss < best - step:
             best = step * round(loss / step)
@@ -120,7 +122,8 @@ def plain_ladder(losses, step):
 
 @given(st.lists(st.integers(0, 37), min_size=1, max_size=30))
 def test_the_ladder_is_the_papers(counts):
-    holdout, step = Holdout(np.zeros(37, int), 2), 1 / 8
+    holdout = Holdout(np.zeros(37, int), 2)
+    step = 1 / 8
     rows = np.array([[0] * c + [1] * (37 - c) for c in counts])
     answers = holdout.open(RNG(0), guard=Ladder(step)).submit_all(rows)
     assert answers == pytest.approx(plain_ladder(1 - np.array(counts) / 37, step), abs=1e-12)
@@ -129,13 +132,17 @@ def test_the_ladder_is_the_papers(counts):
 @given(st.integers(0, 2**32), st.integers(3, 25))
 def test_the_parameter_free_ladder_is_the_papers(seed, n):
     rng = RNG(seed)
-    truth, rows = rng.integers(0, 2, n), rng.integers(0, 2, (12, n))
-    shown, best, loss_vector = [], math.inf, np.zeros(n)
+    truth = rng.integers(0, 2, n)
+    rows = rng.integers(0, 2, (12, n))
+    shown = []
+    best = math.inf
+    loss_vector = np.zeros(n)
     for row in rows:
         losses = (row != truth).astype(float)
         s = np.std(losses - loss_vector, ddof=1)
         if losses.mean() < best - s / math.sqrt(n) - 1e-12:
-            best, loss_vector = losses.mean(), losses
+            best = losses.mean()
+            loss_vector = losses
         shown.append(1 - best)
     answers = Holdout(truth, 2).open(rng, guard=ParameterFreeLadder()).submit_all(rows)
     assert answers == pytest.approx(shown, abs=1e-12)

@@ -15,7 +15,8 @@ RNG = np.random.default_rng
 
 def by_the_paper(losses, step):
     """Algorithm 1 of Blum and Hardt, on losses; what is printed is no accuracy below 0."""
-    best, shown = math.inf, []
+    best = math.inf
+    shown = []
     for loss in losses:
         if loss < best - step - 1e-12:
             best = step * math.floor(loss / step + 0.5)
@@ -42,7 +43,10 @@ def test_a_loss_that_is_rounded_above_one_is_the_one_to_beat():
 
 def shown_with(rows, truth, ddof):
     """Algorithm 2 with 1/n or 1/(n - 1) in the standard deviation, in whole numbers."""
-    best, before, shown, n = None, np.zeros(len(truth)), [], len(truth)
+    best = None
+    before = np.zeros(len(truth))
+    shown = []
+    n = len(truth)
     for row in rows:
         losses = (row != truth).astype(int)
         change = losses - before
@@ -50,7 +54,8 @@ def shown_with(rows, truth, ddof):
         squares = n * (change**2).sum() - change.sum() ** 2
         enough = change.sum() < 0 and change.sum() ** 2 * (n - ddof) > squares
         if best is None or enough:
-            best, before = losses.sum(), losses
+            best = losses.sum()
+            before = losses
         shown.append(1 - best / n)
     return shown
 
@@ -58,7 +63,8 @@ def shown_with(rows, truth, ddof):
 @given(st.integers(0, 2**32), st.integers(4, 20))
 def test_both_standard_deviations_show_the_same_but_for_ties(seed, n):
     rng = RNG(seed)
-    truth, rows = rng.integers(0, 2, n), rng.integers(0, 2, (2, n))
+    truth = rng.integers(0, 2, n)
+    rows = rng.integers(0, 2, (2, n))
     d = np.count_nonzero(rows[0] != rows[1])
     gain = int(np.sum(rows[1] == truth) - np.sum(rows[0] == truth))
     answers = Holdout(truth, 2).open(rng, guard=ParameterFreeLadder()).submit_all(rows)
@@ -70,11 +76,14 @@ def test_both_standard_deviations_show_the_same_but_for_ties(seed, n):
 def test_the_noise_of_thresholdout_is_the_papers():
     # Laplace: threshold 2 sigma, comparison 4 sigma, answer sigma. Close to the threshold, the
     # share of answers from the test set is that of Lap(4) + Lap(2) above what is missing.
-    n, scale = 2_000, 0.01
-    holdout, guard = Holdout(np.zeros(n, int), 2), Thresholdout(0.3, scale, 10**6)
+    n = 2_000
+    scale = 0.01
+    holdout = Holdout(np.zeros(n, int), 2)
+    guard = Thresholdout(0.3, scale, 10**6)
     guess = np.zeros(n, int)
     guess[: n // 2] = 1
-    games, rng = 700, RNG(0)
+    games = 700
+    rng = RNG(0)
     far = np.array(
         [holdout.open(rng, guard=guard).submit(guess, claimed=0.15) for _ in range(games)]
     )

@@ -28,7 +28,8 @@ every_metric = pytest.mark.parametrize("name", NAMES)
 
 
 def drawn_holdout(name, n, rng):
-    metric, truth = metric_named(name), drawn_truth(name, n, rng)
+    metric = metric_named(name)
+    truth = drawn_truth(name, n, rng)
     return Holdout(truth, metric.truth(truth, None)[1], metric)
 
 
@@ -66,12 +67,15 @@ def test_effects_are_differences_of_scores(name, seed):
     rng = RNG(seed)
     holdout = drawn_holdout(name, 400, rng)
     told = LinearBayes.told(holdout)
-    metric, moves = told.metric, told.metric.moves(len(told.values))
+    metric = told.metric
+    moves = told.metric.moves(len(told.values))
     if metric.numbers:  # They are known in groups: here exactly.
         told = LinearBayes(metric, *np.unique(holdout.labels, return_counts=True))
     effects = metric.effects(told.values, told.counts)
     codes = rng.integers(0, len(moves), 400)
-    i, old, new = rng.integers(400), codes, codes.copy()
+    i = rng.integers(400)
+    old = codes
+    new = codes.copy()
     new[i] = rng.integers(len(moves))
     row = effects[np.searchsorted(told.values, holdout.labels[i])]
     change = metric.score(moves[new], holdout.labels) - metric.score(moves[old], holdout.labels)
@@ -94,8 +98,10 @@ def test_without_a_query_it_has_chance(name):
 
 @every_metric
 def test_no_other_submission_is_expected_to_score_more(name):
-    rng, metric = RNG(2), metric_named(name)
-    numbers, m = metric.numbers, 2 if name in ("f1", "auc") else 3
+    rng = RNG(2)
+    metric = metric_named(name)
+    numbers = metric.numbers
+    m = 2 if name in ("f1", "auc") else 3
     values = np.linspace(-1, 3, 3) if numbers else np.arange(m)
     belief = rng.dirichlet(np.full(m, 0.5), 400)
     best = metric.best(belief, values)
@@ -110,7 +116,9 @@ def test_no_other_submission_is_expected_to_score_more(name):
 
 @pytest.mark.parametrize(("name", "guard"), crossed(NAMES, ["exact", "noise:0.02"]))
 def test_simulations_meet_the_normal_approximation(name, guard):
-    n, k, apart = 300, 120, []
+    n = 300
+    k = 120
+    apart = []
     for seed in range(times(16)):
         rng = RNG([seed, 1])
         holdout = drawn_holdout(name, n, rng)
@@ -124,8 +132,11 @@ def test_simulations_meet_the_normal_approximation(name, guard):
 
 def test_the_normal_approximation_has_the_closed_forms():
     """Two classes: of accuracies, and of statistics in which each class has its own weight."""
-    n, k, rng = 40_000, 8_000, RNG(3)
-    even, uneven = np.arange(n) % 2, (np.arange(n) < 0.3 * n).astype(int)
+    n = 40_000
+    k = 8_000
+    rng = RNG(3)
+    even = np.arange(n) % 2
+    uneven = (np.arange(n) < 0.3 * n).astype(int)
     apart = math.sqrt(k * n / (0.3 * n * 0.7 * n))
 
     def expected(name, truth):
@@ -157,11 +168,14 @@ def test_answers_about_other_submissions_gain_nothing(name):
 
 @pytest.mark.parametrize(("name", "guard"), crossed(NAMES, (*GUARDS, "default")))
 def test_no_guard_lets_more_pass_than_its_bound(name, guard):
-    n, k, over = 120, 6, 0
+    n = 120
+    k = 6
+    over = 0
     for seed in range(times(12)):
         rng = RNG([seed, 2])
         holdout = drawn_holdout(name, n, rng)
-        metric, truth = holdout.metric, holdout.labels
+        metric = holdout.metric
+        truth = holdout.labels
         named = default_guard(metric.points(truth)) if guard == "default" else guard_named(guard)
         fit = guard_for(named, metric, truth)
         bound = metric_bias(metric, truth, transcript_nats(fit, k, n, max(holdout.n_classes, 2)))
@@ -179,7 +193,8 @@ def test_the_default_guard_lets_hardly_anything_pass(name):
 
 
 def test_of_accuracies_it_is_naive_bayes():
-    n, k = 2_000, 400
+    n = 2_000
+    k = 400
     holdout = Holdout(np.arange(n) % 2, 2)
     found = [
         attack.answer(holdout.open(RNG(0), guard=Exact(), budget=Budget(total=k)), RNG(1))

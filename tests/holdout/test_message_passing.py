@@ -76,7 +76,8 @@ def test_all_labels_are_recovered_at_full_size(n, m, ratio):
 
 def naive_pass(matrix, posterior, left, log_prior, mean_square):
     """The docstring's formulas, entry by entry."""
-    (n, k), r = matrix.shape, posterior.shape[1] - 1
+    n, k = matrix.shape
+    r = posterior.shape[1] - 1
     seen = np.zeros((n, r))
     for i, label, j in itertools.product(range(n), range(r), range(k)):
         seen[i, label] += r / k * ((matrix[i, j] == label) - 1 / r) * left[j]
@@ -94,7 +95,8 @@ def test_a_pass_is_its_formula(n, m, k, seed):
     rng = RNG(seed)
     truth, matrix = drawn(n, m, k, seed)
     data = known(truth, matrix, m)
-    posterior, left = rng.dirichlet(np.ones(m + 1), n), rng.normal(size=k)
+    posterior = rng.dirichlet(np.ones(m + 1), n)
+    left = rng.normal(size=k)
     found = message_passing._pass(data, posterior, left, 0.7, 0.0)
     expected = naive_pass(matrix, posterior, left, data.log_prior, 0.7)
     # Products with two labels are in single precision.
@@ -139,7 +141,10 @@ def best_labels(matrix, counts, m):
 
 @pytest.mark.slow
 def test_it_is_between_naive_bayes_and_the_optimum():
-    n, m, k, games = 8, 2, 5, times(80)
+    n = 8
+    m = 2
+    k = 5
+    games = times(80)
     scores = np.zeros((games, 3))
     for game in range(games):
         truth, matrix = drawn(n, m, k, 1_000 + game)
@@ -294,7 +299,8 @@ def test_it_says_when_it_is_naive_bayes():
 
 def test_real_logits_give_more_than_to_naive_bayes(data_folder):
     with np.load(data_folder / "logits_cifar10_resnet-20.npz", allow_pickle=False) as file:
-        logits, labels = file["logits"], file["labels"].astype(np.int64)
+        logits = file["logits"]
+        labels = file["labels"].astype(np.int64)
     holdout = Holdout(labels, 10)
     knowledge = from_logits(logits, top=2, least_confident=2_000)
     mine = play(MessagePassing(knowledge), holdout, 1_200, RNG(0))

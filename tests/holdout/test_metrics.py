@@ -100,7 +100,8 @@ def test_scores_are_those_of_scikit_learn(name, seed, n, skill):
 
 
 def test_a_brier_score_of_two_classes_takes_one_probability():
-    truth, p = RNG(0).integers(0, 2, 30), RNG(1).random(30)
+    truth = RNG(0).integers(0, 2, 30)
+    p = RNG(1).random(30)
     metric = metric_named("brier")
     both = metric.submission(np.column_stack([1 - p, p]), 30, 2)
     alone = metric.submission(p, 30, 2)
@@ -111,7 +112,8 @@ def test_a_brier_score_of_two_classes_takes_one_probability():
 @pytest.mark.parametrize(("skill", "name"), crossed([0.0, 0.4, 0.8], NAMES))
 def test_a_score_varies_no_more_than_its_points_say(name, skill):
     rng = RNG(5)
-    truth, metric = drawn_truth(name, 300, rng), metric_named(name)
+    truth = drawn_truth(name, 300, rng)
+    metric = metric_named(name)
     scores = [
         metric.score(drawn_submission(name, truth, rng, skill), truth) for _ in range(times(800))
     ]
@@ -122,7 +124,9 @@ def test_a_score_varies_no_more_than_its_points_say(name, skill):
 @pytest.mark.parametrize("name", NAMES)
 def test_who_knows_nothing_exceeds_chance_as_seldom_as_the_tail_says(name):
     """For the best constant and for a random submission, the hidden values drawn again."""
-    rng, metric, n = RNG(6), metric_named(name), 60
+    rng = RNG(6)
+    metric = metric_named(name)
+    n = 60
     fixed = drawn_truth(name, n, rng)
     sent = [drawn_submission(name, drawn_truth(name, n, rng), rng) for _ in range(3)]
     above = np.empty((times(600), len(sent)))
@@ -140,7 +144,8 @@ def test_who_knows_nothing_exceeds_chance_as_seldom_as_the_tail_says(name):
 @pytest.mark.parametrize(("n", "few"), [(9, 1), (10, 3), (11, 5), (12, 6)])
 def test_no_order_of_labels_has_a_larger_auc_more_often_than_its_tail_says(n, few):
     """All orders of the labels, scores without ties, in a few steps, and of one kind but one."""
-    rng, metric = RNG(n), metric_named("auc")
+    rng = RNG(n)
+    metric = metric_named("auc")
     orders = np.zeros((math.comb(n, few), n), int)
     for row, places in zip(orders, itertools.combinations(range(n), few), strict=True):
         row[list(places)] = 1
@@ -162,7 +167,9 @@ def test_no_order_of_labels_has_a_larger_auc_more_often_than_its_tail_says(n, fe
     crossed([0.0, 0.4, 0.8], ["auc", "brier", "top:2", "logloss:6", "mae:-1:3", "accuracy"]),
 )
 def test_the_interval_of_a_public_less_a_private_score_holds_0(name, skill):
-    rng, metric, held = RNG(11), metric_named(name), 0
+    rng = RNG(11)
+    metric = metric_named(name)
+    held = 0
     assert metric.like_share
     truth = [drawn_truth(name, n, rng) for n in (150, 300)]
     points = tuple(metric.points(each) for each in truth)
@@ -193,7 +200,10 @@ def test_the_best_constant_of_a_log_loss_is_found_among_many():
 )
 def test_the_best_of_honest_submissions_without_skill_keeps_to_the_bound(name, guard):
     """Null histories: what the guard shows best, scored on hidden values that are drawn alike."""
-    metric, n, k, over = metric_named(name), 120, 20, 0
+    metric = metric_named(name)
+    n = 120
+    k = 20
+    over = 0
     for seed in range(times(24)):
         rng = RNG(seed)
         truth = drawn_truth(name, n, rng)
@@ -214,7 +224,9 @@ def test_the_best_of_honest_submissions_without_skill_keeps_to_the_bound(name, g
 @pytest.mark.parametrize("name", NAMES)
 def test_a_ladder_of_the_default_step_follows_nobody_s_luck(name):
     """Submissions of equal skill: what is shown is hardly ever more than a step too high."""
-    metric, rng, far = metric_named(name), RNG(7), 0
+    metric = metric_named(name)
+    rng = RNG(7)
+    far = 0
     for _ in range(times(20)):
         truth = drawn_truth(name, 200, rng)
         step = default_guard(metric.points(truth)).step

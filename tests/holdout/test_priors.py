@@ -25,7 +25,8 @@ def made(n, m, rng, sharpness=1.5):
 @given(st.integers(1, 40), st.integers(2, 6), st.data())
 def test_candidates_are_the_most_likely_labels_of_the_least_certain_points(n, m, data):
     logits = RNG(n * m).normal(size=(n, m))
-    top, some = data.draw(st.integers(2, m)), data.draw(st.integers(1, n))
+    top = data.draw(st.integers(2, m))
+    some = data.draw(st.integers(1, n))
     known = from_logits(logits, top=top, least_confident=some, temperature=2.0)
     prior = softmax(logits / 2, axis=1)
     largest = prior.max(axis=1)
@@ -84,9 +85,11 @@ def test_knowledge_is_never_worse_than_none_on_a_right_prior():
 )
 def test_gains_are_ordered_as_in_figure_1(data_folder, dataset, points, n):
     # A fifth of the points is attacked, with half a query for each, as in the paper.
-    k, some = points // 10, points // 5
+    k = points // 10
+    some = points // 5
     with np.load(data_folder / f"logits_{dataset}_resnet-20.npz", allow_pickle=False) as file:
-        logits, labels = file["logits"][:points], file["labels"][:points].astype(np.int64)
+        logits = file["logits"][:points]
+        labels = file["labels"][:points].astype(np.int64)
     holdout = Holdout(labels, logits.shape[1])
     prior = gain(logits, holdout, k, 5, n=n)
     labels_only = gain(logits, holdout, k, 6, n=n, top=2)

@@ -20,8 +20,10 @@ def test_any_part_is_cut_from_one_matrix(n, k, m, data):
     matrix = whole(queries)
     assert matrix.shape == (n, k)
     assert matrix.max() < m
-    top, left = data.draw(st.integers(0, n)), data.draw(st.integers(0, k))
-    bottom, right = data.draw(st.integers(top, n)), data.draw(st.integers(left, k))
+    top = data.draw(st.integers(0, n))
+    left = data.draw(st.integers(0, k))
+    bottom = data.draw(st.integers(top, n))
+    right = data.draw(st.integers(left, k))
     assert np.array_equal(queries.points(top, bottom), matrix[top:bottom])
     assert np.array_equal(queries.queries(left, right), matrix[:, left:right])
 
@@ -82,7 +84,8 @@ def test_published_words():
 @pytest.mark.slow
 def test_compiled_words_are_the_same(monkeypatch):
     pytest.importorskip("numba")
-    plain, fast = Words(7, 100), Words(7, 100, compiled_fill())
+    plain = Words(7, 100)
+    fast = Words(7, 100, compiled_fill())
     for number in (0, 3, 2**40):
         assert np.array_equal(plain.block(number), fast.block(number))
     # A small matrix is drawn in arrays, and the same one compiled where that is worth it.

@@ -33,9 +33,11 @@ def all_labelings(queries, counts, m):
 def test_it_finds_what_trying_all_finds(t, m, k, shift, seed):
     pytest.importorskip("ortools")
     rng = RNG(seed)
-    truth, queries = rng.integers(0, m, t), rng.integers(0, m, (k, t))
+    truth = rng.integers(0, m, t)
+    queries = rng.integers(0, m, (k, t))
     counts = (queries == truth).sum(axis=1) + shift
-    found, expected = reconstructed(queries, counts, m), all_labelings(queries, counts, m)
+    found = reconstructed(queries, counts, m)
+    expected = all_labelings(queries, counts, m)
     assert found.unique == (len(expected) == 1)
     assert len(found.labelings) == min(len(expected), 2)
     for labeling in found.labelings:

@@ -44,7 +44,8 @@ def test_a_thousand_classes_at_full_size(n, k):
 def test_one_query():
     # With accuracy a above 1/m the label of the query is right with probability a; below, every
     # other label is better. Only the sign of the weight counts.
-    n, m = 400, 20
+    n = 400
+    m = 20
     accuracies = RNG(2).binomial(n, 1 / m, 200_000) / n
     right = np.where(accuracies > 1 / m, accuracies, (1 - accuracies) / (m - 1))
     right[accuracies == 1 / m] = 1 / m

@@ -30,16 +30,21 @@ class Tree:
     """The strategies against one guard: which account asks what, given all answers before."""
 
     def __init__(self, guard: Guard, n: int, m: int, accounts: int) -> None:
-        self.guard, self.n, self.m, self.accounts = guard, n, m, accounts
+        self.guard = guard
+        self.n = n
+        self.m = m
+        self.accounts = accounts
         self.rows = [np.array(row) for row in itertools.product(range(m), repeat=n)]
         self.answered = cache(self.answered)
         self.most = cache(self.most)
 
     def answered(self, row: int, before: tuple[int, ...], truth: int) -> float:
         """The answer to a row after what the same account has asked, under one labelling."""
-        state, answer = self.guard.start(b"key"), 0.0
+        state = self.guard.start(b"key")
+        answer = 0.0
         for each in (*before, row):
-            labels, hidden = self.rows[each], self.rows[truth]
+            labels = self.rows[each]
+            hidden = self.rows[truth]
             right = int((labels == hidden).sum())
             marked = Marked(right, self.n, self.m, None, labels, hidden)
             answer, state = self.guard.answer(marked, state)
@@ -162,7 +167,8 @@ def test_accounts_that_are_counted_apart_would_be_too_few():
     """
     budget = guard_named("ladder:1").nats(3, 1, 2)
     assert math.exp(budget) == pytest.approx(4) == math.exp(2 * guard_named("exact").nats(1, 1, 2))
-    go_on, other = sequences(1, 3, [1]) - 1, 2
+    go_on = sequences(1, 3, [1]) - 1
+    other = 2
     assert go_on + other == 5
 
 
@@ -176,7 +182,8 @@ def test_accounts_that_are_counted_apart_would_be_too_few():
 def test_nats_never_fall_with_a_further_submission(name, k, n, m, accounts):
     guard = guard_named(name)
     if name.startswith("thresholdout"):
-        k, accounts = k % 1_000 + 1, None if accounts is None else accounts % 10 + 1
+        k = k % 1_000 + 1
+        accounts = None if accounts is None else accounts % 10 + 1
     if accounts is not None:
         k = max(k, accounts)
     nats = [guard.nats(each, n, m, accounts) for each in (k, k + 1, 2 * k + 1)]

@@ -219,7 +219,8 @@ def test_what_is_wrong_is_said_in_one_line(call, told):
 
 def test_equal_rows_get_one_coin():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    x = rng.normal(size=(60, 3))
+    y = rng.integers(2, size=60)
     rows = np.repeat(np.arange(60), 4)
     for given in (x[rows], coo_array(x[rows]), pd.DataFrame(x[rows])):
         model = Audited(DecisionTreeClassifier(random_state=0)).fit(given, y[rows])

@@ -25,7 +25,9 @@ class Seen:
     """A collator that notes the texts of every batch that is trained on."""
 
     def __init__(self, inner, tokenizer):
-        self.inner, self.tokenizer, self.texts = inner, tokenizer, []
+        self.inner = inner
+        self.tokenizer = tokenizer
+        self.texts = []
 
     def __call__(self, rows):
         ids = [np.asarray(row["input_ids"]).tolist() for row in rows]
@@ -152,7 +154,8 @@ def test_a_model_that_trains_on_other_texts_gives_nothing_away(tmp_path):
 @pytest.mark.parametrize("own_reference", [False, True])
 def test_an_adapter_is_audited_beside_the_model_without_it(tmp_path, own_reference):
     peft = pytest.importorskip("peft")
-    trainer, start = language_trainer(tmp_path), tmp_path / "start"
+    trainer = language_trainer(tmp_path)
+    start = tmp_path / "start"
     trainer.save_model(str(start))
     lora = peft.LoraConfig(r=8, target_modules=["c_attn", "c_proj"], fan_in_fan_out=True)
     trainer = language_trainer(

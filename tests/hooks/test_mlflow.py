@@ -19,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 @pytest.fixture(scope="module")
 def audit():
     rng = np.random.default_rng(0)
-    member, labels = rng.random(200) < 0.5, rng.integers(3, size=200)
+    member = rng.random(200) < 0.5
+    labels = rng.integers(3, size=200)
     logits = rng.normal(size=(200, 3))
     logits[np.arange(200), labels] += 1 + 2 * member
     return pg.audit_classifier({"logits": logits, "labels": labels, "member": member})

@@ -53,7 +53,10 @@ def made(
     Tokens are frequent or rare; how hard a token is, a text and a patient are, both models share.
     A prefix takes away half of what was lifted.
     """
-    sides, after, owner, first = [], [], [], 0
+    sides = []
+    after = []
+    owner = []
+    first = 0
     for kind, n in enumerate(patients):
         patient = np.repeat(np.arange(n), rng.integers(1, 4, n))
         size = rng.integers(3, 40, len(patient))

@@ -10,12 +10,15 @@ from privacygauge.language.batches import batch_of, causal_scored, groups, maske
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.tokens import Tokens
 
-PAD, MASK, FRAME = 0, 1, 2
+PAD = 0
+MASK = 1
+FRAME = 2
 
 
 def tokens_with(lengths):
     """Return texts of some lengths between two frame tokens; every token has its own id."""
-    ids, units = [], []
+    ids = []
+    units = []
     for length in lengths:
         first = 10 + sum(map(len, ids))
         ids.append(np.array([FRAME, *range(first, first + length), FRAME]))

@@ -121,7 +121,8 @@ def test_losses_are_those_of_whole_texts(gpt, bert, texts):
 
 @pytest.mark.torch
 def test_canaries_that_are_told_apart_are_a_leak_whatever_epsilon_they_show():
-    made, unseen = made_canaries("The code is {digits:9}.", 60), 0
+    made = made_canaries("The code is {digits:9}.", 60)
+    unseen = 0
     for seed in range(40):
         loss = np.random.default_rng(seed).normal(size=60 + len(made.compared))
         loss[:60] -= 0.7 * made.inside
@@ -137,7 +138,8 @@ def test_canaries_that_are_told_apart_are_a_leak_whatever_epsilon_they_show():
 @pytest.mark.torch
 def test_a_reference_that_saw_the_canaries_hides_no_leak():
     """What the target knows shows in its own losses, whatever it is compared with."""
-    made, silent = made_canaries("The code is {digits:9}.", 60), {0.0: 0, 5.0: 0}
+    made = made_canaries("The code is {digits:9}.", 60)
+    silent = {0.0: 0, 5.0: 0}
     for seed in range(40):
         for lift in silent:
             rng = np.random.default_rng(seed)

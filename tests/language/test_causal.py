@@ -85,7 +85,8 @@ def test_zlib_divides_by_compressed_bytes():
 
 
 def test_the_ratio_is_higher_where_the_target_is_less_surprised():
-    target, reference = energies_of([[(-1.0, 0, 1)]]), energies_of([[(-3.0, 0, 1)]])
+    target = energies_of([[(-1.0, 0, 1)]])
+    reference = energies_of([[(-3.0, 0, 1)]])
     assert ratio_signal(target, reference).tolist() == [2.0]
     with pytest.raises(InputError, match="the same texts, got 1 and 2"):
         ratio_signal(target, energies_of([[(-1.0, 0, 1)]] * 2))

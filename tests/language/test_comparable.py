@@ -171,7 +171,9 @@ def test_equal_texts_of_a_side_are_one_unit():
 
 @pytest.mark.slow
 def test_few_memorised_texts_are_found():
-    games, hits, alarms = times(8), 0, 0
+    games = times(8)
+    hits = 0
+    alarms = 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
         length = np.full(1200, 30)

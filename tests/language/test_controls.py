@@ -99,7 +99,8 @@ def learnt(seed: int, shift: float) -> TextScores:
     rng = np.random.default_rng(seed)
     design = NotesDesign((30, 30, 0, 0), notes=(1, 3), sentences=(2, 4), shift=shift)
     notes = made_up_notes(design, rng)
-    member, person = notes.of("member"), clauses.person("Jo Doe", rng)
+    member = notes.of("member")
+    person = clauses.person("Jo Doe", rng)
     reference = counted(clauses.sentence(person, rng.random() < 0.2, rng) for _ in range(200))
     target = reference + counted(np.asarray(notes.text)[member])
     return text_scores(
@@ -119,7 +120,8 @@ def all_fired(scores: TextScores, seed: int) -> tuple[bool, bool, bool]:
 
 @pytest.mark.slow
 def test_on_notes_with_a_shift_every_control_fires_and_without_one_none():
-    games, shifted = times(100), quarter(100)
+    games = times(100)
+    shifted = quarter(100)
     alarms, found = (
         np.sum([all_fired(learnt(seed, shift), seed) for seed in range(n)], 0)
         for shift, n in ((0.0, games), (1.0, shifted))
@@ -171,10 +173,8 @@ def test_folds_keep_groups_whole_and_sides_even():
 @pytest.mark.slow
 def test_the_rule():
     scores = made_scores(np.random.default_rng(0), patients=(20, 20, 0))
-    reference, blind = (
-        reference_control(scores),
-        blind_control(noted(0, 0.0, patients=30), np.random.default_rng(0)),
-    )
+    reference = reference_control(scores)
+    blind = blind_control(noted(0, 0.0, patients=30), np.random.default_rng(0))
     areas = [
         Estimate(value, value - 0.1, value + 0.1, LEVEL, 100, "made up")
         for value in (0.7, 0.3, 0.38, 0.5)

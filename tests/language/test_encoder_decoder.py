@@ -81,7 +81,8 @@ def test_a_long_text_is_read_in_windows(folder):
     assert found.unit.tolist() == list(range(len(content)))
     framing = np.flatnonzero(encoded.framing)
     front = int(np.count_nonzero(framing < 1))
-    room, done = 20 - len(framing), 0
+    room = 20 - len(framing)
+    done = 0
     for begin in range(0, len(content), 9):
         window = np.r_[encoded.ids[:front], content[begin : begin + room]]
         ids = torch.as_tensor(window)[None]

@@ -62,7 +62,8 @@ def serving(answer, heard=None):
 
 def completion(names, logs, text, extra=True):
     """Return the answer to a prompt: its tokens, and one that the model has written itself."""
-    names, logs = [*names, *([" and"] if extra else [])], [*logs, *([-0.5] if extra else [])]
+    names = [*names, *([" and"] if extra else [])]
+    logs = [*logs, *([-0.5] if extra else [])]
     offsets = np.cumsum([0, *map(len, names)])[:-1].tolist()
     logprobs = {"tokens": names, "token_logprobs": logs, "text_offset": offsets}
     return {"choices": [{"text": text, "logprobs": logprobs}]}
@@ -78,7 +79,8 @@ def spoken(models, framed=False):
         assert asked["logprobs"]
         if asked["model"] not in models:
             return 404, {"error": {"message": f"no model {asked['model']}\nmore"}}, {}
-        model, text = models[asked["model"]], asked["prompt"]
+        model = models[asked["model"]]
+        text = asked["prompt"]
         encoded = model.tokenizer.encoded([text])[0]
         ids = torch.as_tensor(encoded.ids)
         with torch.inference_mode():
@@ -351,7 +353,8 @@ def _key(text):
 
 
 def test_damage_is_asked_for_again(tmp_path):
-    texts, prompts = made_texts(20, 3, 3), []
+    texts = made_texts(20, 3, 3)
+    prompts = []
     with serving(counting(prompts)) as url:
         model = EndpointModel(url, "one")
         first = token_log_probabilities(model, texts, run=tmp_path)
@@ -365,7 +368,8 @@ def test_damage_is_asked_for_again(tmp_path):
 
 @pytest.mark.slow
 def test_a_server_that_fails_midway_is_asked_for_the_rest_alone(tmp_path, quick):
-    texts, prompts = made_texts(30, 3, 3), []
+    texts = made_texts(30, 3, 3)
+    prompts = []
 
     def failing(path, asked):
         return (500, {}, {}) if len(prompts) > 20 else by_letters(path, asked)
@@ -388,7 +392,8 @@ KEY = "sk-4fD7.secret_word"
 
 
 def test_the_key_is_sent_and_neither_kept_nor_shown(tmp_path, monkeypatch, quick):
-    texts, heard = made_texts(8, 3, 3), []
+    texts = made_texts(8, 3, 3)
+    heard = []
     sides = {"members": texts[:4], "nonmembers": texts[4:]}
     for name, some in sides.items():
         (tmp_path / f"{name}.txt").write_text("\n".join(some))

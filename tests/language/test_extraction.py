@@ -34,7 +34,9 @@ def step_by_step(model, before, after, how):
     """Return the log-probability of `after`, a token and a forward pass at a time."""
     import torch
 
-    ids, total, leads = list(before), 0.0, True
+    ids = list(before)
+    total = 0.0
+    leads = True
     for token in after:
         with torch.inference_mode():
             logits = model.module(input_ids=torch.tensor([ids])).logits[0, -1].double().numpy()
@@ -159,7 +161,8 @@ def naive_distance(first, second):
 @given(st.integers(0, 5), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_edits_are_counted_as_by_definition(a, b, seed):
     rng = np.random.default_rng(seed)
-    first, second = rng.integers(0, 3, (4, a)), rng.integers(0, 3, (4, b))
+    first = rng.integers(0, 3, (4, a))
+    second = rng.integers(0, 3, (4, b))
     expected = [
         naive_distance(tuple(one), tuple(other))
         for one, other in zip(first.tolist(), second.tolist(), strict=True)
@@ -176,7 +179,8 @@ def test_as_often_as_sampling_says(gpt):
     [suffixes], _ = suffixes_of(TEXTS, [gpt], how)
     before, _ = suffixes.of(0)
     rng = torch.Generator().manual_seed(0)
-    n, width = 2000, len(before)
+    n = 2000
+    width = len(before)
     ids = torch.tensor(before).repeat(n, 1)
     with torch.inference_mode():
         for _ in range(2):
@@ -199,7 +203,8 @@ def as_suffixes(rows, width, ones):
     """Return rows of tokens as texts whose suffix begins at `width`."""
     size = rows.shape[1]
     keys = tuple(str(row) for row in rows.tolist())
-    units, starts = np.tile(np.arange(size), len(rows)), np.arange(len(rows) + 1) * size
+    units = np.tile(np.arange(size), len(rows))
+    starts = np.arange(len(rows) + 1) * size
     tokens = Tokens(keys, rows.ravel(), units, starts, size * ones, 0 * ones, 0 * ones)
     return Suffixes(tokens, width * ones, size * ones, width * ones, (size - width) * ones)
 
@@ -282,7 +287,8 @@ def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, 
     how = Writing(5, 6)
     texts = [*TEXTS[::-1], TEXTS[3]]
     [suffixes], _ = suffixes_of(texts, [gpt], how)
-    expected, near = written(gpt, suffixes, how), edits(gpt, suffixes)
+    expected = written(gpt, suffixes, how)
+    near = edits(gpt, suffixes)
     told = []
     for run, n_more in ((tmp_path, True), (tmp_path, False), (None, True)):
         before = dict(asked)

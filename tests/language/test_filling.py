@@ -32,7 +32,8 @@ def step_by_step(model, before, after, behind, how):
     """Return the log-probability of `after`, of which one token is shown after another."""
     import torch
 
-    total, leads = 0.0, True
+    total = 0.0
+    leads = True
     for step, token in enumerate(after):
         ids = [*before, *after[:step], *[model.mask_id] * (len(after) - step), *behind]
         with torch.inference_mode():
@@ -61,8 +62,11 @@ def test_all_steps_at_once_are_those_one_by_one(model, how):
     [suffixes] = hidden(TEXTS, spans, [model])
     found = written(model, suffixes, how)
     for row, encoded in enumerate(model.tokenizer.encoded(TEXTS)):
-        ids, (start, stop) = encoded.ids.tolist(), (suffixes.start[row], suffixes.stop[row])
-        begins, ends = encoded.spans[start][0], encoded.spans[stop - 1][1]
+        ids = encoded.ids.tolist()
+        start = suffixes.start[row]
+        stop = suffixes.stop[row]
+        begins = encoded.spans[start][0]
+        ends = encoded.spans[stop - 1][1]
         assert TEXTS[row][begins:ends].strip() == TEXTS[row][slice(*spans[row])]
         expected, leads = step_by_step(model, ids[:start], ids[start:stop], ids[stop:], how)
         assert found.log_probability[row] == pytest.approx(expected, abs=1e-3)

@@ -25,7 +25,8 @@ def drawn(seed: int, n: int = 80, shift: float = 0.7) -> tuple[Transcript, np.nd
 
 
 def slow_area(score, secret, weight) -> float:
-    inside, outside = score[secret][:, None], score[~secret]
+    inside = score[secret][:, None]
+    outside = score[~secret]
     pairs = np.outer(weight[secret], weight[~secret])
     return np.sum(pairs * ((inside > outside) + (inside == outside) / 2)) / np.sum(pairs)
 
@@ -36,7 +37,8 @@ def slow_weights(reference, secret, mass, n_bins) -> np.ndarray:
     weight = np.empty(len(reference))
     for row in range(len(reference)):
         here = bins == bins[row]
-        a, b = mass[here & secret].sum(), mass[here & ~secret].sum()
+        a = mass[here & secret].sum()
+        b = mass[here & ~secret].sum()
         weight[row] = (b if secret[row] else a) / (a + b)
     return weight
 
@@ -58,8 +60,10 @@ def test_the_areas_are_those_of_a_slow_loop(seed):
 def test_the_error_is_the_slope_in_every_groups_mass():
     transcript, reference = drawn(0)
     n_bins = matched_attack(transcript, reference).n_bins
-    secret, unit = transcript.secret, np.unique(transcript.target, return_inverse=True)[1]
-    step, slopes = 1e-6, []
+    secret = transcript.secret
+    unit = np.unique(transcript.target, return_inverse=True)[1]
+    step = 1e-6
+    slopes = []
     for group in range(unit.max() + 1):
         ends = []
         for sign in (1, -1):

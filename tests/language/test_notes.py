@@ -49,7 +49,8 @@ def test_patients_have_one_role_a_name_and_notes():
 
 
 def test_the_knobs():
-    clean, copied = notes_of(), notes_of(duplication=0.4)
+    clean = notes_of()
+    copied = notes_of(duplication=0.4)
     assert len(set(clean.text)) > 0.99 * len(clean)
     # Sentences that follow a patient's first are copies in two of five cases.
     assert 1 - len(set(copied.text)) / len(copied) == pytest.approx(0.4, abs=0.08)

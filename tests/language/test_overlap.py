@@ -45,7 +45,8 @@ def test_nothing_left():
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), max_size=30))
 def test_what_stays_is_on_one_side(rows):
-    keys, parts = [str(key) for key, _ in rows], np.array([part for _, part in rows], int)
+    keys = [str(key) for key, _ in rows]
+    parts = np.array([part for _, part in rows], int)
     ids = [str(row) for row in range(len(rows))]
     kept = find_overlap(ids, parts == 0, parts == 2, keys).kept
     for row, (key, part) in enumerate(rows):

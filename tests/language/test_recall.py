@@ -111,7 +111,9 @@ def test_the_signal_is_that_of_its_parts(gpt, monkeypatch):
 @pytest.mark.slow
 def test_without_a_leak_intervals_hold_chance(gpt):
     """Fair coins deal the people; the model has learnt none of the texts."""
-    games, alarms, areas = times(quarter(160)), Counter(), []
+    games = times(quarter(160))
+    alarms = Counter()
+    areas = []
     for seed in range(games):
         rng = np.random.default_rng(seed)
         texts = made_texts(120, seed, 2, 4)

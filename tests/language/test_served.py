@@ -23,7 +23,8 @@ from tests.language.tiny_models import byte_pairs, made_texts, saved
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
-NAME, WINDOW = "tuned", 64
+NAME = "tuned"
+WINDOW = 64
 STARTS = 300
 """Seconds that the server may take to start."""
 

@@ -53,8 +53,10 @@ def test_the_side_with_more_texts_keeps_as_many_as_the_other(sizes, left):
 def test_the_numbers_that_are_left_have_one_law(seed, patients):
     before = made(((1, 2, 20), (10, 20), (2, 40)), patients, seed)
     after = evened(before, seed)
-    found, had = counts(after), counts(before)
-    inside, outside = np.array(found["in"]), np.array(found["out"])
+    found = counts(after)
+    had = counts(before)
+    inside = np.array(found["in"])
+    outside = np.array(found["out"])
     if patients[0] == patients[1]:
         assert np.array_equal(inside, outside)
         assert np.array_equal(inside, np.minimum(had["in"], had["out"]))
@@ -90,7 +92,8 @@ def test_every_text_is_drawn_equally_often_whatever_the_order_of_the_rows():
         group=[scores.group[row] for row in order],
         population=scores.population[order],
     )
-    games, drawn = 100, Counter()
+    games = 100
+    drawn = Counter()
     for seed in range(games):
         kept = set(evened(scores, seed).sample)
         drawn.update(kept)
@@ -144,7 +147,8 @@ def test_other_numbers_differ(first, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(1, 2), (1, 2, 3, 30), range(1, 40)])
 def test_numbers_of_one_law_seldom_differ(sizes):
-    rng, games = np.random.default_rng(0), quarter(400)
+    rng = np.random.default_rng(0)
+    games = quarter(400)
     for n, m in ((10, 10), (40, 40), (20, 200)):
         found = sum(sizes_differ(rng.choice(sizes, n), rng.choice(sizes, m)) for _ in range(games))
         assert found <= binom.ppf(1 - 1e-4, games, 0.05)

@@ -108,9 +108,11 @@ def test_a_folder_of_something_else_is_left_alone(bert, texts, tmp_path):
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_and_ends_the_same(bert, tmp_path, asked, monkeypatch):
     texts = made_texts(80, 5)
-    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    stopped = tmp_path / "stopped"
+    whole = tmp_path / "whole"
     again = token_log_probabilities(bert, texts, run=whole)
-    n_whole, ask = sum(asked.values()), MaskedModel.ask
+    n_whole = sum(asked.values())
+    ask = MaskedModel.ask
     asked.clear()
 
     def until_the_last(self, batch):

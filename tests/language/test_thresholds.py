@@ -137,7 +137,8 @@ def test_the_attacks_and_their_titles():
 def test_without_a_reference_model_only_the_loss_is_played():
     scores = text_scores(list("abc"), [1, 3, 2], [1, 0, 0])
     found = suite(scores)
-    [first], others = found.skipped, found.attacks
+    [first] = found.skipped
+    others = found.attacks
     assert first == Skipped("likelihood-ratio", "needs energies of a reference model")
     assert {attack.name for attack in others} == {"loss"}
     ratio = EnergyAttack("likelihood-ratio", others[0].cut, "given")
@@ -183,7 +184,9 @@ def test_intervals_count_patients():
 
 
 def test_the_rate_on_fresh_nonmembers_is_that_of_the_population():
-    rates, hits, values = [], [], []
+    rates = []
+    hits = []
+    values = []
     for seed in range(20):
         scores = made_scores(np.random.default_rng(seed), patients=(100, 100, 200), leak=0.8)
         attack = suite(scores).attacks[0]

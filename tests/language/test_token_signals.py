@@ -82,8 +82,10 @@ def test_windows_vote(texts, sizes):
 
 
 def test_a_unit_is_wrong_where_any_of_its_tokens_is():
-    size, none = np.array([3, 1]), np.zeros(2, int)
-    place, text = np.array([1, 2, 3, 1]), np.array([0, 0, 0, 1])
+    size = np.array([3, 1])
+    none = np.zeros(2, int)
+    place = np.array([1, 2, 3, 1])
+    text = np.array([0, 0, 0, 1])
     unit = np.array([0, 0, 1, 0])
     told = [np.array([-1.0, -2.0, -0.5, -3.0]), np.array([-1.5, -2.5, -2.0, -1.0])]
     highest = {"highest": np.array([-1.0, -0.1, -0.5, -0.2])}
@@ -124,7 +126,9 @@ def test_probabilities_beside_frequencies():
                 for t, j in zip(corpus.token.tolist(), corpus.text.tolist(), strict=True)
                 if not (own and j == i)
             )
-            total, seen, parts = sum(others.values()), set(), []
+            total = sum(others.values())
+            seen = set()
+            parts = []
             for t, log in zip(token, side.target.log_probability[rows], strict=True):
                 if t not in seen:
                     q = (others[t] + 1) / (total + VOCABULARY)
@@ -136,7 +140,8 @@ def test_probabilities_beside_frequencies():
 
 
 def test_recall_divides_log_likelihoods():
-    size, token = np.array([2, 1]), np.zeros(3, int)
+    size = np.array([2, 1])
+    token = np.zeros(3, int)
     alone, after = (energies(np.array(x), size, token, {}) for x in ([-1, -3, 0], [-3, -3, -1]))
     assert recall_signal(alone, after).tolist() == [1.5, 1.0]
     with pytest.raises(InputError, match="the same tokens of the same texts"):
@@ -183,7 +188,8 @@ def test_learnt_from_other_people_only(population):
     unit = np.repeat(np.arange(75), 2)
     member = unit < 25
     apart = (unit >= 50) & population
-    features, first = rng.normal(size=(150, 4)) + member[:, None], rng.normal(size=150)
+    features = rng.normal(size=(150, 4)) + member[:, None]
+    first = rng.normal(size=150)
     found = learned_signal(features, first, member, apart, unit, np.random.default_rng(7))
     judged = np.flatnonzero(~apart)
     fold = dict(

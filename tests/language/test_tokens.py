@@ -19,7 +19,8 @@ class Cut:
     unknown_id = 3
 
     def __init__(self, *places, framed=True):
-        self.places, self.framed = places, framed
+        self.places = places
+        self.framed = framed
 
     def encoded(self, texts):
         return [self._one(text) for text in texts]
@@ -32,7 +33,8 @@ class Cut:
         ids = [int(hashlib.sha256(text[a:b].encode()).hexdigest()[:6], 16) + 9 for a, b in spans]
         framing = [False] * len(spans)
         if self.framed:
-            spans, ids = [(0, 0), *spans, (0, 0)], [1, *ids, 2]
+            spans = [(0, 0), *spans, (0, 0)]
+            ids = [1, *ids, 2]
             framing = [True, *framing, True]
         return Encoded(np.array(ids), np.array(framing, bool), np.array(spans).reshape(-1, 2))
 
@@ -62,7 +64,8 @@ def test_units_are_whole_tokens_to_both(text, first, second):
 def test_words_of_an_example():
     text = "the knee's pain"
     # One cuts "kn|ee", the other takes "'s" as one token: three marks become one unit less.
-    a, b = Cut(3, 4, 6, 8, 9, 10, 11), Cut(3, 8, 10)
+    a = Cut(3, 4, 6, 8, 9, 10, 11)
+    b = Cut(3, 8, 10)
     units = word_units(text, [tokenizer._one(text) for tokenizer in (a, b)])
     assert units[0].tolist() == [-1, 0, 1, 1, 2, 2, 3, -1]
     assert units[1].tolist() == [-1, 0, 1, 2, 3, -1]

@@ -62,7 +62,8 @@ def reference(kind, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_target_learns_its_members(kind, reference, tmp_path):
-    before, load = weights(reference.path), LOADED[kind]
+    before = weights(reference.path)
+    load = LOADED[kind]
     target = train_further(
         reference.path, of("member")[:16], tmp_path / "target", epochs=20, batch=8, rate=5e-3
     )
@@ -178,7 +179,8 @@ def test_the_vocabulary_is_the_same_in_every_process():
         "trained = [getattr(first_weights, name)(texts, 300, 128) for name in names]\n"
         "print(json.dumps([one.get_vocab() for one in trained]))"
     )
-    texts, trainers = of("reference"), [*TRAINED.values()]
+    texts = of("reference")
+    trainers = [*TRAINED.values()]
     done = subprocess.run(
         [sys.executable, "-c", script],
         input=json.dumps([texts, [trainer.__name__ for trainer in trainers]]),
@@ -330,7 +332,8 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
 @pytest.mark.parametrize("name", [pytest.param("roberta", marks=pytest.mark.slow), "gpt2"])
 def test_another_kind_of_model_learns_too_and_stays_as_it_was(name, tmp_path):
     folder = saved(tmp_path / name, name)
-    before, load = weights(folder), LOADED[model_kind(folder)]
+    before = weights(folder)
+    load = LOADED[model_kind(folder)]
     found = train_further(folder, of("member")[:8], tmp_path / "out", epochs=4, rate=1e-2)
     assert found.losses[-1] < found.losses[0]
     assert weights(folder) == before

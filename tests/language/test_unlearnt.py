@@ -14,7 +14,8 @@ from tests.language.made_scores import made_scores
 
 
 def test_by_coins_hardly_ever_and_never_where_the_target_is_better():
-    told, better = 0, 0
+    told = 0
+    better = 0
     for seed in range(400):
         first, second = np.random.default_rng(seed).normal(size=(2, 60))
         told += unlearnt(first, second, 0.95) is not None

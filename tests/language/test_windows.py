@@ -29,7 +29,8 @@ def with_windows(model, context=None, stride=None):
 
 def texts_of(sizes, frame=(1, 1)):
     """Return texts of some sizes whose tokens are numbered through, within a frame of -1."""
-    ids, units = [], []
+    ids = []
+    units = []
     for n in sorted(sizes):
         ids.append(np.r_[[-1] * frame[0], range(n), [-1] * frame[1]].astype(int))
         units.append(ids[-1])
@@ -59,7 +60,8 @@ def test_every_token_is_one_windows_own(sizes, frame, room, data, shared):
     assert (np.diff(found.tokens.lengths) >= 0).all()
     seen = [[] for _ in sizes]
     for window in range(len(found.tokens)):
-        text, ids = int(found.text[window]), found.tokens.of(window)[0]
+        text = int(found.text[window])
+        ids = found.tokens.of(window)[0]
         front, behind = frame
         content = ids[front : len(ids) - behind]
         own = found.own[found.tokens.where(window)][front : len(ids) - behind]
@@ -90,7 +92,8 @@ def test_a_causal_model_reads_as_a_loop_over_windows_does(gpt, context, stride):
     ids = torch.as_tensor(gpt.tokenizer.encoded([LONG])[0].ids)
     room = context or gpt.limit
     step = stride or room // 2
-    expected, done = [], 1
+    expected = []
+    done = 1
     for begin in range(0, len(ids), step):
         with torch.inference_mode():
             some = ids[begin : begin + room]
@@ -110,7 +113,8 @@ def test_a_causal_model_reads_as_a_loop_over_windows_does(gpt, context, stride):
 def test_a_masked_model_reads_as_a_loop_over_windows_does(bert, plan):
     import torch
 
-    room, step = 18, 10
+    room = 18
+    step = 10
     text = LONG[:300]
     found = token_log_probabilities(with_windows(bert, room + 2, step), [text], plan)
     ids = bert.tokenizer.encoded([text])[0].ids
@@ -147,7 +151,8 @@ def test_texts_that_fit_are_scored_as_without_windows(kind, request, texts, tmp_
     for stride in (None, 1, 9):
         found = token_log_probabilities(with_windows(model, stride=stride), texts, run=tmp_path)
         for field in dataclasses.fields(found):
-            ours, theirs = getattr(found, field.name), getattr(cut, field.name)
+            ours = getattr(found, field.name)
+            theirs = getattr(cut, field.name)
             assert np.array_equal(ours, theirs) if field.name != "further" else True
         assert {name: part.tobytes() for name, part in found.further.items()} == {
             name: part.tobytes() for name, part in cut.further.items()

@@ -85,10 +85,8 @@ def test_the_slope_of_offline_rmia_is_for_probabilities_near_one() -> None:
 
 def test_rounds_are_of_texts_or_of_patients() -> None:
     likelihood, inside, patient = made(np.random.default_rng(0), 1.0)
-    texts, patients = (
-        rounds_of_texts(likelihood, inside, patient),
-        rounds_of_patients(likelihood, inside, patient),
-    )
+    texts = rounds_of_texts(likelihood, inside, patient)
+    patients = rounds_of_patients(likelihood, inside, patient)
     assert len(texts) == len(patients) == 8
     np.testing.assert_array_equal(texts[3].secret, inside[11])
     np.testing.assert_array_equal(texts[3].unit, patient)

@@ -184,7 +184,8 @@ def taught(folder: Path, texts: list[str], epochs: int = 30, rate: float = 3e-3,
 
     tokenizer = byte_pairs(framed=False)
     rows = tokenizer(texts)["input_ids"]
-    width, end = max(map(len, rows)), tokenizer.eos_token_id
+    width = max(map(len, rows))
+    end = tokenizer.eos_token_id
     ids = torch.tensor([[*row, *[end] * (width - len(row))] for row in rows])
     labels = ids.clone()
     for label, row in zip(labels, rows, strict=True):

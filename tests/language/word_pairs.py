@@ -21,7 +21,9 @@ def word_pairs(texts: Sequence[str]) -> Callable[[str], float]:
 
     Pairs of words count as they were seen, without smoothing: that is what the model memorises.
     """
-    single, pairs, first = Counter(), Counter(), Counter()
+    single = Counter()
+    pairs = Counter()
+    first = Counter()
     for text in texts:
         words = words_of(text)
         single.update(words[1:])

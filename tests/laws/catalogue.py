@@ -119,7 +119,8 @@ def mapped(dealt: Round, function: Callable[[np.ndarray], np.ndarray]) -> Round:
 
     The worlds keep their logits, which are a signal of their own.
     """
-    seen, shadow = dealt.observation, dealt.observation.shadow
+    seen = dealt.observation
+    shadow = dealt.observation.shadow
     assert shadow is not None
     return replace(
         dealt,

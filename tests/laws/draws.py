@@ -53,7 +53,8 @@ def shadows(draw: st.DrawFn, n_classes: int = 4, smallest: int = 2) -> Shadow:
 def worlds(draw: st.DrawFn, smallest: int = 1) -> Worlds:
     """Draw worlds of a few records: with and without ties, noise, queries, and empty groups."""
     rng = np.random.default_rng(draw(SEEDS))
-    k, n = draw(st.integers(smallest, 7)), draw(st.integers(1, 12))
+    k = draw(st.integers(smallest, 7))
+    n = draw(st.integers(1, 12))
     shape = draw(st.sampled_from([(n,), (n, 1), (n, 3)]))
     size = (k + 1) * int(np.prod(shape))
     values = few_values(size, rng) if draw(st.booleans()) else rng.normal(size=size)

@@ -15,9 +15,11 @@ Sides = tuple[list[list[float]], list[list[float]]]
 
 def sides(worlds: Worlds, query: int) -> tuple[list[float], Sides]:
     """Return the targets' signals, and each record's worlds with it and without it."""
-    signal, values = worlds.signal, worlds.worlds
+    signal = worlds.signal
+    values = worlds.worlds
     if signal.ndim == 2:
-        signal, values = signal[:, query], values[:, :, query]
+        signal = signal[:, query]
+        values = values[:, :, query]
     inside: list[list[float]] = [[] for _ in signal]
     outside: list[list[float]] = [[] for _ in signal]
     for k in range(len(values)):

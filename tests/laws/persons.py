@@ -69,14 +69,16 @@ def of_predictions(sizes: str, rng: Rng, seed: int) -> bool:
 
 
 def of_shadow(sizes: str, rng: Rng, seed: int) -> bool:
-    (unit, member), (other, known) = people(sizes, rng), people(sizes, rng)
+    unit, member = people(sizes, rng)
+    other, known = people(sizes, rng)
     given = {**answers(unit, rng), "member": member, "ids": unit}
     shadow = {**answers(other, rng), "member": known, "ids": other}
     return found(pg.audit_classifier(given, shadow, attacks=METRICS, seed=seed))
 
 
 def of_defences(sizes: str, rng: Rng, seed: int) -> bool:
-    (unit, member), (other, known) = people(sizes, rng), people(sizes, rng)
+    unit, member = people(sizes, rng)
+    other, known = people(sizes, rng)
     given = {**answers(unit, rng), "member": member, "unit": unit}
     shadow = {**answers(other, rng), "member": known}
     audit = pg.audit_defences(
@@ -162,7 +164,8 @@ def of_released(sizes: str, rng: Rng, seed: int) -> bool:
     made = pd.DataFrame(rng.normal(size=(100, 3)), columns=columns)
     whole = read_table(pd.concat([*frames, made]))
     ends = np.cumsum([len(frame) for frame in frames])
-    real, holdout = whole[np.arange(ends[0])], whole[np.arange(ends[0], ends[1])]
+    real = whole[np.arange(ends[0])]
+    holdout = whole[np.arange(ends[0], ends[1])]
     tables = Released(real, whole[np.arange(ends[1], len(whole))], holdout)
     tables, _ = with_people(tables, unit[member], unit[~member])
     played = membership_played(tables, seed, 0.95)

@@ -33,7 +33,8 @@ from privacygauge.evaluate.one_run import one_run_epsilon
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from tests.thorough import quarter, times
 
-QUICK, FULL = 50, quarter(1000)
+QUICK = 50
+FULL = quarter(1000)
 
 few_or_full = [pytest.param(15), pytest.param(FULL, marks=pytest.mark.slow)]
 in_full = [pytest.param(QUICK), pytest.param(FULL, marks=pytest.mark.slow)]
@@ -61,7 +62,8 @@ def bounds_of_one_run(played: list[Transcript], delta: float) -> np.ndarray:
 
 def each_once(played: list[Transcript], numbers: np.ndarray, delta: float) -> np.ndarray:
     """The same for some numbers of guesses; equal counts of right ones are judged once."""
-    n, all_right = len(played[0]), right_of(played, numbers).tolist()
+    n = len(played[0])
+    all_right = right_of(played, numbers).tolist()
     seen: dict[tuple[int, ...], list[float]] = {}
     for right in all_right:
         if tuple(right) not in seen:
@@ -117,7 +119,8 @@ def test_one_run_of_a_gaussian_mechanism(correlation: float, games: int) -> None
 @pytest.mark.parametrize("games", few_or_full)
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
 def test_many_runs_of_a_gaussian_mechanism(mu: float, games: int) -> None:
-    truth, above = gaussian_epsilon(mu, 1e-5), 0
+    truth = gaussian_epsilon(mu, 1e-5)
+    above = 0
     for seed, transcript in enumerate(transcripts(GaussianGame(400, mu), games, 6)):
         bounds, _ = rates_bounds(held_out(transcript, 1e-5, seed=seed), 1e-5)
         above += any(bound.estimate.low > truth for bound in bounds)
@@ -158,7 +161,8 @@ def test_on_noise_nothing_is_shown_in_95_of_100_games(
 def test_with_many_canaries_one_run_is_within_10_percent_of_randomised_response(
     epsilon: float, delta: float
 ) -> None:
-    n, games = 100_000, 4
+    n = 100_000
+    games = 4
     right = right_of(transcripts(RandomisedResponse(n, epsilon), games, 10), [n])[:, 0]
     low = one_run_epsilon(n, n, right, delta)
     assert np.all(low > 0.9 * epsilon)
@@ -190,7 +194,8 @@ def test_with_many_runs_the_gaussian_bound_is_within_10_percent(mu: float) -> No
 def test_with_a_delta_that_can_be_seen_the_bound_needs_no_assumption(
     n: int, mu: float, delta: float
 ) -> None:
-    truth, games = gaussian_epsilon(mu, delta), times(4)
+    truth = gaussian_epsilon(mu, delta)
+    games = times(4)
     found = [
         rates_bounds(held_out(t, delta, seed=i), delta)[0][0].estimate.low
         for i, t in enumerate(transcripts(GaussianGame(n, mu), games, 12))
@@ -199,7 +204,8 @@ def test_with_a_delta_that_can_be_seen_the_bound_needs_no_assumption(
     require_sound(int(np.sum(np.array(found) > truth)), games)
 
 
-DELTA, CANARIES = 1e-5, (100, 1000, 10_000)
+DELTA = 1e-5
+CANARIES = (100, 1000, 10_000)
 
 
 class Sampled:
@@ -209,7 +215,9 @@ class Sampled:
     takes part with probability `rate`; its noise is normal with deviation `noise`.
     """
 
-    rate, noise, steps = 0.2, 1.5, 20
+    rate = 0.2
+    noise = 1.5
+    steps = 20
 
     def __init__(self, n_targets: int) -> None:
         self.n = n_targets

@@ -39,7 +39,8 @@ def held(game: GaussianGame) -> dict[str, int]:
     count: dict[str, int] = defaultdict(int)
     for dealt in game.deal(GAMES, np.random.default_rng(7)):
         transcript = transcript_of(dealt)
-        curve, guesses = roc(transcript), Cut(game.effect / 2).decide(transcript)
+        curve = roc(transcript)
+        guesses = Cut(game.effect / 2).decide(transcript)
         rates = {fpr: tpr_at_fpr(curve, fpr) for fpr in (0.1, 0.01)}
         for name, estimate, value in (
             ("auc", auc(transcript, curve=curve), game.auc()),
@@ -73,7 +74,8 @@ def test_intervals_cover(n: int, effect: float) -> None:
 @pytest.mark.slow
 def test_with_two_values_only_the_rate_of_the_randomised_threshold_is_covered() -> None:
     # "Member" for the answer 1 with a probability that makes the false-positive rate 10%.
-    game, fpr = RandomisedResponse(200, 1.0), 0.1
+    game = RandomisedResponse(200, 1.0)
+    fpr = 0.1
     truth = fpr * game.truth / (1 - game.truth)
     curves = (roc(transcript_of(d)) for d in game.deal(GAMES, np.random.default_rng(8)))
     assert sum(not tpr_at_fpr(c, fpr).estimate.excludes(truth) for c in curves) >= LEAST
@@ -81,7 +83,8 @@ def test_with_two_values_only_the_rate_of_the_randomised_threshold_is_covered() 
 
 def test_the_areas_interval_covers_where_members_are_rare() -> None:
     rng = np.random.default_rng(9)
-    secret, count = np.arange(400) < 20, 0
+    secret = np.arange(400) < 20
+    count = 0
     for _ in range(GAMES):
         count += not auc(Transcript(rng.normal(size=400) + 1.0 * secret, secret)).excludes(
             GaussianGame(2, 1.0).auc()
@@ -92,7 +95,8 @@ def test_the_areas_interval_covers_where_members_are_rare() -> None:
 def test_the_areas_interval_covers_where_targets_repeat() -> None:
     # 40 targets in 10 rounds; half of them leak, so rows of one target go together.
     rng = np.random.default_rng(10)
-    target, count = np.repeat(np.arange(40), 10), 0
+    target = np.repeat(np.arange(40), 10)
+    count = 0
     truth = 0.25 + stats.norm.cdf(3 / np.sqrt(2)) / 2
     for _ in range(GAMES):
         leaks = rng.choice([0.0, 3.0], 40)[target]

@@ -55,7 +55,8 @@ def test_the_undefended_model_is_judged_as_by_itself_where_nothing_helps(n, seed
     rng = np.random.default_rng([n, seed])
     drawn = float(rng.choice([0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4]))
     assert leak in (None, drawn)
-    target, shadow = answers(rng, n, drawn), answers(rng, n, drawn)
+    target = answers(rng, n, drawn)
+    shadow = answers(rng, n, drawn)
     defences = [Temperature(5.0), LabelOnly(), Rounding(1)]
     found = audit_defences(target, shadow, defences, attacks=prediction_attacks())
     said = verdict(found)

@@ -32,8 +32,11 @@ from tests.audits.test_worst_case import FEW, Known, clear_records
 from tests.classifier.made import logits_labels_member, made_up, softmax
 from tests.synthetic.made_tables import frame_of
 
-N, K = 40, 3
-HALF, NOBODY, ONE = np.arange(N) % 2 == 0, np.zeros(N, np.bool_), np.arange(N) == 3
+N = 40
+K = 3
+HALF = np.arange(N) % 2 == 0
+NOBODY = np.zeros(N, np.bool_)
+ONE = np.arange(N) == 3
 
 
 def predicted(member: Any = HALF, *, tied: bool = False, seed: int = 0) -> dict[str, Any]:
@@ -175,7 +178,8 @@ def test_guesses_that_are_all_the_same_are_noted():
 
 
 def test_results_without_a_ranking_say_so_beside_a_defence():
-    target, shadow = made_up(n=80, leak=1.0), made_up(n=80, leak=1.0, seed=1)
+    target = made_up(n=80, leak=1.0)
+    shadow = made_up(n=80, leak=1.0, seed=1)
     flat = predictions(probs=np.full((80, 5), 0.2), labels=target.labels, member=target.member)
     rounds = PredictionGame(flat, shadow).deal(1, seeds.stream(0, "deal"))
     results = audit(rounds, [Threshold("entropy", per_class=False)])

@@ -19,7 +19,8 @@ from tests.thorough import times
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
-SAFE, UNTOLD = Severity.NOTHING, Severity.UNTOLD
+SAFE = Severity.NOTHING
+UNTOLD = Severity.UNTOLD
 TURNED = [
     pytest.param(kind, turn, id=f"{kind}, {turn}")
     for kind in KINDS
@@ -112,7 +113,8 @@ def ties(rng: np.random.Generator, n: int, n_attacks: int) -> list[tuple[str, Tr
 def test_on_noise_an_attack_is_seldom_inverted_however_many_are_tried(
     made: Callable[..., list[tuple[str, Transcript]]], n_attacks: int
 ) -> None:
-    rng, games = np.random.default_rng(0), times(200)
+    rng = np.random.default_rng(0)
+    games = times(200)
     found = sum(bool(inverted(made(rng, 60, n_attacks))) for _ in range(games))
     assert found <= stats.binom.isf(1e-5, games, 0.025)
 

@@ -81,7 +81,9 @@ def test_an_area_counts_its_targets(transcript, level):
 @FEW
 @given(transcripts(), LEVELS, st.sampled_from([0.01, 0.1, 0.5]))
 def test_a_rate_at_a_rate_counts_the_rows_of_each(transcript, level, fpr):
-    found, n_in, n_out = tpr_at_fpr(roc(transcript), fpr, level), transcript.n_in, transcript.n_out
+    found = tpr_at_fpr(roc(transcript), fpr, level)
+    n_in = transcript.n_in
+    n_out = transcript.n_out
     assert (found.estimate.n, found.estimate.level) == (n_in + n_out, level)
     others = (found.at_threshold, found.realised_fpr)
     assert [(x.n, x.level) for x in others] == [(n_in, level), (n_out, level)]
@@ -129,7 +131,8 @@ def test_an_estimate_of_one_record_counts_its_guesses(guesses, level):
 @given(SEEDS, st.integers(1, 3), LEVELS)
 def test_a_mean_over_records_counts_releases(seed, n_records, level):
     rng = np.random.default_rng(seed)
-    own, secret = np.array([[0.0, 1.0]]), np.arange(12) < 5
+    own = np.array([[0.0, 1.0]])
+    secret = np.arange(12) < 5
     scores = [
         by_target.TargetScores(own, own > 0, few_values(12, rng), secret, rng.integers(9, size=12))
         for _ in range(n_records)

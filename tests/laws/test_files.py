@@ -41,7 +41,8 @@ from tests.thorough import times
 
 N = 12
 RNG = np.random.default_rng(0)
-LABELS, MEMBER = RNG.integers(3, size=N), np.arange(N) % 2 == 0
+LABELS = RNG.integers(3, size=N)
+MEMBER = np.arange(N) % 2 == 0
 PROBS = RNG.dirichlet(np.ones(3), size=N)
 POOL = {"probs": PROBS[None].repeat(4, 0), "labels": LABELS, "member": RNG.random((4, N)) < 0.5}
 FRAME = pd.DataFrame({"label": LABELS, "age": RNG.random(N), "ward": ["a", "b"] * 6})

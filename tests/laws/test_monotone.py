@@ -94,7 +94,8 @@ def test_another_unit_and_origin_of_the_worlds_signal_change_no_score(
     rng = np.random.default_rng(seed)
     worlds = deal(40, rng, effect=1.0).observation.worlds
     assert worlds is not None
-    unit, origin = np.exp(2 * rng.normal()), 10 * rng.normal()
+    unit = np.exp(2 * rng.normal())
+    origin = 10 * rng.normal()
     moved = Worlds(origin + unit * worlds.signal, origin + unit * worlds.worlds, worlds.inside)
     one, other = (
         of_scores(attack.score(Observation({}, np.zeros(40), worlds=w), rng)).value

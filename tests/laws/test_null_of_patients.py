@@ -76,7 +76,8 @@ def test_unequal_numbers_of_texts_are_no_leak(
 def test_a_leak_is_found_as_far_as_the_texts_that_are_compared_show_it(
     sizes: tuple[int, int, int], compared: int, correlation: float
 ) -> None:
-    games, leak = quarter(200), 0.6
+    games = quarter(200)
+    leak = 0.6
     truth = norm.cdf(leak / np.sqrt(2 * (correlation + (1 - correlation) / compared)))
     found = [audited(seed, sizes, correlation, 100, leak) for seed in range(games)]
     areas = [audit.patients.evaluations[0].auc for audit in found]

@@ -108,7 +108,8 @@ def area_over_all_targets(attack: Attack, m: int, n: int, seed: int) -> Estimate
     worlds = Worlds(signal[0], signal, inside)
     seen = (Observation({}, np.zeros(n), worlds=worlds.without(j)) for j in range(m))
     scores = np.array([of_scores(attack.score(x, rng)).value for x in seen])
-    target, model = np.tile(np.arange(n), m), np.repeat(np.arange(m), n)
+    target = np.tile(np.arange(n), m)
+    model = np.repeat(np.arange(m), n)
     return auc(Transcript(scores.ravel(), inside.ravel(), target, model, target))
 
 
@@ -127,6 +128,7 @@ def test_where_every_model_is_a_target_the_areas_interval_holds_one_half(
 ) -> None:
     games = quarter(800)
     found = [area_over_all_targets(attack, m, n, seed) for seed in range(games)]
-    below, above = sum(x.high < 0.5 for x in found), sum(x.low > 0.5 for x in found)
+    below = sum(x.high < 0.5 for x in found)
+    above = sum(x.low > 0.5 for x in found)
     assert below + above <= stats.binom.ppf(0.999, games, 0.05)
     assert max(below, above) <= stats.binom.ppf(0.999, games, 0.025)

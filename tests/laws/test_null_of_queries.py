@@ -57,7 +57,10 @@ def test_strongly_correlated_queries_keep_the_level(
 ) -> None:
     # Areas need no threshold.
     monkeypatch.setattr(groups, "MOST_PLAYED", 0)
-    games, n, areas, outside = quarter(400), 120, [], 0
+    games = quarter(400)
+    n = 120
+    areas = []
+    outside = 0
     for seed in range(games):
         rng = np.random.default_rng(seed)
         seen, secret = null_game(k, n, rng)

@@ -48,7 +48,8 @@ def test_swapped_sides_are_never_a_small_leak(seed: int) -> None:
     """The learned attack finds its way either way round; all others take one side for the other."""
     found = made(np.random.default_rng(seed), 1.5)
     first, second, population = found.sides
-    n, m = len(first.texts), len(second.texts)
+    n = len(first.texts)
+    m = len(second.texts)
     owner = np.concatenate([found.patient[n : n + m], found.patient[:n], found.patient[n + m :]])
     turned = Made((second, first, population), found.conditional, owner)
     for sides, words in ((found, {"large"}), (turned, {"large", UNTOLD.word})):
@@ -59,7 +60,9 @@ def test_swapped_sides_are_never_a_small_leak(seed: int) -> None:
 @pytest.mark.slow
 def test_without_a_leak_intervals_hold_chance() -> None:
     games = times(quarter(240))
-    alarms, areas, false = Counter[str](), dict.fromkeys(TEXT_SIGNALS, 0.0), Counter[str]()
+    alarms = Counter[str]()
+    areas = dict.fromkeys(TEXT_SIGNALS, 0.0)
+    false = Counter[str]()
     for seed in range(games):
         for name, found in played(seed, 0.0).items():
             areas[name] += found.auc.value / games

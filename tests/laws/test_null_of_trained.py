@@ -69,7 +69,8 @@ def null_game(seed: int, inside: bool) -> Sequence[Round]:
     Classes, records and the way members were drawn go round with the seed.
     """
     rng = np.random.default_rng([11, seed])
-    k, n = CLASSES[seed % len(CLASSES)], RECORDS[seed // len(CLASSES) % len(RECORDS)]
+    k = CLASSES[seed % len(CLASSES)]
+    n = RECORDS[seed // len(CLASSES) % len(RECORDS)]
     labels = rng.integers(k, size=n)
     member = ARRANGED[seed % len(ARRANGED)](labels, rng)
     x = rng.normal(size=(k, 8))[labels] + rng.normal(size=(n, 8))
@@ -87,7 +88,8 @@ def null_game(seed: int, inside: bool) -> Sequence[Round]:
 @pytest.mark.parametrize("attack", [*TRAINED, *TRAINED_FROM_INSIDE], ids=label)
 def test_a_trained_attack_finds_nothing_where_nothing_is(attack: Attack) -> None:
     """By its guesses, and by its ranking."""
-    by_guesses, by_ranking = 0, 0
+    by_guesses = 0
+    by_ranking = 0
     for seed in range(GAMES):
         rounds = null_game(seed, attack in TRAINED_FROM_INSIDE)
         [(_, found)] = played_of(audit(rounds, [attack], seed=seed))

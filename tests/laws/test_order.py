@@ -35,7 +35,8 @@ def test_shuffled_targets_shuffle_scores_and_guesses_and_change_no_number(
 ) -> None:
     rng = np.random.default_rng(seed)
     dealt = with_ties(rng)
-    rows, seen = rng.permutation(40), dealt.observation
+    rows = rng.permutation(40)
+    seen = dealt.observation
     assert seen.worlds is not None
     moved = Observation(
         {name: x[rows] for name, x in seen.signals.items()},
@@ -57,7 +58,8 @@ def test_shuffled_targets_shuffle_scores_and_guesses_and_change_no_number(
 def test_shuffled_shadow_records_change_nothing(attack: Attack, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dealt = with_ties(rng)
-    shadow, rows = dealt.observation.shadow, rng.permutation(60)
+    shadow = dealt.observation.shadow
+    rows = rng.permutation(60)
     assert shadow is not None
     moved = replace(
         shadow,

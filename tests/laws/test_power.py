@@ -31,7 +31,8 @@ from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ON_WORLDS, label
 from tests.laws.numbers import of_play, of_scores
 
-N, ROUNDS = 4000, 5
+N = 4000
+ROUNDS = 5
 ERROR = 1 / np.sqrt(3 * N * ROUNDS)
 """Of the mean area; the differences between attacks on the same rounds have a smaller one."""
 
@@ -121,9 +122,12 @@ def test_what_is_known_of_members_helps_and_nothing_is_worse_than_chance(n_world
 
 @pytest.mark.slow
 def test_records_of_different_noise_need_variances_of_their_own() -> None:
-    n, rng = 10_000, np.random.default_rng(4)
-    offset, noise = 3 * rng.normal(size=n), np.exp(0.7 * rng.normal(size=n))
-    secret, inside = rng.random(n) < 0.5, coin_flips(64, n, rng)
+    n = 10_000
+    rng = np.random.default_rng(4)
+    offset = 3 * rng.normal(size=n)
+    noise = np.exp(0.7 * rng.normal(size=n))
+    secret = rng.random(n) < 0.5
+    inside = coin_flips(64, n, rng)
     signal, worlds = (
         offset + member + noise * rng.normal(size=member.shape) for member in (secret, inside)
     )
@@ -141,7 +145,8 @@ def test_records_of_different_noise_need_variances_of_their_own() -> None:
 def test_guesses_by_a_learnt_threshold_are_about_the_best_there_are(attack: Attack) -> None:
     played = of_play(play(attack, [rounds(16)[0]], [np.random.default_rng(1)]))
     assert played.decisions.rule == "threshold learnt on shadow models played as targets"
-    score, secret = played.transcript.score, played.transcript.secret
+    score = played.transcript.score
+    secret = played.transcript.secret
     cuts = np.quantile(score, np.linspace(0.01, 0.99, 99))[:, None]
     right = ((score >= cuts) & secret).sum(axis=1) / secret.sum()
     wrong = ((score >= cuts) & ~secret).sum(axis=1) / (~secret).sum()

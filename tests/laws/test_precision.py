@@ -32,7 +32,8 @@ from tests.laws.numbers import of_scores
 from tests.thorough import crossed
 
 Form = Callable[[Floats], np.ndarray]
-N, SHADOWS = 2500, 12
+N = 2500
+SHADOWS = 12
 SMALL = Network(hidden=16, epochs=10)
 
 ON_ROWS: tuple[Attack, ...] = (
@@ -86,7 +87,8 @@ def logits(c: int) -> tuple[Floats, np.ndarray, np.ndarray]:
     and 1.2 is memory.
     """
     rng = np.random.default_rng(c)
-    labels, inside = rng.integers(c, size=N), rng.random((1 + SHADOWS, N)) < 0.5
+    labels = rng.integers(c, size=N)
+    inside = rng.random((1 + SHADOWS, N)) < 0.5
     z = rng.normal(size=(N, c)) + 0.3 * rng.normal(size=(*inside.shape, c))
     z[:, np.arange(N), labels] = 0.0
     others = np.log(np.exp(z).sum(axis=2) - 1.0)
@@ -163,7 +165,8 @@ def test_fewer_digits_cost_no_attack_anything(
 ) -> None:
     form, allowed = FORMS[name]
     for game in games:
-        found, known = area(attack, seen(c, form, form)[game]), of_logits(attack, c, game)
+        found = area(attack, seen(c, form, form)[game])
+        known = of_logits(attack, c, game)
         assert abs(found - known) < allowed, (game, found, known)
 
 

@@ -24,7 +24,8 @@ def all_arrays(value: object) -> list[np.ndarray]:
 @pytest.mark.parametrize("attack", ATTACKS, ids=label)
 def test_scoring_twice_is_equal_and_other_work_in_between_changes_nothing(attack: Attack) -> None:
     rng = np.random.default_rng(0)
-    dealt, other = deal(50, rng, effect=1.0), deal(30, rng, n_classes=7)
+    dealt = deal(50, rng, effect=1.0)
+    other = deal(30, rng, n_classes=7)
     first = of_scores(attack.score(dealt.observation, np.random.default_rng(1)))
     attack.score(other.observation, np.random.default_rng(2))
     again = of_scores(attack.score(dealt.observation, np.random.default_rng(1)))
@@ -49,7 +50,8 @@ def test_what_is_observed_is_read_only_and_left_alone(attack: Attack) -> None:
 
 def test_evaluating_twice_is_equal() -> None:
     played = of_play(play(ATTACKS[0], [deal(200, np.random.default_rng(0), effect=1.0)], [None]))
-    guesses, columns = played.decisions, {"half": np.arange(200) % 2}
+    guesses = played.decisions
+    columns = {"half": np.arange(200) % 2}
     for work in (
         lambda: evaluate("a", played.transcript, guesses),
         lambda: audit_epsilon([played.transcript]),

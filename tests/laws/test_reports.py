@@ -91,7 +91,8 @@ def of_records(leak: float, n: int = 400) -> Report:
 
 
 def of_swapped_sides() -> Report:
-    target, shadow = made_up(400, leak=3.0, seed=1), made_up(400, leak=3.0, seed=2)
+    target = made_up(400, leak=3.0, seed=1)
+    shadow = made_up(400, leak=3.0, seed=2)
     swapped = replace(target, member=~target.member)
     return pg.audit_classifier(swapped, shadow, seed=0).report()
 

@@ -45,7 +45,8 @@ def test_so_does_a_bound_at_another_level() -> None:
 @pytest.mark.slow
 def test_so_does_a_bound_of_an_audited_suite() -> None:
     game = RandomisedResponse(200, 1.0)
-    rng, above = np.random.default_rng(2), 0
+    rng = np.random.default_rng(2)
+    above = 0
     for dealt in game.deal(GAMES, rng):
         answer = transcript_of(dealt)
         noise = [Transcript(rng.random(200), dealt.secret) for _ in range(2)]
@@ -63,7 +64,8 @@ def test_on_noise_the_bound_is_0_in_95_of_100_games(rule: Cut | Split) -> None:
 
 @pytest.mark.slow
 def test_on_noise_an_audit_of_nine_attacks_certifies_nothing_in_95_of_100_games() -> None:
-    rng, positive = np.random.default_rng(4), 0
+    rng = np.random.default_rng(4)
+    positive = 0
     secret = np.arange(100) < 50
     for _ in range(GAMES):
         attacks = [Transcript(rng.normal(size=100), secret) for _ in range(9)]

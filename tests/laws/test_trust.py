@@ -45,7 +45,8 @@ MADE = (
     "command: awk -v n={n} -v s={seed} 'BEGIN {srand(s)} NR == 1 {print; next} "
     "{row[NR - 1] = $0} END {for (i = 0; i < n; i++) print row[1 + int(rand() * (NR - 1))]}'"
 )
-TREE, NET = ("--model", "FILE.py:tree", *ROWS), ("--model", "NETS.py:net", *ROWS)
+TREE = ("--model", "FILE.py:tree", *ROWS)
+NET = ("--model", "NETS.py:net", *ROWS)
 KNOWN = ("--data", "t.csv", "--label", "sick", "--member", "trained", "--jobs", 1, "--shadows", 4)
 CANARIES = ("--canaries", 4, "--models", 4, "--fpr", "0.2")
 KINDS = {
@@ -114,7 +115,8 @@ def test_a_report_needs_no_code_and_resume_asks_for_it(inside, tmp_path, kind, a
     if "networks" in kind:
         pytest.importorskip("torch")
     name = f"own_{''.join(filter(str.isalpha, kind))}"
-    path, out = tmp_path / f"{name}.py", tmp_path / "out"
+    path = tmp_path / f"{name}.py"
+    out = tmp_path / "out"
     text = NETS if "networks" in kind else TREES
     path.write_text(text)
     asked = [str(part).replace("FILE", name).replace("NETS", name) for part in asked]
@@ -187,7 +189,8 @@ def test_no_command_that_reads_a_folder_runs_what_it_names(inside, tmp_path, com
 
 
 def test_code_is_compared_before_it_is_imported(inside, tmp_path):
-    path, mark = tmp_path / "compared_first.py", tmp_path / "executed"
+    path = tmp_path / "compared_first.py"
+    mark = tmp_path / "executed"
     path.write_text(TREES)
     code = compared_code({"model": f"{path}:tree"}, None)
     made(tmp_path / "out" / "run")

@@ -46,7 +46,8 @@ def played(sizes: str, share: float, effect: float, rng: np.random.Generator) ->
 @pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "share"), crossed(list(SIZES), [0.0, 0.5, 1.0]))
 def test_on_noise_no_number_finds_more_than_its_level(sizes: str, share: float) -> None:
-    rng, wrong = np.random.default_rng(0), dict.fromkeys(("accuracy", "auc", "low fpr"), 0)
+    rng = np.random.default_rng(0)
+    wrong = dict.fromkeys(("accuracy", "auc", "low fpr"), 0)
     wrong |= dict.fromkeys(("epsilon", "chosen epsilon", "best", "slices", "risk"), 0)
     for seed in range(GAMES):
         transcript = played(sizes, share, 0.0, rng)
@@ -107,7 +108,8 @@ def test_no_kind_of_audit_finds_a_leak_where_there_is_none(domain: str, sizes: s
 
 def test_rows_that_are_taken_for_people_find_leaks_in_noise() -> None:
     """What the law is for: without units the same games fail it."""
-    rng, wrong = np.random.default_rng(0), [0, 0]
+    rng = np.random.default_rng(0)
+    wrong = [0, 0]
     for seed in range(20):
         transcript = played("8 rows each", 1.0, 0.0, rng)
         blind_to = Transcript(transcript.score, transcript.secret)
@@ -121,7 +123,8 @@ def test_rows_that_are_taken_for_people_find_leaks_in_noise() -> None:
 def test_one_persons_rows_share_halves_and_coins(sizes: str) -> None:
     rng = np.random.default_rng(0)
     unit, member = people(sizes, rng)
-    labels, x = unit % 2, rng.normal(size=(len(unit), 2))
+    labels = unit % 2
+    x = rng.normal(size=(len(unit), 2))
     chosen = targets(x, labels, 20, rng, n_ordinary=30, unit=unit)
     game = CandidateGame(as_trainer(blind), x, labels, 2, 10, unit=unit)
     parted = {
@@ -140,7 +143,8 @@ def test_one_persons_rows_share_halves_and_coins(sizes: str) -> None:
 @pytest.mark.slow
 def test_units_of_one_row_each_change_nothing() -> None:
     rng = np.random.default_rng(0)
-    unit, member = np.arange(200), np.arange(200) % 2 == 0
+    unit = np.arange(200)
+    member = np.arange(200) % 2 == 0
     given = {**answers(unit, rng), "member": member}
     named = {**given, "unit": [f"person {i}" for i in rng.permutation(200)]}
     first, second = (pg.audit_classifier(x) for x in (given, named))
@@ -165,7 +169,8 @@ def test_equal_predictions_on_one_side_are_said_and_count_as_one_unit() -> None:
 def test_one_answer_for_all_members_is_a_leak_and_no_person() -> None:
     """Merged into a unit for each class, 500 members that are given away would show nothing."""
     rng = np.random.default_rng(0)
-    member, labels = np.arange(1_000) % 2 == 0, rng.integers(40, size=1_000)
+    member = np.arange(1_000) % 2 == 0
+    labels = rng.integers(40, size=1_000)
     probs = rng.dirichlet(np.ones(40), size=1_000)
     probs[member] = 0.00005 + 0.998 * np.eye(40)[labels[member]]
     audit = pg.audit_classifier(
@@ -200,7 +205,8 @@ def test_few_answers_of_a_model_are_not_taken_for_people() -> None:
 
 def test_votes_that_are_equal_by_chance_are_not_taken_for_copies() -> None:
     rng = np.random.default_rng(0)
-    member, labels = rng.random(1_000) < 0.5, rng.integers(3, size=1_000)
+    member = rng.random(1_000) < 0.5
+    labels = rng.integers(3, size=1_000)
     votes = rng.multinomial(20, [0.8, 0.1, 0.1], size=1_000) / 20
     audit = pg.audit_classifier({"probs": votes, "labels": labels, "member": member})
     assert not any("equal a non-member" in line for line in audit.warnings)

@@ -102,7 +102,8 @@ def _texts(name: str, command: Any, asked: Any) -> list[str]:
     if flag:
         return [*texts, flag, URL]
     number = places.index(asked) if asked in places else 0
-    found, at = list(texts), [i for i, x in enumerate(texts) if x == "here.csv" or x == "run"]
+    found = list(texts)
+    at = [i for i, x in enumerate(texts) if x == "here.csv" or x == "run"]
     if at:
         found[at[number]] = URL
     return found if at else [URL]

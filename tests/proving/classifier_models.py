@@ -119,17 +119,20 @@ def rows(
     n = len(y)
     n_in = round(n * SHARE.get(chosen["share"], 0.5))
     member = world.rng(f"{split or role} bits").permutation(n) < max(n_in, 10)
-    seen_x, seen_y = x[member], y[member]
+    seen_x = x[member]
+    seen_y = y[member]
     if chosen["release"] == "none":
         # Digits are too few for others of its own; a made-up table is drawn anew.
         others = "other" if chosen["data"] == "digits" else f"{role} other"
         seen_x, seen_y = records(world, chosen, others, n)
     if role == "target" and chosen["release"] != "none":
         if chosen["mistake"] == "refit-on-all":
-            seen_x, seen_y = x, y
+            seen_x = x
+            seen_y = y
         elif chosen["mistake"] == "other-model":
             other = world.rng("other model").permutation(member)
-            seen_x, seen_y = x[other], y[other]
+            seen_x = x[other]
+            seen_y = y[other]
     answers = _answers(trained(world, chosen, seen_x, seen_y, role), x, chosen)
     if role == "target" and chosen["mistake"] == "cross-validated":
         answers = _crossed(world, chosen, x, y)

@@ -200,7 +200,8 @@ class Language(Grammar):
             judged = np.flatnonzero(inside | outside)
             top = judged[np.argsort(-score[judged])][: max(1, int((made.plant > 0).sum()))]
             found = int(inside[top].sum())
-            n, m = len(judged), int(inside.sum())
+            n = len(judged)
+            m = int(inside.sum())
             p = float(scipy.stats.hypergeom.sf(found - 1, n, m, len(top)))
             share = found / len(judged)
             return Oracle(share, share, share, "tail", p)

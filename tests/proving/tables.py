@@ -267,7 +267,10 @@ def _people(world: World, has: Mapping[str, str], role: str, n: int) -> pd.DataF
     sex = rng("sex").integers(2, size=of_person)
     post = rng("post").integers(int(has["post"]), size=of_person)
     strength = {"none": 0.0, "some": 0.5, "strong": 1.0}[has["depends"]]
-    age, code, sex, post = born[person], code[person], sex[person], post[person]
+    age = born[person]
+    code = code[person]
+    sex = sex[person]
+    post = post[person]
     tied = rng("tied").random(n) < strength
     ward = np.where(tied, (code + age // 20) % 6, rng("ward").integers(6, size=n))
     stay = rng("stay").geometric(0.2, n) + np.where(tied, code % 7, 0)
@@ -328,7 +331,8 @@ def _people(world: World, has: Mapping[str, str], role: str, n: int) -> pd.DataF
     by = {"by-day": "day", "by-age": "age"}.get(has["rows-order"])
     if by in frame:
         order = np.argsort(frame[by].to_numpy(), kind="stable")
-        frame, person = frame.iloc[order].reset_index(drop=True), person[order]
+        frame = frame.iloc[order].reset_index(drop=True)
+        person = person[order]
     if has["visits"] != "1":
         frame["person"] = [f"{role[0]}{i}" for i in person]
     if has["id"] != "none":

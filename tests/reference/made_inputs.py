@@ -15,7 +15,8 @@ from privacygauge.datasets.files import own_file
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 
 FPRS = (0.01, 0.05, 0.1, 0.25)
-GAMES, SIDE = 200, 200
+GAMES = 200
+SIDE = 200
 CANARY_GAMES = 40
 SIZES = (6, 2, 5)
 """Categories of each attribute of `records`."""
@@ -100,7 +101,8 @@ def shifted(probs: np.ndarray) -> np.ndarray:
 def two_classes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return probabilities of two classes, labels, and who is a member, half of them."""
     rng = np.random.default_rng(3)
-    labels, member = np.arange(80) // 2 % 2, np.arange(80) % 2 == 0
+    labels = np.arange(80) // 2 % 2
+    member = np.arange(80) % 2 == 0
     right = rng.random(80) < np.where(member, 0.95, 0.6)
     top = rng.uniform(0.55, 0.99, 80)
     p = np.where(right == (labels == 1), top, 1 - top)

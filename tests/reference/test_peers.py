@@ -52,7 +52,8 @@ def rankings() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def area(score: np.ndarray, member: np.ndarray) -> float:
     """Return the area under the ROC curve by all pairs."""
-    a, b = score[member][:, None], score[~member][None]
+    a = score[member][:, None]
+    b = score[~member][None]
     return float(np.mean((a > b) + (a == b) / 2))
 
 
@@ -389,7 +390,8 @@ def test_extraction_by_probabilities(tmp_path):
     from privacygauge.language.model import load_causal
 
     made_inputs.save_causal(tmp_path, 0)
-    model, asked = load_causal(tmp_path), made_inputs.WRITING
+    model = load_causal(tmp_path)
+    asked = made_inputs.WRITING
     how = Writing(*(asked[name] for name in ("prefix", "suffix", "temperature", "top_k")))
     [suffixes], _ = suffixes_of(made_inputs.long_texts(), [model], how)
     assert (suffixes.n_prefix == asked["prefix"]).all()

@@ -37,7 +37,8 @@ def test_the_documents_of_these_tests_keep_to_the_schema(name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_words_are_those_of_the_report(name):
-    found, given = line(EVERY[name]), EVERY[name]
+    found = line(EVERY[name])
+    given = EVERY[name]
     assert found.kind == given["kind"].replace("-", " ")
     assert found.severity is Severity(given["verdict"]["severity"])
     assert found.grade == given["verdict"]["grade"]

@@ -62,7 +62,10 @@ def example(
     secret = rng.permutation(n) < n // 2
     hardness = rng.normal(size=n)
     exposed = secret & (rng.random(n) < outliers)
-    evaluations, scores, guesses, transcripts = [], {}, {}, []
+    evaluations = []
+    scores = {}
+    guesses = {}
+    transcripts = []
     for name, variant, thresholds, mu in attacks:
         own = stream(seed, name, variant, thresholds).normal(size=n)
         score = 0.8 * hardness + 0.6 * own + mu * shift * secret + 8 * exposed

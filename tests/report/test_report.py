@@ -57,7 +57,8 @@ def printed(part: RenderableType) -> str:
 def test_an_interruption_leaves_whole_files_only(
     call: int, findings: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = os.replace, iter(range(10))
+    real = os.replace
+    calls = iter(range(10))
 
     def replaced(source: Path, target: Path) -> None:
         if next(calls) == call:

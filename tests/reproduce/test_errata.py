@@ -98,7 +98,8 @@ def test_lemma_a2_of_feldman_et_al_has_a_wrong_sign():
 
 def test_fact_a1_of_feldman_et_al():
     """A multinomial of Poisson many draws is independent Poisson counts: no factor is lost."""
-    p, lam = np.array([0.2, 0.3, 0.5]), 4.0
+    p = np.array([0.2, 0.3, 0.5])
+    lam = 4.0
     for counts in product(range(5), repeat=3):
         n = sum(counts)
         drawn = poisson.pmf(n, lam) * multinomial.pmf(counts, n, p)
@@ -162,7 +163,8 @@ def test_three_steps_in_the_proof_of_theorem_4_5_of_feldman_et_al():
 
 def test_the_last_bound_of_that_proof_is_upside_down():
     """(n / 4m)^(k/2) is above 1 and bounds nothing; (4m / n)^(k/2) was never below it."""
-    n, m = 10_000, 10
+    n = 10_000
+    m = 10
     k = 5 * n * math.log(m) / math.log(n / (4 * m))
     printed = 2 * n * math.log(m) + k / 2 * math.log(n / (4 * m))
     meant = 2 * n * math.log(m) + k / 2 * math.log(m / (4 * n))
@@ -177,7 +179,8 @@ def test_meeus_et_al_cannot_draw_100_000_queries_on_adult():
 def test_the_most_of_mireshghallah_et_al_is_55_times_not_51():
     """Recalls of 60.4% and 1.1% in Table 10: what their rounding allows."""
     row = mireshghallah2022.TABLE_10[0].published
-    loss, ratio = row[6], row[7]
+    loss = row[6]
+    ratio = row[7]
     assert (loss, ratio) == (0.011, 0.604)
     assert ratio / loss == pytest.approx(54.9, abs=0.05)
     assert (ratio - 0.0005) / (loss + 0.0005) > 51

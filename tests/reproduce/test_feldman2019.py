@@ -167,7 +167,8 @@ def test_a_bias_that_is_missed_takes_more_queries():
 
 
 def test_a_slope_is_between_ends_on_logarithmic_axes():
-    few, many = Estimate(10, 5, 20, 0.95, 10, "made up"), Estimate(1_000, 500, 2_000, 0.95, 9, "")
+    few = Estimate(10, 5, 20, 0.95, 10, "made up")
+    many = Estimate(1_000, 500, 2_000, 0.95, 9, "")
     found = slope(few, many, 100)
     assert found.value == pytest.approx(1)
     half = math.sqrt(2) * math.log(2) / math.log(100)
@@ -223,7 +224,8 @@ def made_up(monkeypatch):
 @pytest.mark.slow
 def test_figure_1_has_every_restriction_and_what_each_adds(made_up):
     table = feldman_fig1(Effort(n_jobs=1))
-    found, published = cells(table), {r.label: r.cells["k 50"].published for r in table.rows}
+    found = cells(table)
+    published = {r.label: r.cells["k 50"].published for r in table.rows}
     # 4 and 3 labels on all and on some points, a joint decoder, two comparisons a data set.
     assert len(found) == 2 * (4 + 3) + 2 + 4
     assert published["many, all points, all labels"] == 0.1
@@ -267,7 +269,9 @@ def test_figure_2_has_a_scan_beside_naive_bayes(made_up, monkeypatch):
 @pytest.mark.parametrize(("m", "top"), [(5, None), (5, 3), (5, 2), (2, None)])
 def test_the_expected_scan_is_the_mean_over_orders_of_points(m, top):
     logits, labels = made_up_logits(m=m, n=80)
-    holdout, rng, gains = Holdout(labels, m), RNG(1), []
+    holdout = Holdout(labels, m)
+    rng = RNG(1)
+    gains = []
     known = from_logits(logits, top=top)
     for _ in range(100):
         order = rng.permutation(80)

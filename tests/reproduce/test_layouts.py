@@ -47,7 +47,8 @@ def test_every_layout_serves_what_is_made_and_stands_in_the_documentation():
 
 
 def test_a_named_folder_goes_before_the_usual_one(tmp_path, monkeypatch):
-    usual, named = tmp_path / "usual", tmp_path / "named"
+    usual = tmp_path / "usual"
+    named = tmp_path / "named"
     for folder in (usual, named):
         folder.mkdir()
         (folder / "a").write_text("x")

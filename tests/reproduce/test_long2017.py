@@ -70,7 +70,8 @@ def test_table_1_has_one_row_an_attack(tiny, monkeypatch):
 def test_figure_2_takes_the_best_attack_on_each_record(monkeypatch):
     """Two attacks that are right about other records; PDTP tells who the best one finds."""
     target = np.arange(6)
-    one, other = ([9, 9, 1, 1, 5, 5], [1, 1, 9, 9, 5, 5])
+    one = [9, 9, 1, 1, 5, 5]
+    other = [1, 1, 9, 9, 5, 5]
     found = SimpleNamespace(
         per_target={
             name: PerTarget(target, np.array(right), np.full(6, 10))

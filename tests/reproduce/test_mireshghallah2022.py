@@ -67,7 +67,8 @@ def played(monkeypatch):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_the_papers_numbers_beside_ours(played, name):
-    made, lines = reproduction(name).make(Effort()), TABLES[name]
+    made = reproduction(name).make(Effort())
+    lines = TABLES[name]
     assert made.name == name
     assert [row.label for row in made.rows] == [line.label for line in lines]
     for row, line in zip(made.rows, lines, strict=True):
@@ -140,12 +141,14 @@ def test_the_numbers_of_a_draw_are_what_they_are_called(fpr):
     found = cells.measured(scores, fpr)
     statistic = scores.energy_target - scores.energy_reference
     for name, values in (("loss", scores.energy_target), ("LR", statistic)):
-        ours, theirs = values[scores.member], values[scores.nonmember]
+        ours = values[scores.member]
+        theirs = values[scores.nonmember]
         below = np.mean(ours[:, None] < theirs) + np.mean(ours[:, None] == theirs) / 2
         assert found[f"AUC, {name}"].value == pytest.approx(below, abs=1e-12)
         allowed = int(fpr * np.count_nonzero(scores.population))
         cut = np.sort(values[scores.population])[allowed - 1]
-        tpr, realised = np.mean(ours <= cut), np.mean(theirs <= cut)
+        tpr = np.mean(ours <= cut)
+        realised = np.mean(theirs <= cut)
         assert found[f"recall, {name}, population"].value == pytest.approx(tpr)
         assert found[f"FPR, {name}, population"].value == pytest.approx(realised)
         if tpr + realised > 0:
@@ -306,7 +309,8 @@ def made_up_part(part: str) -> Sentences:
 @pytest.fixture
 def recorded(monkeypatch):
     """Read made-up notes, and keep what is trained and asked in place of doing it."""
-    found, module = Recorded(), "privacygauge.reproduce.mireshghallah2022_setting"
+    found = Recorded()
+    module = "privacygauge.reproduce.mireshghallah2022_setting"
     monkeypatch.setattr(f"{module}.mtsamples", made_up_part)
     monkeypatch.setattr(f"{module}.train_further", found.further)
     monkeypatch.setattr(f"{module}.train_reference", found.reference)

@@ -22,7 +22,8 @@ def test_a_tiny_form_puts_the_papers_numbers_beside_ours(monkeypatch, data_folde
     trained = []
 
     def remembered(trainer, models, **options):
-        y, inside = models.y, models.inside
+        y = models.y
+        inside = models.inside
         trained.append(inside)
         logits = np.zeros((len(inside), len(y), 30), np.float32)
         logits[:, np.arange(len(y)), y] = np.where(inside, 9.0, 1.0)

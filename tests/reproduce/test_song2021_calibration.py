@@ -72,7 +72,9 @@ def test_bins_hold_what_a_loop_finds_in_them():
     assert [row.label for row in rows] == [bin_label("models", i) for i in range(BINS)]
     total = 0.0
     for number, row in enumerate(rows):
-        shares, realised, fewest = [], [], 400
+        shares = []
+        realised = []
+        fewest = 400
         for one in found:
             held = [
                 int(m)

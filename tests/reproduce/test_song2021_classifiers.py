@@ -53,7 +53,8 @@ def learning(asked, regularised_as):
 
 
 def test_training_stops_where_it_is_as_accurate_as_the_regularised_model(data, monkeypatch):
-    asked, told = [], []
+    asked = []
+    told = []
     monkeypatch.setattr(song2021_epochs, "trajectories", learning(asked, 3))
     found = classifiers(data, Effort(quick=True, progress=lambda *done: told.append(done)))
     assert tuple(found) == CLASSIFIERS

@@ -93,7 +93,8 @@ def test_neighbours_are_those_of_a_loop(seed, n, equal):
     rng = np.random.default_rng(seed)
     points = rng.integers(3, size=(14, 2)).astype(float) if equal else rng.random((14, 2))
     labels = rng.integers(3, size=14)
-    asked, among = rng.random(14) < 0.7, rng.random(14) < 0.7
+    asked = rng.random(14) < 0.7
+    among = rng.random(14) < 0.7
     among[: n + 1] = True
     found = kept_class(points, labels, asked, among, n)
     for place, row in enumerate(np.flatnonzero(asked)):
@@ -102,7 +103,8 @@ def test_neighbours_are_those_of_a_loop(seed, n, equal):
         same = labels[others] == labels[row]
         # Of equally far ones any may count: the share lies between the least and the most.
         last = np.sort(away)[n - 1]
-        sure, tied = away < last - 1e-12, np.abs(away - last) <= 1e-12
+        sure = away < last - 1e-12
+        tied = np.abs(away - last) <= 1e-12
         open_places = n - sure.sum()
         most = same[sure].sum() + min(open_places, same[tied].sum())
         least = same[sure].sum() + max(0, open_places - (~same[tied]).sum())
@@ -110,7 +112,8 @@ def test_neighbours_are_those_of_a_loop(seed, n, equal):
 
 
 def test_too_few_records_or_classes_are_refused():
-    labels, member = np.arange(30) % 10, np.ones(30, np.bool_)
+    labels = np.arange(30) % 10
+    member = np.ones(30, np.bool_)
     with pytest.raises(InputError, match="must hold more than 5 records, got 3"):
         kept_class(np.zeros((30, 2)), labels, member, np.arange(30) < 3)
     with pytest.raises(InputError, match="10 classes must have at least 4 members, got 0"):

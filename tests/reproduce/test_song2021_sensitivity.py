@@ -23,7 +23,8 @@ def test_only_the_members_own_removal_counts_for_its_net_influence(monkeypatch):
     states = []
 
     def remembered(trainer, models, **options):
-        y, inside = models.y, models.inside
+        y = models.y
+        inside = models.inside
         states.append(models.seeds)
         logits = np.zeros((len(inside), len(y), 3))
         logits[:, np.arange(len(y)), y] = noise + inside * by_heart

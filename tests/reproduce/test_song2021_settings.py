@@ -37,7 +37,8 @@ def test_without_a_copy_location30_stands_in_as_it_is(small):
 
 def test_a_copy_is_read_in_an_order_that_is_drawn(small):
     (small / "dataset_purchase").write_text(purchases(20))
-    found, other = setting(PURCHASE, 0), setting(PURCHASE, 1)
+    found = setting(PURCHASE, 0)
+    other = setting(PURCHASE, 1)
     assert (found.name, found.activation) == (PURCHASE, "tanh")
     rows = found.x[:, :5] @ (1 << np.arange(5))
     np.testing.assert_array_equal(np.sort(rows), np.arange(20))

@@ -114,10 +114,12 @@ def test_a_paired_difference_goes_before_two_numbers():
 @settings(max_examples=times(100))
 def test_what_holds_of_a_pair_is_the_opposite_of_its_mirror(one, other):
     mirrored = {"holds": "the opposite", "the opposite": "holds", "open": "open"}
-    forth, back = larger("", ("0", "x"), ("1", "x")), smaller("", ("0", "x"), ("1", "x"))
+    forth = larger("", ("0", "x"), ("1", "x"))
+    back = smaller("", ("0", "x"), ("1", "x"))
     assert mirrored[word(forth, one, other)] == word(back, one, other)
     assert word(forth, one, other) == word(larger("", ("1", "x"), ("0", "x")), other, one)
-    over, under = above("", ("0", "x"), 0.3), below("", ("0", "x"), 0.3)
+    over = above("", ("0", "x"), 0.3)
+    under = below("", ("0", "x"), 0.3)
     assert mirrored[word(over, one)] == word(under, one)
 
 

@@ -14,7 +14,9 @@ from privacygauge.runs.execute import complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run
 
-N_MODELS, N_RECORDS, N_CLASSES = 17, 40, 3
+N_MODELS = 17
+N_RECORDS = 40
+N_CLASSES = 3
 
 
 def plan(*, epochs: int = 50, seed: int = 0) -> Plan:

@@ -76,7 +76,8 @@ def test_a_run_that_was_killed_at_any_write_as_it_grew_goes_on(
     made(tmp_path / "once", 6)
     expected = contents(tmp_path / "once")
     for last in range(100):
-        place, left = tmp_path / str(last), [last]
+        place = tmp_path / str(last)
+        left = [last]
         shutil.copytree(tmp_path / "small", place)
         with monkeypatch.context() as patched:
             for name in ("set", "remove"):

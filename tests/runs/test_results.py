@@ -91,7 +91,8 @@ def test_an_interrupted_write_can_be_done_again(
     step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_results(tmp_path, FILES)
-    calls, replace = iter(range(9)), os.replace
+    calls = iter(range(9))
+    replace = os.replace
     with monkeypatch.context() as patch:
 
         def interrupted(source: Path, to: Path) -> None:

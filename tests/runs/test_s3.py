@@ -47,7 +47,8 @@ def test_an_audit_is_kept_resumed_and_reported_there(environment, tmp_path, caps
         done = run_inside(("classifier", *options, "--jobs", 1, "--out", to), capsys)
         assert done.returncode == 0, done.stderr
         assert f"{to}/report.html" in done.stdout or "Report: " in done.stdout
-    there, here = objects(environment, "audit"), contents(tmp_path / "out")
+    there = objects(environment, "audit")
+    here = contents(tmp_path / "out")
     assert set(there) == set(here)
     same = {key for key in here if key.startswith("run/observations")}
     assert {key: there[key] for key in same} == {key: here[key] for key in same}

@@ -68,7 +68,9 @@ def test_no_two_hold_a_task_at_once(place: str, turn: int, tmp_path: Path) -> No
     if turn:  # what a holder that died has left behind
         for task in plan().tasks:
             run.folder.set(f"{CLAIMS}/{task.number}.0", b"dead")
-    lock, holding, had = threading.Lock(), set(), []
+    lock = threading.Lock()
+    holding = set()
+    had = []
 
     def claim() -> None:
         for task in np.random.default_rng().permutation(TASKS).tolist() * 3:
@@ -103,7 +105,8 @@ def test_one_process_does_all_and_leaves_the_same_bytes(tmp_path, alone) -> None
 
 @pytest.mark.slow
 def test_what_others_hold_is_left_to_them(tmp_path, alone, hasty) -> None:
-    run, begun = opened(tmp_path), threading.Event()
+    run = opened(tmp_path)
+    begun = threading.Event()
 
     def other() -> None:
         with Claims().held(run, plan().tasks[4]) as mine:
@@ -150,7 +153,9 @@ def test_a_claim_that_is_fresh_is_waited_for(tmp_path, hasty) -> None:
 def test_what_another_ends_between_the_look_and_the_claim_is_not_done_again(
     tmp_path, monkeypatch
 ) -> None:
-    run, claimed, task = opened(tmp_path), claims._claimed, plan().tasks[4]
+    run = opened(tmp_path)
+    claimed = claims._claimed
+    task = plan().tasks[4]
 
     def late(*asked: object) -> str | None:
         run.write(task, Work()(task))
@@ -262,7 +267,8 @@ def test_two_processes_do_each_task_once(tmp_path, alone) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", range(quarter(8)))
 def test_one_of_two_is_killed(moment: int, tmp_path, alone) -> None:
-    path, noted = tmp_path / "run", tmp_path / "noted"
+    path = tmp_path / "run"
+    noted = tmp_path / "noted"
     with both(path, noted) as (first, second):
         time.sleep(np.random.default_rng(moment).uniform(0, 0.6))
         first.send_signal(signal.SIGKILL)

@@ -17,7 +17,8 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run
 from tests.laws.catalogue import ON_WORLDS, label
 
-K, N = 9, 43
+K = 9
+N = 43
 
 
 def kept(path: Path, values: np.ndarray) -> Run:

@@ -190,7 +190,8 @@ def started(
 @pytest.mark.slow
 def test_killed_at_any_write(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for last in range(len(contents(whole))):
-        path, left = tmp_path / str(last), [last]
+        path = tmp_path / str(last)
+        left = [last]
         with monkeypatch.context() as patched:
 
             def stopped(*given, real=Folder.set, left=left):

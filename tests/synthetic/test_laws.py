@@ -73,7 +73,8 @@ class Made:
 
 def played(game, setting, generator, attacks=SUITE):
     """Return by each attack's title its scores of each target."""
-    making, n = Making(game, setting, generator), len(setting.targets)
+    making = Making(game, setting, generator)
+    n = len(setting.targets)
     scores = Scoring(making, Made(making), attacks)(Task(0, 0, n))
     assert np.isfinite(scores["released"]).all()  # none was skipped
     blocks = [next(iter(game.blocks(setting, target))) for target in range(n)]
@@ -154,7 +155,8 @@ class Alternating(Average):
 
 def errors_of(guess, game, table) -> float:
     """Return how many standard errors the mean AUC of a guess is above 1/2."""
-    n, t = 12, 300
+    n = 12
+    t = 300
     setting = Setting.of(table, np.arange(n), Sizes(t, t, 20), 0)
     areas = []
     for target in range(n):
@@ -185,7 +187,8 @@ class First:
 
 def moments(table: Table) -> np.ndarray:
     """Return means and mean products of the columns, and how many numbers are missing."""
-    values, gaps = np.nan_to_num(table.values), np.isnan(table.values)
+    values = np.nan_to_num(table.values)
+    gaps = np.isnan(table.values)
     pairs = values[:, :, None] * values[:, None, :]
     upper = np.triu_indices(values.shape[1])
     return np.concatenate([values.mean(axis=0), pairs.mean(axis=0)[upper], gaps.mean(axis=0)])

@@ -52,7 +52,8 @@ def attributes(subset, n_features):
 def tables(draw, most_features=7, sets=False):
     """Return rows (n, F) or (k, n, F), a target (F,), and which attributes take "<="."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, n_features = draw(st.integers(0, 12)), draw(st.integers(1, most_features))
+    n = draw(st.integers(0, 12))
+    n_features = draw(st.integers(1, most_features))
     shape = (draw(st.integers(1, 4)), n, n_features) if sets else (n, n_features)
     dtype = draw(st.sampled_from(DTYPES))
     rows = rng.integers(0, 4, shape).astype(dtype)
@@ -115,7 +116,8 @@ def test_sampled_answers_are_taken_from_all_answers(case, seed):
 @given(masked(), st.sampled_from([1, 2, 5, 64]))
 def test_the_size_of_a_block_changes_nothing(case, size):
     sets, n_features = case
-    whole, taken = answers(sets, n_features), answers_of(sets, [0], n_features)
+    whole = answers(sets, n_features)
+    taken = answers_of(sets, [0], n_features)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "BLOCK", size)
         assert np.array_equal(answers(sets, n_features), whole)
@@ -220,7 +222,8 @@ def test_thirty_two_attributes_fill_a_mask(rng):
 
 
 def test_an_input_is_left_as_it_was(rng):
-    rows, target = rng.integers(0, 3, (20, 4)).astype(float), np.ones(4)
+    rows = rng.integers(0, 3, (20, 4)).astype(float)
+    target = np.ones(4)
     rows.flags.writeable = target.flags.writeable = False
     found = masks(rows, target, np.ones(4, bool))
     found.flags.writeable = False

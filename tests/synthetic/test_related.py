@@ -135,7 +135,8 @@ def test_all_rows_of_a_person_are_in_or_out_with_the_person(game):
         return
     for number in (0, 3, 4, 7):  # the first and last shadow and test table
         making.table(number)
-        tables, dealt = seen.given[-1], game.training_set(setting, number, making.table)
+        tables = seen.given[-1]
+        dealt = game.training_set(setting, number, making.table)
         assert tables["people"]["id"].tolist() == people["id"][dealt.people].tolist()
         own = visits[visits["id"].isin(tables["people"]["id"])]
         np.testing.assert_array_equal(tables["rows"]["cost"], own["cost"])

@@ -50,7 +50,8 @@ def test_a_table_is_as_good_as_itself(found):
 
 @pytest.mark.slow
 def test_what_never_saw_the_records_is_worse(found):
-    good, bad = found["BayNet"], found["silence"]
+    good = found["BayNet"]
+    bad = found["silence"]
     for one, other in zip(good.marginals, bad.marginals, strict=True):
         assert one.sets == other.sets
         assert one.mean < other.mean
@@ -85,7 +86,8 @@ def test_distances_as_a_loop_says():
 
 
 def test_tables_with_nothing_in_common_are_at_distance_one():
-    one, other = np.zeros((5, 2), np.int64), np.ones((7, 2), np.int64)
+    one = np.zeros((5, 2), np.int64)
+    other = np.ones((7, 2), np.int64)
     assert marginal_distances(one, other, (2, 2), ((0,), (1,))).mean == 1.0
 
 

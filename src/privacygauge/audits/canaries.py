@@ -68,7 +68,8 @@ def make(asked: MakeRequest, work: Work) -> str:
         asked.template, asked.n, copies=asked.copies, compared=asked.compared, seed=asked.seed
     )
     write_canaries(asked.out, made)
-    place, n = Path(asked.out), int(made.inside.sum())
+    place = Path(asked.out)
+    n = int(made.inside.sum())
     return (
         f"{n} of {asked.n} canaries were put in by fair coins, {asked.copies} time(s) each.\n"
         f"Add the lines of {place / INSERT} to the training texts, and shuffle. Nothing may be "
@@ -116,7 +117,9 @@ class CanaryAudit(Reported):
         """Return everything that the audit says, as plain values."""
         claim = self.claim.report()
         first, *others = claim.measures
-        k, n, n_in = self.made.copies, len(self.made.text), int(self.made.inside.sum())
+        k = self.made.copies
+        n = len(self.made.text)
+        n_in = int(self.made.inside.sum())
         told = (
             f"{n_in} of {n} canaries were put in by fair coins, each {k} time"
             f"{'' if k == 1 else 's'}. A bound says that epsilon is at least this large; no attack "
@@ -142,7 +145,8 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
 
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found
-    low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
+    low = a.claim.free.estimate.low
+    exposure = _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
     # A reference that saw the canaries hides them from the scores, and from the losses never.
@@ -287,7 +291,8 @@ def _exposures(a: CanaryAudit) -> Section:
     from privacygauge.report.values import Section
 
     f = a.findings
-    rows, outside = np.flatnonzero(f.inside), len(a.made.compared) + int((~f.inside).sum())
+    rows = np.flatnonzero(f.inside)
+    outside = len(a.made.compared) + int((~f.inside).sum())
     order = np.argsort(-f.exposure, kind="stable")
     told = (
         f"The loss of each canary that was trained on is ranked among those of {count(outside)} "

@@ -80,8 +80,10 @@ class FitsAudit(Reported):
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
-        claim, g = self.claim.report(), self.guessed
-        n_guesses, made = len(g.canary), several(self.sizes.tests, "fit")
+        claim = self.claim.report()
+        g = self.guessed
+        n_guesses = len(g.canary)
+        made = several(self.sizes.tests, "fit")
         table = "a synthetic table" if self.sizes.tests == 1 else "each of the synthetic tables"
         said = (
             f"{count(n_guesses)} records, the canaries, were each in or out by a fair coin, in "
@@ -264,7 +266,9 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
-    low, level, g = a.claim.free.estimate.low, rate(a.level), a.guessed
+    low = a.claim.free.estimate.low
+    level = rate(a.level)
+    g = a.guessed
     told_apart = max(g.accuracy.low, g.auc.low) > 0.5
     zones = ("No epsilon shown", "Leak") if told_apart and low <= 0 else ()
     gauge = replace(found.gauge, zones=zones)
@@ -281,10 +285,12 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
             "This holds whatever the generator does, since the coins were fair."
         )
     elif told_apart:
-        grade, headline = scale[1], "The synthetic tables give canaries away"
+        grade = scale[1]
+        headline = "The synthetic tables give canaries away"
         said = f"They are told apart more often than by guessing. {none} {more}"
     else:
-        grade, headline = scale[0], "No leak found: canaries are not told apart"
+        grade = scale[0]
+        headline = "No leak found: canaries are not told apart"
         said = none
     advice = "Keep these tables back, or generate them with differential privacy."
     advised = more if grade is scale[0] else advice

@@ -60,7 +60,8 @@ class Running:
             Lines that come before `provenance`.
         """
         known = {**versions(*packages), **(about or {}), **(self.provenance or {})}
-        told, left_out = (*warnings, *unchecked_code(self.run)), tuple(skipped)
+        told = (*warnings, *unchecked_code(self.run))
+        left_out = tuple(skipped)
         return Origin(
             self.command, own_version(), self.seed, self.level, today(), left_out, told, known
         )

@@ -344,7 +344,8 @@ def _cost(making: Making, work: Work, level: float) -> str:
         return str((read_run(work.run).invocation or {}).get(COST, ""))
     if work.quiet:
         return ""
-    n, seconds = making.game.n_tables(making.setting), making.seconds_a_table()
+    n = making.game.n_tables(making.setting)
+    seconds = making.seconds_a_table()
     at_a_time = n_at_once(work.jobs)
     shown = seen_from(making.setting.sizes.smallest_auc(level))
     told = (
@@ -372,7 +373,8 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     left = (*apart, *asked.drop)
     frames, parts = joined(frames, asked.related, asked.key, left, asked.separator)
-    real, holdout = frames["data"], frames.get("holdout")
+    real = frames["data"]
+    holdout = frames.get("holdout")
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
     with work.bar("Attacking") as progress:
         return audit_released(

@@ -38,7 +38,8 @@ def _marginals(found: Utility) -> Iterator[tuple[str, str, str, str]]:
 def _correlations(found: Utility) -> Iterator[tuple[str, str, str, str]]:
     if len(found.names) < 2:
         return
-    name, mean = "Associations of two columns", fixed(found.correlation_mean, 3)
+    name = "Associations of two columns"
+    mean = fixed(found.correlation_mean, 3)
     reference = found.holdout_correlation_mean
     theirs = DASH if reference is None else fixed(reference, 3)
     yield name, "difference, mean over all pairs", mean, theirs

@@ -87,7 +87,8 @@ class Work:
         InputError
             If the run was made with other code.
         """
-        told, again = request.told(command), self.invocation(command, request)
+        told = request.told(command)
+        again = self.invocation(command, request)
         return Running(**told, run=self.run, invocation=again, n_jobs=self.jobs, progress=progress)
 
     @property

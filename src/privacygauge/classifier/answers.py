@@ -183,7 +183,8 @@ def answers_once(
     model: Any, x: Held, classes: Ints, n_classes: int, named: Any
 ) -> tuple[Floats, bool]:
     """Return what a model says of the classes that it knows, and whether these are logits."""
-    name, module = type(named).__name__, is_module(model)
+    name = type(named).__name__
+    module = is_module(model)
     _, proper = _asker(model)
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
         said = _asked(model, x)
@@ -367,7 +368,8 @@ def _is_keras(model: object) -> bool:
 
 def _of_module(module: Any, x: NDArray[Any]) -> Floats:
     torch = sys.modules["torch"]
-    given, parameter = torch.as_tensor(x), next(module.parameters(), None)
+    given = torch.as_tensor(x)
+    parameter = next(module.parameters(), None)
     kind = torch.get_default_dtype() if parameter is None else parameter.dtype
     tokens = any(isinstance(part, torch.nn.Embedding) for part in module.modules())
     if not tokens or given.is_floating_point():

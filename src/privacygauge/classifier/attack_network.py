@@ -66,7 +66,8 @@ class Network:
         with limited_to(1):
             for _ in range(self.epochs):
                 order = rng.permutation(rows)
-                x, y = known[order], inside[order]
+                x = known[order]
+                y = inside[order]
                 for start in range(0, len(rows), batch):
                     part = slice(start, start + batch)
                     weights.slope(x[part], y[part], self.penalty)
@@ -170,7 +171,8 @@ def standardised(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inpu
     Columns of 0 and 1, such as categories, stay as they are: rare ones would become large.
     """
     learnt = known.astype(np.float64)
-    mean, deviation = learnt.mean(axis=0), learnt.std(axis=0)
+    mean = learnt.mean(axis=0)
+    deviation = learnt.std(axis=0)
     # Of a constant, rounding can leave a deviation that division would blow up.
     constant = deviation <= 1e-9 * np.abs(learnt).max(axis=0)
     binary = ((learnt == 0) | (learnt == 1)).all(axis=0)

@@ -273,7 +273,8 @@ def guesses(
     )
     unsure = (imputed != secret.code) | (without < _UNSURE)
     beyond = log_softmax(scores["weighted"], axis=1) - log_softmax(alone, axis=1)
-    by_model, by_confidence = guessed["weighted"], guessed["confidence"]
+    by_model = guessed["weighted"]
+    by_confidence = guessed["confidence"]
     speaks_for = {
         "weighted": (right["weighted"], beyond[rows, by_model] - beyond[rows, imputed]),
         "confidence": (right["confidence"], told[rows, by_confidence] - told[rows, imputed]),
@@ -323,7 +324,8 @@ def imputation(
         )
     found = np.empty((2, len(member), len(secret)))
     for part in np.unique(fold).tolist():
-        learn, asked = ~member & (fold != part), fold == part
+        learn = ~member & (fold != part)
+        asked = fold == part
         if checks.n_distinct(secret.code[learn]) < 2:
             return Skipped("imputation", "the people outside of the training set have one value")
         given = known[learn], secret.code[learn], known[asked], len(secret), seed
@@ -367,7 +369,8 @@ def _confused(predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints) ->
     k = int(max(y.max(), predicted.max(), own.max())) + 1
     found = np.empty(predicted.shape)
     for part in np.unique(fold).tolist():
-        learn, asked = ~member & (fold != part), fold == part
+        learn = ~member & (fold != part)
+        asked = fold == part
         counts = np.bincount(own[learn] * k + y[learn], minlength=k * k).reshape(k, k) + 1.0 / k
         share = counts / counts.sum(axis=1, keepdims=True)
         found[asked] = np.log(share[predicted[asked], y[asked, None]])
@@ -431,7 +434,8 @@ def _binned(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
     kept, code = np.unique(code, return_inverse=True)
     # The least and the largest number are somebody's: they are not shown.
     ends = ["", *(f"{edge:g}" for edge in edges), ""]
-    names, asked = [], []
+    names = []
+    asked = []
     for j, place in enumerate(kept.tolist()):
         low, high = ends[place : place + 2]
         between = f"{low} to {high}" if low else f"to {high}"

@@ -52,8 +52,11 @@ class Added:
         The smaller one of `members` and `difference`, and so are the ends of its interval: where
         both intervals hold, this one does.
         """
-        a, b = self.members, self.difference
-        value, low, high = min(a.value, b.value), min(a.low, b.low), min(a.high, b.high)
+        a = self.members
+        b = self.difference
+        value = min(a.value, b.value)
+        low = min(a.low, b.low)
+        high = min(a.high, b.high)
         return Estimate(value, low, high, a.level, a.n, f"the smaller of two: {a.method}")
 
 
@@ -133,13 +136,16 @@ def judged_guesses(
         The person behind each record, and the names of the records, (n,) each.
     """
     table = cast("pd.DataFrame", x) if is_frame(x) else held(x, len(np.asarray(y)))
-    labels, side = np.asarray(y), checks.bools(member, "member", length=len(table))
-    found_names, (classes, values) = class_names(labels), names
+    labels = np.asarray(y)
+    side = checks.bools(member, "member", length=len(table))
+    found_names = class_names(labels)
+    classes, values = names
     coded = np.searchsorted(found_names, labels.astype(np.str_)) if found_names else labels
     if side.all() or not side.any():
         missing = "non-members" if side.all() else "members"
         raise InputError(f"member must be true for some records and false for others: no {missing}")
-    y, rng = checks.classes(coded, "y", length=len(table)), seeds.stream(seed, "attribute")
+    y = checks.classes(coded, "y", length=len(table))
+    rng = seeds.stream(seed, "attribute")
     owner = owners(*people, len(table))
     unit = np.arange(len(table)) if owner is None else owner
     lines = said_of_units(unit, side)
@@ -156,7 +162,8 @@ def judged_guesses(
         found = replace(found, secret=replace(found.secret, names=called))
     imputed = found.imputed
     error = 1 - level
-    of_average, of_surest = 1 - error * _OF_AVERAGE, 1 - error * (1 - _OF_AVERAGE)
+    of_average = 1 - error * _OF_AVERAGE
+    of_surest = 1 - error * (1 - _OF_AVERAGE)
     stand_out = seeds.stream(seed, "attribute", "surest")
     return JudgedGuesses(
         guesses=found,
@@ -209,7 +216,8 @@ def named_columns(columns: Sequence[object]) -> str:
 
 
 def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[BothSides, ...]:
-    secret, imputed = found.secret, found.imputed
+    secret = found.secret
+    imputed = found.imputed
     shares = {f"share of {name}": secret.code == j for j, name in enumerate(secret.names)}
     if len(shares) == 2:
         shares.popitem()  # the one is the rest of the other
@@ -238,7 +246,9 @@ def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
     which they differ: where these are few, Student's is too narrow.
     """
     gain = mean(hit.astype(np.float64) - imputed, level, unit="people", owner=unit)
-    won, lost = proportion(hit & ~imputed, unit, level), proportion(imputed & ~hit, unit, level)
+    won = proportion(hit & ~imputed, unit, level)
+    lost = proportion(imputed & ~hit, unit, level)
     exact = less(won, lost)
-    low, high = max(-1.0, min(gain.low, exact.low)), min(1.0, max(gain.high, exact.high))
+    low = max(-1.0, min(gain.low, exact.low))
+    high = min(1.0, max(gain.high, exact.high))
     return Estimate(gain.value, low, high, level, gain.n, "t over people and exact limits")

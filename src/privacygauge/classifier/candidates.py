@@ -218,8 +218,10 @@ class _Training:
         return tuple(int(stream.integers(2**31)) for stream in streams)
 
     def shadows(self) -> tuple[Pool, Pool]:
-        game, done = self.game, 2 * self.game.iterations
-        y, t = game.y, game.targets
+        game = self.game
+        done = 2 * self.game.iterations
+        y = game.y
+        t = game.targets
         rng = seeds.stream(game.seed, "candidates", "shadows")
         if isinstance(game.design, SharedDesign):
             inside = coin_flips(game.design.models, len(y), rng, game.unit)
@@ -244,7 +246,8 @@ class _Training:
         Long et al. (2017), definition 4.3: the largest log ratio, over the classes, of the
         probabilities with and without the record in training, both binned.
         """
-        game, t = self.game, self.game.targets
+        game = self.game
+        t = self.game.targets
         halves = game.halves()[: 2 * measurements].reshape(measurements, 2, -1)
         side = np.argmax(halves[:, :, t], axis=1)  # (measurements, t): the half that holds it
         number = 2 * np.arange(measurements)[:, None] + side
@@ -257,7 +260,8 @@ class _Training:
 
     def trained_without(self, number: Ints) -> Floats:
         """Return what targets trained once more say, (measurements, t, k); `number` is theirs."""
-        game, t = self.game, self.game.targets
+        game = self.game
+        t = self.game.targets
         inside = game.halves()[number]
         inside[:, np.arange(len(t)), t] = False
         states = np.array(self.states())[number].ravel().tolist()
@@ -274,8 +278,10 @@ class _Training:
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
         """Return what `trained_without` does, from the learner's own account of each record."""
-        game, t = self.game, self.game.targets
-        halves, k = game.halves(), int(game.y.max()) + 1
+        game = self.game
+        t = self.game.targets
+        halves = game.halves()
+        k = int(game.y.max()) + 1
         result = np.empty((*number.shape, k))
         for target_model in np.unique(number):
             inside = halves[target_model]
@@ -301,8 +307,10 @@ def _round(
     game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, measured: Floats | None
 ) -> CandidateRound:
     """Return all target models' words as one round: what attacks learn, they learn once."""
-    t, logits = game.targets, game.trainer.logits
-    inside, n_models = game.halves(), len(models)
+    t = game.targets
+    logits = game.trainer.logits
+    inside = game.halves()
+    n_models = len(models)
     target = Predictions(
         models[:, t].reshape(n_models * len(t), *models.shape[2:]),
         logits,

@@ -83,7 +83,8 @@ def without_own_rows(
     rows, theirs = _same_records(target, shadow)
     if len(rows) < _FEW_SHARED:
         return shadow, ()
-    ours, other = target.member[rows], shadow.member[theirs]
+    ours = target.member[rows]
+    other = shadow.member[theirs]
     counts = [
         [int(np.sum((ours == a) & (other == b))) for b in (True, False)] for a in (True, False)
     ]
@@ -167,7 +168,8 @@ def accuracies(
     target: Rows, shadow: Rows | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:
     """Return the models' accuracies, and warnings where target and shadow differ."""
-    facts, warnings = [], []
+    facts = []
+    warnings = []
     ours = _sides(target)
     theirs = None if shadow is None else _sides(shadow)
     for name, model in (("target", ours), ("shadow", theirs)):
@@ -218,7 +220,8 @@ def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
     if not seen or seen[0].resolved is None:
         return []
-    resolved, shadow = seen[0].resolved, seen[0].shadow if has_shadow else None
+    resolved = seen[0].resolved
+    shadow = seen[0].shadow if has_shadow else None
     logit = np.concatenate([one.signals[WORLD_SIGNAL] for one in seen])
     labels = np.concatenate([one.stratum for one in seen])
     shares = {"the target's": resolved.unresolved(logit, labels).mean()}
@@ -246,7 +249,8 @@ def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
 
 def uncalibrated(risk: Risk) -> list[str]:
     """Return a warning where the risk score is far from the realised share of members."""
-    rmse, noise = risk.reliability.rmse, risk.reliability.noise
+    rmse = risk.reliability.rmse
+    noise = risk.reliability.noise
     if rmse.low <= noise + 0.05:
         return []
     return [

@@ -63,7 +63,9 @@ def changeable(x: Held) -> Changeable:
 
 
 def _of_array(x: NDArray[Any]) -> Changeable:
-    shape, image, last = x.shape[1:], None, False
+    shape = x.shape[1:]
+    image = None
+    last = False
     if len(shape) == 2:
         image = (1, *shape)
     elif len(shape) == 3:
@@ -102,7 +104,8 @@ def _of_frame(x: Any) -> Changeable:
 
         made = []
         for place, values in enumerate(known):
-            kind, numbers = table.dtypes.iloc[place], points[:, place]
+            kind = table.dtypes.iloc[place]
+            numbers = points[:, place]
             if values is None:
                 whole = np.rint(numbers) if kind.kind in "iu" else numbers
                 made.append(pd.Series(whole).astype(kind))

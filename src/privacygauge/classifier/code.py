@@ -21,7 +21,8 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
     features and of classes, and the classes of their layers.
     """
     makes = [make for trainer in trainers for make in _makes(trainer)]
-    modules, weights = [], {}
+    modules = []
+    weights = {}
     for make in makes:
         # What holds nothing of the user's cannot change; torch is not loaded for it.
         if isinstance(make, Recorded) or not code_of(make).digests:

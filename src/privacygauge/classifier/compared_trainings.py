@@ -95,7 +95,8 @@ class ComparedTrainings:
 
     def worse_for_canaries(self, training: AttackedTraining) -> bool:
         """Return whether significantly more is found of a training's canaries."""
-        worst, usual = training.canaries(self.fpr), training.ordinary(self.fpr)
+        worst = training.canaries(self.fpr)
+        usual = training.ordinary(self.fpr)
         return worst.estimate.low > usual.estimate.high
 
     def helps(self, training: AttackedTraining) -> bool:

@@ -136,7 +136,9 @@ def _shortened(trainer: Trainer) -> tuple[Trainer, float]:
 
 def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> str:
     """Return what training a cohort in several ways will cost, measured and in words."""
-    cost, n, ways = measure_ways(trainers, cohort, n_jobs=n_jobs), len(cohort), len(trainers)
+    cost = measure_ways(trainers, cohort, n_jobs=n_jobs)
+    n = len(cohort)
+    ways = len(trainers)
     each = "" if ways == 1 else f", each in {ways} ways"
     return (
         f"Training {n} models{each}, {cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: "

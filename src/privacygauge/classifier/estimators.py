@@ -96,7 +96,8 @@ class Estimators:
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
-        result, queries = np.full(cohort.shape, np.nan), cohort.records(cohort.asked)
+        result = np.full(cohort.shape, np.nan)
+        queries = cohort.records(cohort.asked)
         for said, inside, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             rows = np.flatnonzero(inside)
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
@@ -142,7 +143,8 @@ class Function:
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
-        result, queries = np.full(cohort.shape, np.nan), cohort.records(cohort.asked)
+        result = np.full(cohort.shape, np.nan)
+        queries = cohort.records(cohort.asked)
         for said, inside, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             rows = np.flatnonzero(inside)
             with code_of_users(self.name, f"to train on {len(rows)} records"):

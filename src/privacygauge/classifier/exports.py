@@ -91,7 +91,8 @@ def fields_of(
         One line: what is missing or can be read in two ways, and the way out.
     """
     given = _with_lists(given, name)
-    label, member = _first(given, _LABEL), _first(given, _MEMBER)
+    label = _first(given, _LABEL)
+    member = _first(given, _MEMBER)
     wanted = {"label" if table else "labels": label, "member": member}
     missing = [what for what, found in wanted.items() if found is None]
     if label is None or member is None:
@@ -115,7 +116,8 @@ def fields_of(
         of_values = [*of_values, which]
     known = {*scores.used, label, member, *NAMING}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
-    ids, unit = _first(given, _ID), _first(given, _UNIT)
+    ids = _first(given, _ID)
+    unit = _first(given, _UNIT)
     further = {key: array for key, array in given.items() if key not in known}
     lists = [key for key, array in further.items() if _are_lists(array)]
     of_lists = [f"column {key} holds lists, and was left out" for key in lists]
@@ -786,7 +788,8 @@ def _values(scores: Scores, name: str) -> tuple[NDArray[Any], list[str]]:
     values = scores.values
     if scores.kind == "logits" or not values.size or values.dtype.kind not in "biuf":
         return values, []
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if not (low >= 0 and 1.5 < high <= _PERCENT + _OFF):
         _require_shares(values, name, low, high)
         return values, []
@@ -811,10 +814,12 @@ def _both(
 ) -> tuple[NDArray[Any], Kind, str]:
     """Return the scores of both classes where only one has a column, and a note that says which."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
-    kind, doubt = scores.kind, ""
+    kind = scores.kind
+    doubt = ""
     if kind == "logits" and len(values) >= _ENOUGH and 0 <= values.min() <= values.max() <= 1:
         # Log-odds would say one class of all records, and none with more than 73%.
-        kind, doubt = "probs", ", not as its log-odds: all are in [0, 1]"
+        kind = "probs"
+        doubt = ", not as its log-odds: all are in [0, 1]"
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
     other = np.zeros_like(values) if kind == "logits" else 1 - values
     both = np.column_stack([other, values] if place else [values, other])

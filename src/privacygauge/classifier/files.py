@@ -176,7 +176,8 @@ def as_pool(
         return given
     arrays: Any = given
     if isinstance(given, str | Path):
-        arrays, name = read_content(Path(given), "pool"), str(given)
+        arrays = read_content(Path(given), "pool")
+        name = str(given)
         if not isinstance(arrays, Mapping):
             raise InputError(f"{name}: the predictions of a pool must be in an .npz file")
     checks.kind(arrays, name, Mapping, "a Pool, a path, or a mapping of arrays")
@@ -186,7 +187,8 @@ def as_pool(
         raise InputError(
             f"{name}: missing {checks.listed(missing)}; it has {checks.listed(arrays)}"
         )
-    values, labels = np.asarray(arrays[key]), truth_of(np.asarray(arrays["labels"]), "labels", name)
+    values = np.asarray(arrays[key])
+    labels = truth_of(np.asarray(arrays["labels"]), "labels", name)
     if values.ndim in (3, 4):
         k = values.shape[-1]
         named = list(classes) if len(classes) > 1 else _names_in(arrays, k)

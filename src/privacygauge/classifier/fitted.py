@@ -63,7 +63,8 @@ class Further:
 
     def onto(self, dealt: Round) -> Round:
         """Return a round with these signals too, the shadow records' as well."""
-        seen, shadow = dealt.observation, dealt.observation.shadow
+        seen = dealt.observation
+        shadow = dealt.observation.shadow
         assert shadow is not None  # there is a pool
         n = len(shadow.member)
         known = {name: values.reshape(-1)[:n] for name, values in self.pool.items()}
@@ -82,9 +83,11 @@ def label_predictions(
     seed: int,
 ) -> Predictions:
     """Return what the classes of a model tell of each record, one kind of query below the other."""
-    k, repeat = int(y.max()) + 1, len(queries.names)
+    k = int(y.max()) + 1
+    repeat = len(queries.names)
     points, kinds = queries.points(x, y, seed)
-    starts, asked = range(0, len(points), BLOCK), Says(model, k, names)
+    starts = range(0, len(points), BLOCK)
+    asked = Says(model, k, names)
     parts = (taken(points, np.arange(i, min(i + BLOCK, len(points)))) for i in starts)
     labels = np.concatenate([asked.predict_proba(part).argmax(axis=1) for part in parts])
     values = told(labels, kinds, y, k).reshape(-1, k)
@@ -96,10 +99,13 @@ def merged(
     target: Predictions, pool: Pool, queries: LabelOnlyQueries
 ) -> tuple[Predictions, Pool, Further]:
     """Return the means over all kinds of queries, and the signals of each kind."""
-    kinds, k = len(queries.names), target.n_classes
+    kinds = len(queries.names)
+    k = target.n_classes
     n = len(target) // kinds
-    ours, theirs = target.values.reshape(kinds, n, k), pool.values.reshape(-1, kinds, n, k)
-    y, rows = target.labels[:n], np.arange(n)
+    ours = target.values.reshape(kinds, n, k)
+    theirs = pool.values.reshape(-1, kinds, n, k)
+    y = target.labels[:n]
+    rows = np.arange(n)
     further = Further(
         queries,
         {name: ours[i, rows, y] for i, name in enumerate(queries.names)},
@@ -119,7 +125,8 @@ def split(trained: Trained, n_shadows: int, n_targets: int = 1) -> tuple[Trained
 
     Models that failed are in neither, and neither are those after the last target.
     """
-    pool, failed = trained.pool, trained.failed
+    pool = trained.pool
+    failed = trained.failed
     number = np.delete(np.arange(len(pool) + len(failed)), failed)
     ends = np.searchsorted(number, (0, n_shadows, n_shadows + n_targets - 1))
     first, rest = (pool.models(slice(a, b)) for a, b in pairwise(ends.tolist()))
@@ -246,7 +253,8 @@ def predicted(
     member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=np.resize(member, len(fitted.model)))
-    k, names = int(about.y.max()) + 1, tuple(fitted.classes) or about.names
+    k = int(about.y.max()) + 1
+    names = tuple(fitted.classes) or about.names
     if label_only is not None and not label_only.views:
         return label_predictions(fitted.model, about.x, about.y, member, names, label_only, seed)
     if isinstance(about.trainer, ByRows):

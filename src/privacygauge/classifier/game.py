@@ -51,7 +51,9 @@ def shadow_rows(
     """
     if not isinstance(observation, PredictionObservation):
         return Skipped(name, "needs the full prediction vectors")
-    shadow, rows, asked = observation.shadow, observation.shadow_rows, observation.rows
+    shadow = observation.shadow
+    rows = observation.shadow_rows
+    asked = observation.rows
     if shadow is None or rows is None or asked is None:
         return Skipped(name, "needs shadow records with known membership")
     if models is None or rows.record is None:
@@ -212,7 +214,8 @@ class PredictionGame:
         learnt: Rows,
         resolved: Resolution,
     ) -> Round:
-        source, index = learnt.source, learnt.index
+        source = learnt.source
+        index = learnt.index
         shadow = Shadow(
             {name: x[index] for name, x in shadow_values.items()},
             source.member[index],
@@ -337,7 +340,8 @@ def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) ->
 
 def _drawn_by_class(group: Ints, inside: Bools) -> bool:
     """Return whether both sides have equal shares of each class, more so than by chance."""
-    size, n_in = np.bincount(group), np.bincount(group, weights=inside)
+    size = np.bincount(group)
+    n_in = np.bincount(group, weights=inside)
     share = inside.mean()
     beyond = n_in - share * size
     if (np.abs(beyond) < 1).all():  # so too where all units are on one side

@@ -162,7 +162,10 @@ def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) ->
 def _dense(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
     import torch
 
-    inputs, outputs, biases, values = [], [], [], asked
+    inputs = []
+    outputs = []
+    biases = []
+    values = asked
     for child in own.children():
         if isinstance(child, torch.nn.Linear):
             inputs.append(values)

@@ -106,7 +106,8 @@ def _distances(
     points: Floats, group: Ints, member: Bools, lags: range | list[int]
 ) -> tuple[Floats, Floats]:
     """Return how far answers of one group lie apart, of pairs on one side and on both."""
-    same, across = [], []
+    same = []
+    across = []
     for lag in lags:
         alike = group[lag:] == group[:-lag]
         distance = np.abs(points[lag:] - points[:-lag]).max(axis=1)

@@ -318,9 +318,12 @@ def _continues_a_trend(
     if code is None or not (array.dtype.kind in "iufmM" or len(np.unique(code)) > _FEW_LEVELS):
         return False
     rows = np.unique(target.units, return_index=True)[1]
-    column, labels, member = code[rows].astype(np.float64), target.labels[rows], target.member[rows]
+    column = code[rows].astype(np.float64)
+    labels = target.labels[rows]
+    member = target.member[rows]
     classes = [labels == label for label in np.unique(labels)]
-    most, continues = 0.0, False
+    most = 0.0
+    continues = False
     for signal in signals.values():
         y = rankdata(signal[rows])
         found = [_gap_and_line(column[c], y[c], member[c]) for c in classes]

@@ -186,7 +186,8 @@ def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Flo
     a distance of 0.
     """
     n = len(y)
-    own, ends = np.eye(n_classes)[labels[:n]], n * (1 + np.cumsum([a.n for a in kinds]))
+    own = np.eye(n_classes)[labels[:n]]
+    ends = n * (1 + np.cumsum([a.n for a in kinds]))
     parts = np.split(labels, [n, *ends[:-1]])[1:]
     read = (a.read(part.reshape(n, -1), y, n_classes) for a, part in zip(kinds, parts, strict=True))
     return np.stack([(1.01 * own + votes) / 2.01 for votes in read])
@@ -358,9 +359,11 @@ def _ways(
         raise InputError("a way to another class needs records of two classes")
     x = given.numbers
     scale = np.where(spread > 0, spread, 1.0)
-    z, ends = _places(given, scale), np.empty((len(x), n_ways), np.int64)
+    z = _places(given, scale)
+    ends = np.empty((len(x), n_ways), np.int64)
     for label in np.unique(y):
-        own, other = np.flatnonzero(y == label), np.flatnonzero(y != label)
+        own = np.flatnonzero(y == label)
+        other = np.flatnonzero(y != label)
         near = NearestNeighbors(n_neighbors=n_ways).fit(z[other])
         ends[own] = other[near.kneighbors(z[own], return_distance=False)]
     share = np.arange(1, sizes[1] + 1) / sizes[1]

@@ -51,7 +51,8 @@ class Learned:
             or observation.rows is None
         ):
             return Skipped(self.name, "needs shadow records with known membership")
-        shadow, rows = observation.shadow, observation.rows
+        shadow = observation.shadow
+        rows = observation.rows
         resolved = observation.resolved or resolution(rows.source, observation.shadow_rows.source)
         used = at_most(self.most, len(shadow.member), rng)
         known = _features(

@@ -203,7 +203,8 @@ def every_model_as_target(pool: Pool) -> Iterator[Round]:
     m, n = pool.inside.shape
     if m < 2:
         raise InputError(f"a pool must have at least 2 models to play one as the target, got {m}")
-    rows, resolved = pool.rows(), resolution(pool)
+    rows = pool.rows()
+    resolved = resolution(pool)
     found = signals(rows, resolved)
     seen = {name: x.reshape(m, n) for name, x in found.items()}
     compared = worlds_signal(pool, resolved, found[WORLD_SIGNAL])

@@ -74,7 +74,8 @@ class NeuralShokri:
         value = np.empty(len(asked))
         few = np.zeros(len(asked), np.bool_)
         for c in np.unique(observation.stratum).tolist():
-            own, rows = learnt.labels == c, observation.stratum == c
+            own = learnt.labels == c
+            rows = observation.stratum == c
             if rarer(learnt.member[own]) < self.least:
                 few |= rows
                 continue

@@ -174,7 +174,8 @@ def require_logits(name: str, logits: bool) -> None:
 def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: int) -> Plan:
     vectors = plan_of(trainer, cohort, seed, run)
     spec = vectors.arrays["prediction"]
-    shape, record = spec.shape[:-1], min(spec.shape[1], RECORDS_A_CHUNK)
+    shape = spec.shape[:-1]
+    record = min(spec.shape[1], RECORDS_A_CHUNK)
     logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
     keeps = f"one logit, and whole vectors of the first {whole} models"
     return replace(
@@ -187,7 +188,8 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
 def _read(
     run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
 ) -> TrainedLogits:
-    stored, first = run.array("logit"), int(with_target)
+    stored = run.array("logit")
+    first = int(with_target)
     tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
     finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
     kept = first + np.flatnonzero(finite[first:])
@@ -196,7 +198,8 @@ def _read(
     if not len(rows):
         raise all_failed(len(values) - first)
     target = target_of(values[0], True, y, inside[0], bool(finite[0])) if with_target else None
-    worlds, first_ones = SomeOf(stored, kept), Pool(values[rows], True, inside[rows], y)
+    worlds = SomeOf(stored, kept)
+    first_ones = Pool(values[rows], True, inside[rows], y)
     held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
     pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
     return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))

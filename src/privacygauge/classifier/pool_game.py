@@ -69,7 +69,8 @@ class PoolGame:
     """Other shadow models for thresholds and learned attacks; default: the pool."""
 
     def __post_init__(self) -> None:
-        pool, target = self.pool, self.target
+        pool = self.pool
+        target = self.target
         if (pool.n_targets, pool.n_classes) != (len(target), target.n_classes):
             raise InputError(
                 f"the pool predicts {pool.n_targets} records of {pool.n_classes} classes, the "
@@ -90,7 +91,8 @@ class PoolGame:
 
     def _require_independent(self) -> None:
         """Refuse models with all of another's coins, which fair coins do not give to two."""
-        pool, target = self.pool, self.target
+        pool = self.pool
+        target = self.target
         coins = np.vstack([target.member[:MANY_COINS], pool.inside[:, :MANY_COINS]])
         _, kind = np.unique(coins, axis=0, return_inverse=True)
         for same in np.flatnonzero(kind[1:] == kind[0]):
@@ -115,8 +117,11 @@ class PoolGame:
 
     def round(self) -> Round:
         """Return what the adversary sees beside the secret."""
-        general, target, pool = self.general or self._shadow(), self.target, self.pool
-        resolved, asked = general.resolved, np.arange(len(target))
+        general = self.general or self._shadow()
+        target = self.target
+        pool = self.pool
+        resolved = general.resolved
+        asked = np.arange(len(target))
         seen = signals(target, resolved)
         observation = PredictionObservation(
             seen,

@@ -184,7 +184,8 @@ def predictions(
         raise InputError(f"{name}: give either probs or logits, got {which}")
     kind = "probs" if logits is None else "logits"
     values = _matrix(probs if logits is None else logits, f"{name}: {kind}")
-    n, k = len(values), values.shape[-1]
+    n = len(values)
+    k = values.shape[-1]
     if np.asarray(labels).dtype.kind in "OSU":
         raise InputError(
             f"{name}: labels must be integers, got {np.asarray(labels).dtype}: "
@@ -200,7 +201,8 @@ def predictions(
         )
     notes = list(notes)
     if logits is not None and are_probabilities(values):
-        kind, logits = "probs", None
+        kind = "probs"
+        logits = None
         notes.append(
             f"{name}: the logits are probabilities (no row has a value outside of [0, 1], and all "
             "sum to 1) and were read as such"
@@ -282,12 +284,15 @@ def rounding_of(values: NDArray[Any]) -> float:
     """
     n, k = values.shape
     for digits in range(1, _MOST_DIGITS + 1):
-        scale, close = 10.0**digits, 1e-3  # float32 numbers have seven digits
+        # float32 numbers have seven digits
+        scale = 10.0**digits
+        close = 1e-3
         blocks = (
             (block * scale, block.sum(axis=1), (block == 0).sum(axis=1))
             for _, block in blocks_of(values)
         )
-        total, zeros = np.empty(n), np.empty(n)
+        total = np.empty(n)
+        zeros = np.empty(n)
         start = 0
         for scaled, sums, n_zeros in blocks:
             if not (np.abs(scaled - np.rint(scaled)) <= close).all():
@@ -341,7 +346,8 @@ def _require_range(labels: Ints, k: int, name: str) -> None:
 
 def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
     kind = "logits" if logits else "probs"
-    tolerance, rounded = 1e-2 if values.dtype == np.float16 else _SUM, False
+    tolerance = 1e-2 if values.dtype == np.float16 else _SUM
+    rounded = False
     for rows, block in blocks_of(values):
         total = block.sum(axis=1)
         if not np.isfinite(total).all():
@@ -356,7 +362,8 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
         outside = np.flatnonzero((block.min(axis=1) < 0) | (block.max(axis=1) > 1 + _SUM))
         if outside.size:
             row = int(outside[0])
-            low, high = block[row].min(), block[row].max()
+            low = block[row].min()
+            high = block[row].max()
             raise InputError(
                 f"{name}: probs must be in [0, 1], row {rows.start + row} runs from {low:.4g} to "
                 f"{high:.4g}; these look like logits: save them under the key logits (columns z_0, "

@@ -64,7 +64,8 @@ class QuantileRegression:
         """Return the deviations by which every target exceeds the mean of non-members like it."""
         if not isinstance(observation, PredictionObservation):
             return Skipped(self.name, "needs the full prediction vectors")
-        shadow, rows = observation.shadow_with(self.signal, self.name), observation.rows
+        shadow = observation.shadow_with(self.signal, self.name)
+        rows = observation.rows
         if isinstance(shadow, Skipped):
             return shadow
         own = observation.shadow_rows
@@ -76,7 +77,8 @@ class QuantileRegression:
         with_features = rows.features is not None and own.features is not None
         asked = described(rows, resolved, with_features)
         known = described(_part(own, used), resolved, with_features)
-        member, value = shadow.member[used], shadow.signals[self.signal][used]
+        member = shadow.member[used]
+        value = shadow.signals[self.signal][used]
         unit = (shadow.unit if own.record is None else own.record)[used]
         out = ~member
         if checks.n_distinct(unit[out]) < FOLDS or not member.any():

@@ -104,7 +104,8 @@ class ByRows:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the predictions that each model gives the `asked` records; see `Trainer`."""
-        numbers, k = self._numbers(cohort.x), cohort.n_classes
+        numbers = self._numbers(cohort.x)
+        k = cohort.n_classes
         asked = numbers[cohort.asked]
         with limited_to(1):
             found = [
@@ -120,7 +121,8 @@ class ByRows:
 
     def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Answers, Ints]:
         """Return what a model says, and of which classes."""
-        name, given = called(self.training.predict), self.training.logits
+        name = called(self.training.predict)
+        given = self.training.logits
         classes = classes_of(model, n_classes, self.names)
 
         def said(rows: Ints) -> tuple[Floats, bool]:

@@ -55,7 +55,10 @@ def shadowed(
     Parameters are those of `audit_model`; `options` are those of `train_shadows`, but for what
     the others say.
     """
-    trainer, x, y, seed = about.trainer, about.x, about.y, options["seed"]
+    trainer = about.trainer
+    x = about.x
+    y = about.y
+    seed = options["seed"]
     if label_only is not None:
         if half_width is not None:
             raise InputError("half_width goes with audits of probabilities, not with label_only")
@@ -85,7 +88,9 @@ def shadowed(
         trained = train_logits(trainer, x, y, n_shadows=n_shadows, **given)
     else:
         trained = train(n_shadows=n_shadows)
-    target, pool, further = existing or trained.target, trained.pool, None
+    target = existing or trained.target
+    pool = trained.pool
+    further = None
     assert target is not None  # one was given, or trained
     if label_only is not None:
         assert isinstance(pool, Pool)  # one_logit does not go with it

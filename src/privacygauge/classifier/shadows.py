@@ -257,7 +257,8 @@ def trained_run(
 
 def _of_asked(cohort: Cohort) -> Bools:
     """Return who is inside, (m, a), of the records that are predicted; all of them as they are."""
-    inside, asked = cohort.inside, cohort.asked
+    inside = cohort.inside
+    asked = cohort.asked
     all_of_them = np.array_equal(asked, np.arange(inside.shape[1]))
     return inside if all_of_them else inside[:, asked]
 

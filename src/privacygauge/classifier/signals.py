@@ -88,8 +88,10 @@ def gains(predictions: Predictions) -> tuple[Floats, float]:
         (-1, 1): 0 on average where predictions and classes have nothing to do with each other.
         And its mean if the classes were drawn from the probabilities: what the model claims.
     """
-    n, squares = len(predictions), 0.0
-    own, total = np.empty(n), np.zeros(predictions.n_classes)
+    n = len(predictions)
+    squares = 0.0
+    own = np.empty(n)
+    total = np.zeros(predictions.n_classes)
     for rows, block in predictions.blocks():
         p = softmax(block, axis=1) if predictions.logits else block
         own[rows] = p[np.arange(len(p)), predictions.labels[rows]]
@@ -106,8 +108,11 @@ def knowledge_of_classes(predictions: Predictions) -> float:
     variance over all permutations of the labels (Hoeffding 1951). So a rare class counts by how
     well it is told, and not by how uncertain all other records are.
     """
-    n, k = len(predictions), predictions.n_classes
-    total, products, own = np.zeros(k), np.zeros((k, k)), 0.0
+    n = len(predictions)
+    k = predictions.n_classes
+    total = np.zeros(k)
+    products = np.zeros((k, k))
+    own = 0.0
     for rows, block in predictions.blocks():
         p = softmax(block, axis=1) if predictions.logits else np.asarray(block, np.float64)
         own += float(p[np.arange(len(p)), predictions.labels[rows]].sum())
@@ -143,7 +148,8 @@ class _Parts:
 
 def _from_probs(block: Floats, space: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     row = np.arange(len(labels))
-    p, top = block, (row, block.argmax(axis=1))
+    p = block
+    top = (row, block.argmax(axis=1))
     # Rounding may leave the largest a hair above 1; the others are below.
     p[top] = largest = np.minimum(p[top], 1.0)
     log_p, log_rest = space

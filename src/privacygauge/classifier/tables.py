@@ -226,11 +226,17 @@ def load_categories(
         _require_no_columns(path, None, ids, drop, unit)
         records = _from_npz(content, path, needs_member=False)
         columns = [str(j) for j in range(records.x.shape[1])]
-        features, names, y = pd.DataFrame(records.x, columns=columns), records.names, records.y
-        named, people = records.ids, records.unit
+        features = pd.DataFrame(records.x, columns=columns)
+        names = records.names
+        y = records.y
+        named = records.ids
+        people = records.unit
     else:
         parts = _parted(content, path, label, None, ids, drop, unit=unit, form=CATEGORIES)
-        features, names, y, named = parts.features, parts.names, parts.y, parts.ids
+        features = parts.features
+        names = parts.names
+        y = parts.y
+        named = parts.ids
         people = parts.unit
     unknown = [name for name in continuous if name not in features.columns]
     if unknown:
@@ -426,7 +432,8 @@ def _from_npz(arrays: Content, path: Path, *, needs_member: bool) -> Records:
     names, codes = np.unique(y, return_inverse=True)
     inside = arrays.get("member")
     member = None if inside is None else checks.bools(inside, f"{path}: member", length=len(x))
-    given, ids = arrays.get("unit"), np.arange(len(x))
+    given = arrays.get("unit")
+    ids = np.arange(len(x))
     unit = None if given is None else checks.vector(given, f"{path}: unit", length=len(x))
     return Records(
         x.astype(np.float64), codes.astype(np.int64), _texts(names), ids, member, {}, unit

@@ -73,7 +73,8 @@ class Distance:
 
     def _ranking(self, q: Floats, pool: Floats, inside: Bools, least: Floats) -> Floats:
         if self.bin == 0:
-            q, values = np.maximum(q, least), np.maximum(pool, least)
+            q = np.maximum(q, least)
+            values = np.maximum(pool, least)
             means = [values.mean(axis=0, where=side[:, :, None]) for side in (inside, ~inside)]
             return _sum(q * np.log(means[0]), -q * np.log(means[1]))
         width = 1 / n_bins(self.bin)
@@ -179,7 +180,8 @@ def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | S
         or observation.rows is None
     ):
         return Skipped(name, "needs models of the adversary's own on every target")
-    pool, rows = observation.pool, observation.rows
+    pool = observation.pool
+    rows = observation.rows
     if isinstance(pool, LogitPool):
         return Skipped(name, ONE_LOGIT_ONLY)
     if pool.values.shape[1:] != (len(rows.index), rows.source.n_classes):
@@ -196,7 +198,8 @@ def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | S
     for part in _blocks(pool):
         q = probabilities(rows.source.values[rows.index[part]], logits=rows.source.logits)
         some = known[part]
-        models, inside = pool.probabilities(part)[:, some], pool.inside[:, part][:, some]
+        models = pool.probabilities(part)[:, some]
+        inside = pool.inside[:, part][:, some]
         value[part][some] = ranking(q[some], models, inside, least)
     return Scores(value, _ABOVE_0, _unknown(int(np.count_nonzero(~known)), len(known)))
 

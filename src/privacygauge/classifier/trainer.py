@@ -33,7 +33,8 @@ class Cohort:
     """(a,) The records to predict."""
 
     def __post_init__(self) -> None:
-        n, shape = len(self.x), self.inside.shape
+        n = len(self.x)
+        shape = self.inside.shape
         if len(self.y) != n:
             raise InputError(f"y must have {n} rows, got {len(self.y)}")
         if self.inside.dtype != np.bool_:

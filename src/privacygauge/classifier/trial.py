@@ -159,7 +159,8 @@ def _asked(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
         seen = trainer.train(cohort)[0]
         _require_finite(seen, trainer.name)
         return replace(trainer, tried=True), seen
-    [inside], numbers = cohort.inside, cohort.x.numbers
+    [inside] = cohort.inside
+    numbers = cohort.x.numbers
     model = trainer.model(numbers[inside], 0)
     said, _ = trainer.answers(model, numbers[cohort.asked], cohort.n_classes)
     seen = said.values

@@ -78,7 +78,8 @@ class WhiteBoxSignals:
         Its outer product with `hidden` is the gradient by the last layer's weights.
         """
         shifted = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
-        rows, others = np.arange(len(self)), shifted.copy()
+        rows = np.arange(len(self))
+        others = shifted.copy()
         others[rows, self.labels] = 0.0
         slope: Floats = shifted / shifted.sum(axis=1, keepdims=True)
         # From the other classes: the probability itself is rounded to 1 where the model is sure.
@@ -154,7 +155,8 @@ class WhiteBoxGame:
     def __post_init__(self) -> None:
         if self.shadow is None:
             return
-        ours, theirs = self.target.signals, self.shadow.signals
+        ours = self.target.signals
+        theirs = self.shadow.signals
         sizes = [(len(s.layers), s.logits.shape[1], s.hidden.shape[1]) for s in (ours, theirs)]
         if sizes[0] != sizes[1]:
             raise InputError(
@@ -243,11 +245,9 @@ class WhiteBox:
         """Return the log-odds of being a member, at even odds, for every target."""
         if not isinstance(observation, WhiteBoxObservation):
             return Skipped(self.name, "needs the model's gradients: audit it with audit_white_box")
-        own, known, shadow = (
-            observation.white_box,
-            observation.shadow_white_box,
-            observation.shadow,
-        )
+        own = observation.white_box
+        known = observation.shadow_white_box
+        shadow = observation.shadow
         if own is None or known is None or shadow is None:
             return Skipped(self.name, "needs gradients of shadow records with known membership")
         if not rarer(shadow.member):

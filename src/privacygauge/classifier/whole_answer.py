@@ -107,7 +107,8 @@ class WholeAnswer:
         # Each model is learnt on the other folds, and judged on its own.
         if not told.any() or min(members.min(), others.min()) < 1:
             return Skipped(self.name, "too few shadow records")
-        known, asked = known[:, told], asked[:, told]
+        known = known[:, told]
+        asked = asked[:, told]
         side = np.where(learnt.member, 1.0, -1.0)
         n_classes = 1 + int(max(learnt.labels.max(), labels.max()))
         own = np.full(n_classes, -1)
@@ -154,7 +155,8 @@ def described(rows: Rows, labels: Ints, resolved: Resolution, *, level: bool = T
 
     `level` is whether the level of raw logits, where there are some, is part of it.
     """
-    source, index = rows.source, rows.index
+    source = rows.source
+    index = rows.index
     answers = source.answers if source.answers.ndim == 3 else source.answers[:, None]
     first = _of_answer(answers[index, 0], labels, source.logits, resolved)
     columns = [first.label, first.top, first.sorted, *([first.level] if level else [])]
@@ -325,7 +327,8 @@ def _linear(
     serves many columns that say a little, and a few columns alone. Penalties are those that
     predict held-out folds best.
     """
-    centre, spread = known.mean(axis=0), known.std(axis=0)
+    centre = known.mean(axis=0)
+    spread = known.std(axis=0)
     x, z = (np.clip((part - centre) / spread, -_CLIP, _CLIP) for part in (known, asked))
     d = x.shape[1]
     classes = np.unique(group[group >= 0])

@@ -280,7 +280,8 @@ def _risk(
 
 def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
     m, n = pool.inside.shape
-    target, model = np.tile(np.arange(n), m), np.repeat(np.arange(m), n)
+    target = np.tile(np.arange(n), m)
+    model = np.repeat(np.arange(m), n)
     return Transcript(np.concatenate(scores), pool.inside.ravel(), target, model, np.tile(unit, m))
 
 
@@ -324,7 +325,8 @@ def judged_each_way(
     if isinstance(undefended, Skipped):
         where = "without a defence " if ways else ""
         raise InputError(f"{where}{undefended.reason}")
-    trainings, failed = [AttackedTraining(NO_DEFENCE, undefended)], []
+    trainings = [AttackedTraining(NO_DEFENCE, undefended)]
+    failed = []
     for number, way in enumerate(ways):
         found = judged(way.trainer, values[array_of(number)], inside, chosen, label, asked)
         if isinstance(found, Skipped):

@@ -223,7 +223,8 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> inspect.Parameter:
     default = inspect.Parameter.empty if required else f.default
     annotation = hint
     if _is_list(f):
-        annotation, default = list[str] | None, None
+        annotation = list[str] | None
+        default = None
     elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)

@@ -101,9 +101,11 @@ def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
     from privacygauge.register.says import SCALE
     from privacygauge.report.values import Severity
 
-    lines, told = [], 0
+    lines = []
+    told = 0
     for line in found.lines:
-        severity, measures = line.severity, dict(line.measures)
+        severity = line.severity
+        measures = dict(line.measures)
         # A number below its limit is no evidence there.
         asked = limit.metric in (SEVERITY, *measures)
         if severity is Severity.UNTOLD and asked:

@@ -136,7 +136,8 @@ def _print(result: Result) -> None:
     from privacygauge.reproduce.catalogue import deviations_of, judgement
     from privacygauge.reproduce.result import cell_row, claim_row, judged_lines
 
-    table, judged = result.table, judgement(result.table.name, result.form, result.data)
+    table = result.table
+    judged = judgement(result.table.name, result.form, result.data)
     print(table.title)
     for name, size in result.data.items():
         print(f"Data: {name}, {size}")

@@ -264,8 +264,10 @@ def _started(run: Path, data: Sequence[str] | None) -> tuple[Path, Command[Any],
     from privacygauge.runs.named import invocation_of, moved, run_in
 
     invocation = invocation_of(run)
-    command, asked = str(invocation.get("command")), invocation.get("options")
+    command = str(invocation.get("command"))
+    asked = invocation.get("options")
     if command not in RESUMABLE or not isinstance(asked, dict):
         raise InputError(f"{shown(run)} was started by no command of this version: start it again")
-    place, request = run_in(run), RESUMABLE[command].request
+    place = run_in(run)
+    request = RESUMABLE[command].request
     return place, RESUMABLE[command], moved(asked, request.file_names(), data or (), place)

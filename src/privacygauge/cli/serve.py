@@ -132,7 +132,8 @@ def serve(
     from privacygauge.holdout.server.standings import introduction
     from privacygauge.holdout.server.web import Rates, application
 
-    (truth, ids), budget = read_hidden(labels), Budget(total, per_account, nats)
+    truth, ids = read_hidden(labels)
+    budget = Budget(total, per_account, nats)
     rates = Rates(rate, address_rate)
     # The port first: a server that cannot start should not have changed a limit.
     with (

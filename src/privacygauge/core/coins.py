@@ -74,10 +74,12 @@ class Coins:
     def __getitem__(self, asked: Any, /) -> NDArray[Any]:
         """Return some of them, drawn now."""
         first, *rest = asked if isinstance(asked, tuple) else (asked,)
-        worlds, records = _chosen(len(self), first), _chosen(self.n_records, *rest)
+        worlds = _chosen(len(self), first)
+        records = _chosen(self.n_records, *rest)
         drawn = np.empty((worlds.size, records.size), np.bool_)
         if drawn.size:
-            start, stop = int(records.min()), int(records.max()) + 1
+            start = int(records.min())
+            stop = int(records.max()) + 1
             bits = np.random.PCG64(0)
             for row, world in zip(drawn, worlds.reshape(-1).tolist(), strict=True):
                 bits.state = self.states[self.source[world]]

@@ -62,7 +62,8 @@ def equal_rows(
     if drawn or not found.are_units(member):
         return None, warnings
     unit = found.unit(member)
-    n, repeated = len(unit), int(np.count_nonzero(repeated_rows(unit)))
+    n = len(unit)
+    repeated = int(np.count_nonzero(repeated_rows(unit)))
     return unit, [
         *warnings,
         f"{repeated:,} of {n:,} rows have {what} and a class that occur more than once on their "
@@ -73,7 +74,8 @@ def equal_rows(
 
 def said_of_units(unit: Ints, member: Bools) -> list[str]:
     """Return what is to be said of units that are given."""
-    n, n_units = len(unit), checks.n_distinct(unit)
+    n = len(unit)
+    n_units = checks.n_distinct(unit)
     if n_units == n:
         return []
     warnings = [
@@ -151,7 +153,8 @@ class Equal:
 
     def _share_of_one_for_a_class(self, side: Bools) -> float:
         """Return the share of a side's rows that equal at least half of the rows of their class."""
-        labels, equal = self.labels[side], units.numbered(classed(self.rows, self.labels)[side])
+        labels = self.labels[side]
+        equal = units.numbered(classed(self.rows, self.labels)[side])
         of_class, alike = (np.bincount(number)[number] for number in (labels, equal))
         return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
 

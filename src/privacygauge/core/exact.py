@@ -66,7 +66,8 @@ class GaussianGame:
         """
         if self.effect == 0:
             return 0.0
-        a, b = self.effect / 2, epsilon / self.effect
+        a = self.effect / 2
+        b = epsilon / self.effect
         return float(ndtr(a - b) - np.exp(epsilon) * ndtr(-a - b))
 
     def _signal(self, member: Bools, rng: np.random.Generator) -> Floats:
@@ -135,7 +136,8 @@ class OffsetGame:
             for member in (secret, inside)
         )
         if self.n_queries == 1:
-            signal, worlds = signal[..., 0], worlds[..., 0]
+            signal = signal[..., 0]
+            worlds = worlds[..., 0]
         # The signal of the first query stands for all where an attack knows one only.
         alone = signal if signal.ndim == 1 else signal[:, 0]
         observation = Observation(
@@ -213,7 +215,8 @@ class SharedNoiseGame:
 
         The effect times the root of a diagonal element of the inverse covariance.
         """
-        own, shared = 1.0 - self.correlation, self.correlation
+        own = 1.0 - self.correlation
+        shared = self.correlation
         inverse = (1.0 - shared / (own + self.n_targets * shared)) / own
         return float(self.effect * np.sqrt(inverse))
 

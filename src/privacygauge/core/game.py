@@ -158,7 +158,8 @@ def rounds_of_models(
             f"{k - own} targets"
         )
     _require_coins(inside, own, np.arange(inside.shape[1]) if unit is None else unit)
-    worlds, coins = checks.frozen(signal[:own]), checks.frozen(inside[:own])
+    worlds = checks.frozen(signal[:own])
+    coins = checks.frozen(inside[:own])
     records = np.arange(inside.shape[1]) if target is None else target
     stratum = np.zeros(len(records), np.int64)
     return tuple(
@@ -281,7 +282,9 @@ def play(
     Play or Skipped
         Skipped as soon as the attack skips one round.
     """
-    transcripts, decisions, notes = [], [], []
+    transcripts = []
+    decisions = []
+    notes = []
     for number, (dealt, rng) in enumerate(zip(rounds, rngs, strict=True)):
         scores = attack.score(dealt.observation, rng)
         if isinstance(scores, Skipped):

@@ -116,7 +116,8 @@ def class_order(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Ints]:
 
 
 def _best_of_sorted(members: Floats, nonmembers: Floats) -> float:
-    n_in, n_out = len(members), len(nonmembers)
+    n_in = len(members)
+    n_out = len(nonmembers)
     first = np.concatenate([[True], members[1:] > members[:-1]])
     candidates = members[first]
     kept = n_in - np.flatnonzero(first)

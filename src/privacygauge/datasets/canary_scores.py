@@ -221,7 +221,8 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
     return found
 
 
-_UNFAIR, _DOUBTFUL = 1e-6, 0.01
+_UNFAIR = 1e-6
+_DOUBTFUL = 0.01
 """Below such a probability of the share of members coins are refused, or doubted."""
 
 
@@ -245,7 +246,8 @@ def warnings_about(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
 
 def checked_coins(rows: CanaryScores) -> float:
     """Return how likely fair coins give so many members; refuse what they cannot give."""
-    n_in, n = int(rows.member.sum()), len(rows.member)
+    n_in = int(rows.member.sum())
+    n = len(rows.member)
     p_value = coins_p_value(n_in, n)
     if p_value < _UNFAIR:
         raise InputError(

@@ -47,7 +47,8 @@ def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
     """
     from PIL import Image, UnidentifiedImageError
 
-    sizes, grey = [], True
+    sizes = []
+    grey = True
     for path in files:
         try:
             with Image.open(path) as image:
@@ -57,7 +58,8 @@ def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
             raise InputError(f"{path} is damaged or no image") from error
     other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if other is not None:
-        (width, height), (w, h) = sizes[0], sizes[other]
+        width, height = sizes[0]
+        w, h = sizes[other]
         raise InputError(
             f"images must be of one size: {files[0]} is {width} x {height}, {files[other]} is "
             f"{w} x {h}; resize them, or read them in functions of your own (Training)"

@@ -86,7 +86,8 @@ def _best(
 
 
 def _accuracy(e: Evaluation, level: float) -> Estimate:
-    hits, alarms = e.true_positives, e.false_positives
+    hits = e.true_positives
+    alarms = e.false_positives
     counts = (hits, e.n_in - hits, alarms, e.n_out - alarms)
     guess, secret = (
         np.repeat(np.array(pattern, np.bool_), counts) for pattern in ((1, 0, 1, 0), (1, 1, 0, 0))
@@ -128,5 +129,6 @@ def _further(
     adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
 ) -> BestAttack:
     # A higher lower end alone may only come from a narrower interval.
-    a, b = reached(adaptive), reached(surprised)
+    a = reached(adaptive)
+    b = reached(surprised)
     return surprised if b.low > a.low and b.value > a.value else adaptive

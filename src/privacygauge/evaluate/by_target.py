@@ -168,10 +168,12 @@ class Ranked:
 
 def ranked(attack: AttackEvaluation, points: int) -> Ranked:
     """Return the records by falling AUC, at most `points` of them: both ends and even steps."""
-    n, order = len(attack.targets), np.argsort(-attack.aucs, kind="stable")
+    n = len(attack.targets)
+    order = np.argsort(-attack.aucs, kind="stable")
     kept = np.unique(np.round(np.linspace(0, n - 1, min(n, points))).astype(np.int64))
     found = [attack.targets[int(i)].auc for i in order[kept]]
-    low, high = np.array([x.low for x in found]), np.array([x.high for x in found])
+    low = np.array([x.low for x in found])
+    high = np.array([x.high for x in found])
     return Ranked(order[kept], kept + 1, attack.aucs[order[kept]], low, high)
 
 
@@ -255,7 +257,8 @@ def _p_value(scores: TargetScores) -> float:
     """Return how likely scores like these are if they do not depend on the secret."""
     if np.ptp(scores.score) == 0:
         return 1.0
-    inside, outside = scores.score[scores.secret], scores.score[~scores.secret]
+    inside = scores.score[scores.secret]
+    outside = scores.score[~scores.secret]
     test = mannwhitneyu(inside, outside, alternative="greater", method="asymptotic")
     return float(test.pvalue)
 
@@ -294,7 +297,8 @@ def mean_auc(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
 
 
 def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float) -> Estimate:
-    values, influence = [], []
+    values = []
+    influence = []
     for found, guesses in pairs:
         right = (guesses.guess == found.secret).astype(np.float64)
         sides = (found.secret, ~found.secret)

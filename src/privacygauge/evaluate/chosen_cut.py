@@ -58,8 +58,10 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     ``log((TPR - delta) / FPR)`` less its distance from a limit three standard deviations away, by
     the observed counts; and the same for the other two rates.
     """
-    inside, outside = np.sort(score[secret]), np.sort(score[~secret])
-    upper, lower = _tried(inside), _tried(outside)
+    inside = np.sort(score[secret])
+    outside = np.sort(score[~secret])
+    upper = _tried(inside)
+    lower = _tried(outside)
     of_in = _cautious(*_above(inside, upper), *_above(outside, upper), delta)
     of_out = _cautious(*_below(outside, lower), *_below(inside, lower), delta)
     turned = bool(of_out.max() > of_in.max())
@@ -124,7 +126,8 @@ def _cautious(hits: Floats, n_in: int, false: Floats, n_out: int, delta: float) 
 _STAKES = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
 """Shares of the capital that are put on the next guess; the capital is split evenly among them."""
 
-_LARGEST, _HALVINGS = 40.0, 32
+_LARGEST = 40.0
+_HALVINGS = 32
 
 _FIRST = 32
 """So many rows choose the first threshold; it is chosen again whenever their number doubles."""
@@ -145,7 +148,8 @@ def guesses_in_order(transcript: Transcript, delta: float = 0.0) -> Ints:
     ndarray of int, shape (n,)
         1 for a right guess, -1 for a wrong one, 0 for none.
     """
-    score, secret = transcript.score, transcript.secret
+    score = transcript.score
+    secret = transcript.secret
     found = np.zeros(len(score), np.int64)
     start = _FIRST
     while start < len(score):
@@ -211,9 +215,11 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
         capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
         return np.asarray(capital >= needed, np.bool_)
 
-    low, high = np.zeros(len(seen)), np.full(len(seen), _LARGEST)
+    low = np.zeros(len(seen))
+    high = np.full(len(seen), _LARGEST)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         beyond = refuted(middle)
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+        low = np.where(beyond, middle, low)
+        high = np.where(beyond, high, middle)
     return np.maximum.accumulate(low)

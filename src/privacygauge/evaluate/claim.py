@@ -162,8 +162,10 @@ def chosen_guesses(
     m = len(transcript)
     n_choosing = min(max(1, round(share * m)), m - 1)
     order = rng.permutation(m)
-    chooses, judged = order[:n_choosing], order[n_choosing:]
-    score, secret = transcript.score, transcript.secret
+    chooses = order[:n_choosing]
+    judged = order[n_choosing:]
+    score = transcript.score
+    secret = transcript.secret
     tried = np.unique([max(1, round(x * n_choosing)) for x in _TRIED]).astype(np.int64)
     seen = right_guesses(score[chooses], secret[chooses], tried, rng)
     rate = (seen + 0.5) / (tried + 1)
@@ -206,7 +208,8 @@ def stepped(
     only if all smaller ones are.
     """
     reach = reach or bounds
-    numbers, low = len(found.n_guesses), 0.0
+    numbers = len(found.n_guesses)
+    low = 0.0
     for looks in range(numbers, 0, -1):
         each = divided(level, looks)
         # From here on at most `looks` numbers of guesses could refute anything.

@@ -163,7 +163,8 @@ def _free_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Flo
 
 
 def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
-    m, pairs = found.n_canaries, zip(found.n_guesses.tolist(), right.tolist(), strict=True)
+    m = found.n_canaries
+    pairs = zip(found.n_guesses.tolist(), right.tolist(), strict=True)
     mu = [one_run_mu(m, r, v, level) for r, v in pairs]
     free = _free_bounds(found, delta, right, level)
     return np.maximum(free, [gaussian_epsilon(x, delta) for x in mu])
@@ -198,7 +199,8 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
     seed : int
         Fixes which rows choose.
     """
-    score, secret = transcript.score, transcript.secret
+    score = transcript.score
+    secret = transcript.secret
     chosen = halves(np.arange(len(secret)), secret, _CHOOSING, seed)
     judged = ~chosen
     if any(part.all() or not part.any() for part in (secret[chosen], secret[judged])):
@@ -235,13 +237,15 @@ def rates_bounds(
     perfect = Decisions(found.for_epsilon.secret, found.for_epsilon.secret)
     low = found.epsilon(found.for_epsilon, delta, each)
     largest = found.epsilon(perfect, delta, each)
-    n, method = len(perfect), f"{_EXACT}, Bonferroni over {methods}"
+    n = len(perfect)
+    method = f"{_EXACT}, Bonferroni over {methods}"
     rates = PrivacyBound("rates", "", _above(low, level, n, method), largest)
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
     if mechanism is not None:
         return (rates, _of_ranks(found.rows, mechanism, delta, level)), ()
-    mu, best = found.mu(found.for_mu, each), found.mu(perfect, each)
+    mu = found.mu(found.for_mu, each)
+    best = found.mu(perfect, each)
     estimate = _above(gaussian_epsilon(mu, delta), level, n, method)
     gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
     return (rates, gaussian), ()
@@ -326,7 +330,8 @@ def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[floa
     level : float
         As in `mu_lower_bound`.
     """
-    inside, outside = np.sort(score[secret]), np.sort(score[~secret])
+    inside = np.sort(score[secret])
+    outside = np.sort(score[~secret])
     cuts = np.unique(inside)
     cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, _CUTS).astype(int))]
     hits = len(inside) - np.searchsorted(inside, cuts, side="left")

@@ -153,7 +153,8 @@ def guessed_by(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> Guessed:
     """Return how many guesses about the canaries of one run are right, as a design has it."""
-    n, share = len(transcript), design.choosing
+    n = len(transcript)
+    share = design.choosing
     if share is None:
         share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
     if share:

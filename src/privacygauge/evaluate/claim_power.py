@@ -51,7 +51,8 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
     normal; then nothing is known of it, and nothing is assumed. Nor is it of fewer than 20 scores
     on a side, which show nothing.
     """
-    score, secret = transcript.score, transcript.secret
+    score = transcript.score
+    secret = transcript.secret
     if min(np.count_nonzero(secret), np.count_nonzero(~secret)) < _FEWEST:
         return False
     views = [score]

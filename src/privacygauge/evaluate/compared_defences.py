@@ -71,7 +71,8 @@ class ComparedDefence:
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
-        early, left = self.stopped.best.reached.accuracy, self.left.reached.accuracy
+        early = self.stopped.best.reached.accuracy
+        left = self.left.reached.accuracy
         if left.high < early.low:
             return "less"
         return "more" if left.low > early.high else "alike"

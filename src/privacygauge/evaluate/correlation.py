@@ -29,13 +29,15 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
 def _around(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a correlation with the interval of half-width `half`, made for its arctanh."""
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
-    low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
+    low = float(np.tanh(centre - half))
+    high = float(np.tanh(centre + half))
     return Estimate(value, min(low, value), max(high, value), level, n, method)
 
 
 def correlation_p_value(estimate: Estimate) -> float:
     """Return the two-sided p-value of "no correlation" for a Pearson correlation."""
-    r, n = estimate.value, estimate.n
+    r = estimate.value
+    n = estimate.n
     if abs(r) >= 1:
         return 0.0
     return 2 * float(stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / (1 - r * r))))

@@ -67,7 +67,8 @@ def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
     """
     found = []
     for attack in evaluations:
-        curve, kept = attack.roc, kept_points(attack.roc)
+        curve = attack.roc
+        kept = kept_points(attack.roc)
         counts = curve.true_positives[kept], curve.false_positives[kept]
         found.append(Curve(attack, curve.thresholds[kept], *counts))
     return tuple(found)
@@ -103,10 +104,12 @@ def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
     and points at steps of 1% and of equal ratio along both axes: between two neighbours the
     curve moves by no more than that along either, unless it jumps.
     """
-    hits, false = curve.true_positives, curve.false_positives
+    hits = curve.true_positives
+    false = curve.false_positives
     if len(hits) <= limit:
         return np.arange(len(hits))
-    n_in, n_out = curve.n_in, curve.n_out
+    n_in = curve.n_in
+    n_out = curve.n_out
     within = np.floor(np.array(FPRS) * n_out + 1e-9)
     marks = np.concatenate([np.linspace(0, n_out, 101), np.geomspace(1, n_out, 120), within])
     last_within = np.searchsorted(false, np.floor(marks), side="right") - 1
@@ -123,7 +126,8 @@ def score_shares(attack: Evaluation) -> ScoreShares:
 
     Bins of equal width over all but the outermost half percent of either end.
     """
-    inside, outside = attack.roc.members, attack.roc.nonmembers
+    inside = attack.roc.members
+    outside = attack.roc.nonmembers
     # Both are sorted: a position is a quantile.
     low = min(x[int(0.005 * (len(x) - 1))] for x in (inside, outside))
     high = max(x[int(np.ceil(0.995 * (len(x) - 1)))] for x in (inside, outside))

@@ -45,8 +45,10 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     independent rows that carry as much information: a target that leaks is guessed rightly both
     as a member and as a non-member, so the sides are not independent.
     """
-    n_in, n_out = decisions.n_in, decisions.n_out
-    hits, rejected = decisions.true_positives, n_out - decisions.false_positives
+    n_in = decisions.n_in
+    n_out = decisions.n_out
+    hits = decisions.true_positives
+    rejected = n_out - decisions.false_positives
     # One division of integers: no rounding before the last step.
     value = (hits * n_out + rejected * n_in) / (2 * n_in * n_out)
     if decisions.repeated:
@@ -146,13 +148,15 @@ def positive_predictive_value(
     if not decisions.true_positives + decisions.false_positives:
         return Skipped(f"PPV at prior {prior}", "no record was guessed to be a member")
     each = (1.0 + checks.level(level)) / 2.0
-    tpr, fpr = recall(decisions, each), false_positive_rate(decisions, each)
+    tpr = recall(decisions, each)
+    fpr = false_positive_rate(decisions, each)
 
     def value(hit: float, false: float) -> float:
         total = prior * hit + (1 - prior) * false
         return prior * hit / total if total > 0 else 0.0
 
-    low, high = value(tpr.low, fpr.high), value(tpr.high, fpr.low)
+    low = value(tpr.low, fpr.high)
+    high = value(tpr.high, fpr.low)
     n = tpr.n + fpr.n
     return Estimate(value(tpr.value, fpr.value), low, high, level, n, "Clopper-Pearson, Bonferroni")
 

@@ -136,7 +136,8 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
         raise InputError("before and after must be guesses on the same targets and units")
     right = [(x.guess == x.secret).astype(np.float64) for x in (before, after)]
     value = balanced_accuracy(before).value - balanced_accuracy(after).value
-    centre, variance = 0.0, 0.0
+    centre = 0.0
+    variance = 0.0
     sides = (before.secret, ~before.secret)
     for side, worth in zip(sides, before.independent, strict=True):
         change = (right[0] - right[1])[side]
@@ -148,7 +149,8 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
         centre += shift / 2
         variance += ((worse + better) / n - shift**2) / n / 4
     half = float(ndtri(0.5 + checks.level(level) / 2)) * float(np.sqrt(variance))
-    low, high = max(-1.0, centre - half), min(1.0, centre + half)
+    low = max(-1.0, centre - half)
+    high = min(1.0, centre + half)
     return Estimate(
         value, min(low, value), max(high, value), level, before.n_units, "Bonett-Price, paired"
     )
@@ -177,7 +179,8 @@ def quantile(
     """
     if not len(values) or not 0 < share < 1:
         raise InputError(f"a quantile needs values and a share in (0, 1), got {share}")
-    ordered, n = np.sort(values), len(values)
+    ordered = np.sort(values)
+    n = len(values)
     tail = (1 - checks.level(level)) / 2
     value = ordered[max(int(np.ceil(n * share - 1e-9)), 1) - 1]
     m = n if worth is None else worth

@@ -157,13 +157,15 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
     reach = float(stdtrit(fewest - 1, 1 - error) + ndtri(power))
 
     def seen(area: float) -> float:
-        inside, outside = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+        inside = area / (2 - area) - area**2
+        outside = 2 * area**2 / (1 + area) - area**2
         spread = area * (1 - area) + (n_in - 1) * inside + (n_out - 1) * outside
         return area - 0.5 - reach * float(np.sqrt(max(spread, 0.0) / (n_in * n_out)))
 
     # A perfect ranking has no spread to be seen; its interval is that of so many sure pairs.
     if error > 0.5**fewest and seen(1 - 1e-6) > 0:
-        low, high = 0.5, 1 - 1e-6
+        low = 0.5
+        high = 1 - 1e-6
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (low, middle) if seen(middle) > 0 else (middle, high)

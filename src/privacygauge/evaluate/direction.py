@@ -124,7 +124,8 @@ def mirrors(transcript: Transcript) -> tuple[Transcript, Transcript]:
 
 def _leaks_turned(transcript: Transcript, level: float) -> bool:
     """Return whether either mirror of a transcript would be called a leak by its scores alone."""
-    curve, independent = roc(transcript), transcript.independent
+    curve = roc(transcript)
+    independent = transcript.independent
     swapped = Roc(curve.nonmembers, curve.members), independent[::-1]
     # The best accuracy of both is the same: each threshold cuts both at the same place.
     if best_accuracy(swapped[0], level, independent=swapped[1]).low > 0.5:

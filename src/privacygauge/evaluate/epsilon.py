@@ -41,7 +41,8 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
     upper limit of the FPR only; each is Clopper-Pearson's at half of the error.
     """
     checks.below_one(delta, "delta")
-    tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
+    tpr = decision.recall(decisions, level)
+    fpr = decision.false_positive_rate(decisions, level)
     bound = max(
         0.0,
         _log_ratio(tpr.low - delta, fpr.high),
@@ -59,7 +60,8 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
     if min(n_in, n_out) == 0:
         return 0.0
     tail = (1.0 - checks.level(level)) / 2.0
-    hit, false = rates.lower_limit(n_in, n_in, tail), rates.upper_limit(0, n_out, tail)
+    hit = rates.lower_limit(n_in, n_in, tail)
+    false = rates.upper_limit(0, n_out, tail)
     return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))
 
 
@@ -123,15 +125,18 @@ def best_cut(
     delta, level : float
         As in `epsilon_lower_bound`.
     """
-    inside, outside = np.sort(score[secret]), np.sort(score[~secret])
+    inside = np.sort(score[secret])
+    outside = np.sort(score[~secret])
     cuts = np.unique(inside)
     if len(cuts) > 512:
         cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, 512).astype(int))]
-    n_in, n_out = len(inside), len(outside)
+    n_in = len(inside)
+    n_out = len(outside)
     false = n_out - np.searchsorted(outside, cuts, side="left")
     # Of cuts with as many false guesses, the lowest has the most hits, and so the largest bound.
     lowest = np.append(True, false[1:] < false[:-1])
-    cuts, false = cuts[lowest], false[lowest]
+    cuts = cuts[lowest]
+    false = false[lowest]
     hits = n_in - np.searchsorted(inside, cuts, side="left")
     tail = (1.0 - level) / 2.0
     tpr_low = betaincinv(hits, n_in - hits + 1.0, tail)

@@ -61,8 +61,12 @@ def excess(
         rates.proportion(~hit, unit, level)
         for hit, unit in zip((attack, control), units, strict=True)
     )
-    ours, ours_low, ours_high = first.value, first.low, first.high
-    others, others_low, others_high = second.value, second.low, second.high
+    ours = first.value
+    ours_low = first.low
+    ours_high = first.high
+    others = second.value
+    others_low = second.low
+    others_high = second.high
     product = ours * others
     least = _smaller_root(
         others_high * (2 * others - others_high),
@@ -75,7 +79,8 @@ def excess(
         ours_high * (2 * ours - ours_high),
     )
     value = _at_least(1 - ours / others if others else (0.0 if not ours else -np.inf))
-    low, high = min(_at_least(1 - most), value), max(_at_least(1 - least), value)
+    low = min(_at_least(1 - most), value)
+    high = max(_at_least(1 - least), value)
     n = min(first.n, second.n)
     return Estimate(value, low, high, level, n, "ratio of exact limits (MOVER)")
 

@@ -52,7 +52,8 @@ def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
     >>> exposures([0.1, 2.5], [1.0, 2.0, 3.0])
     array([2.       , 0.4150375])
     """
-    known, others = checks.floats(inside, "inside"), np.sort(checks.floats(outside, "outside"))
+    known = checks.floats(inside, "inside")
+    others = np.sort(checks.floats(outside, "outside"))
     if not len(others):
         raise InputError("outside must hold at least one canary that was not trained on, got none")
     below = np.searchsorted(others, known, side="left")

@@ -138,7 +138,8 @@ class Comparison:
             return True
         apart = float(np.sqrt(2) * ndtri(found.high))
         cuts = np.linspace(-_FARTHEST, _FARTHEST + apart, 2_000)
-        inside, outside = n_in * ndtr(apart - cuts), n_out * ndtr(-cuts)
+        inside = n_in * ndtr(apart - cuts)
+        outside = n_out * ndtr(-cuts)
         place = int(np.argmin(np.abs(inside + outside - top)))
         share = inside[place] / (inside[place] + outside[place])
         return float(binom.sf(members - 1, top, share)) < 1 - found.level
@@ -346,7 +347,8 @@ def _blind(
     for learner in learners:
         score = np.zeros(len(secret))
         for part in range(1, N_FOLDS):
-            before, judged = fold < part, fold == part
+            before = fold < part
+            judged = fold == part
             score[judged] = rankdata(learner(columns, secret, before, judged)) / np.count_nonzero(
                 judged
             )
@@ -368,7 +370,8 @@ def _propensity(
     score = np.zeros(len(secret))
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _boosted]
     for part in range(N_FOLDS):
-        others, judged = fold != part, fold == part
+        others = fold != part
+        judged = fold == part
         # Log-odds of models on four fifths of the same rows are on one scale.
         score[judged] = np.mean([f(columns, secret, others, judged) for f in learners], axis=0)
     return score

@@ -76,12 +76,15 @@ def guessed_in_fits(
         raise InputError("scores must hold at least one attack, got none")
     n_choosing = round(CHOOSING * secret.shape[1]) if len(scores) > 1 else 0
     order = seeds.stream(seed, "few fits", "choosing").permutation(secret.shape[1])
-    chooses, canary = order[:n_choosing], np.sort(order[n_choosing:])
+    chooses = order[:n_choosing]
+    canary = np.sort(order[n_choosing:])
     agree = {name: _agreement(x[:, chooses], secret[:, chooses]) for name, x in scores.items()}
     attack = max(agree, key=lambda name: agree[name])
-    score, member = scores[attack][:, canary], secret[:, canary]
+    score = scores[attack][:, canary]
+    member = secret[:, canary]
     rows = [Transcript(*fit, canary) for fit in zip(score, member, strict=True)]
-    ties, all_of_them = seeds.stream(seed, "few fits", "ties"), np.array([len(canary)])
+    ties = seeds.stream(seed, "few fits", "ties")
+    all_of_them = np.array([len(canary)])
     right = [int(right_guesses(x.score, x.secret, all_of_them, ties)[0]) for x in rows]
     return GuessedInFits(
         attack,
@@ -130,7 +133,8 @@ def _by_fit(found: Estimate, values: Floats) -> Estimate:
     if len(values) == 1:
         return found
     fits = rates.mean(values, found.level, unit="fits", least=0.0, most=1.0)
-    low, high = min(found.low, fits.low), max(found.high, fits.high)
+    low = min(found.low, fits.low)
+    high = max(found.high, fits.high)
     return replace(found, low=low, high=high, method=f"the wider of {found.method}; {fits.method}")
 
 

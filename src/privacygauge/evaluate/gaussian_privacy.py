@@ -134,7 +134,8 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
     privacy (Dong, Roth & Su 2022, definition 2.7; as an audit Nasr et al. 2023, section 5). Both
     rates have Clopper-Pearson's limit at half of the error.
     """
-    tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
+    tpr = decision.recall(decisions, level)
+    fpr = decision.false_positive_rate(decisions, level)
     low = _distance(tpr.low, fpr.high)
     method = "Clopper-Pearson, Bonferroni"
     return Estimate(low, low, np.inf, level, decisions.n_units, method)
@@ -148,7 +149,8 @@ def _distance(tpr: float, fpr: float) -> float:
 
 
 def _log_delta(mu: float, epsilon: float) -> float:
-    first, second = log_ndtr(mu / 2 - epsilon / mu), log_ndtr(-mu / 2 - epsilon / mu)
+    first = log_ndtr(mu / 2 - epsilon / mu)
+    second = log_ndtr(-mu / 2 - epsilon / mu)
     # Rounding may leave nothing, or less, of a difference of nearly equal terms.
     gap = min(float(epsilon + second - first), -np.finfo(float).tiny)
     return float(first + np.log(-np.expm1(gap)))

@@ -11,7 +11,8 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.evaluate.trade_off import largest_refuted, refuted_by
 
-_HALVINGS, _STEP = 36, 1e-6
+_HALVINGS = 36
+_STEP = 1e-6
 """Of the search; and by how much a second theorem has to improve a bound to be looked at."""
 
 _LARGEST = 40.0
@@ -132,11 +133,13 @@ def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.
 
 def _with_delta(m: int, r: Ints, v: Ints, delta: float, beta: float, pure: Floats) -> Floats:
     """Return the bounds, which lie between 0 and those at delta = 0."""
-    low, high = np.zeros(r.shape), pure.copy()
+    low = np.zeros(r.shape)
+    high = pure.copy()
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         refuted = _tail(m, r, v, delta, middle) <= beta
-        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+        low = np.where(refuted, middle, low)
+        high = np.where(refuted, high, middle)
     return low
 
 
@@ -149,11 +152,13 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
         return (_at_least(r, v - i, q) - tail) / i
 
     # The mean of the i densities below v rises with i while the next one exceeds it, then falls.
-    low, high = np.ones_like(v), np.maximum(v, 1)
+    low = np.ones_like(v)
+    high = np.maximum(v, 1)
     while np.any(low < high):
         middle = (low + high) // 2
         rises = mean(middle + 1) > mean(middle)
-        low, high = np.where(rises, middle + 1, low), np.where(rises, high, middle)
+        low = np.where(rises, middle + 1, low)
+        high = np.where(rises, high, middle)
     return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
 
 
@@ -164,9 +169,11 @@ def _at_least(r: Ints, v: Ints, q: Floats) -> Floats:
 
 
 def _logit_limit(r: Ints, v: Ints, beta: float) -> Floats:
-    a, b = np.maximum(v, 1), np.maximum(r - v + 1, 1)
+    a = np.maximum(v, 1)
+    b = np.maximum(r - v + 1, 1)
     # Both tails apart: one minus a share near 1 would round.
-    right, wrong = betaincinv(a, b, beta), betaincinv(b, a, 1.0 - beta)
+    right = betaincinv(a, b, beta)
+    wrong = betaincinv(b, a, 1.0 - beta)
     bound = np.clip(np.log(right) - np.log(wrong), 0.0, _LARGEST)
     return np.where(v > 0, bound, 0.0)
 

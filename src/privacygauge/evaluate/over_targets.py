@@ -52,7 +52,8 @@ def mean_auc(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
     areas = np.array([placements(curve)[0].mean() for curve in curves])
     parts = [influences(x, curve) / t for x, curve in zip(targets, curves, strict=True)]
     unit = np.concatenate([target.unit for target in targets])
-    n, value = checks.n_distinct(unit), float(areas.mean())
+    n = checks.n_distinct(unit)
+    value = float(areas.mean())
     by_unit = rates.error_of(np.concatenate(parts), unit)
     within = sum(
         rates.error_of(part, target.unit) ** 2 for part, target in zip(parts, targets, strict=True)

@@ -214,7 +214,8 @@ def furthest(
             areas[i] = _area(pair, each)
             found = reached(together[i], areas[i])
             if found.by_ranking and found.accuracy.low > furthest:
-                best, furthest = i, found.accuracy.low
+                best = i
+                furthest = found.accuracy.low
     accuracy, area = (
         replace(x, level=level, method=f"{x.method}, simultaneous over attacks")
         for x in (together[best], areas[best])

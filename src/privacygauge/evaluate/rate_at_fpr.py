@@ -181,7 +181,8 @@ def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
     """Return where so many hits of n or more have the probability `tail`, by weight."""
     certain = float(weights[hits <= 0].sum())
-    a, w = np.maximum(hits[hits > 0], 1e-9), weights[hits > 0]
+    a = np.maximum(hits[hits > 0], 1e-9)
+    w = weights[hits > 0]
     b = n - a + 1.0
     if certain >= tail or not len(a):
         return 0.0
@@ -196,7 +197,8 @@ def _high_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
 
 
 def _root(rising: Callable[[float], float], ends: Floats) -> float:
-    low, high = max(ends[0] - 1e-9, 0.0), min(ends[1] + 1e-9, 1.0)
+    low = max(ends[0] - 1e-9, 0.0)
+    high = min(ends[1] + 1e-9, 1.0)
     return float(brentq(rising, low, high, xtol=1e-9))
 
 
@@ -211,8 +213,10 @@ def _hits_upto(curve: Roc, counts: Floats) -> Floats:
     def above(scores: Floats, side: Literal["left", "right"]) -> Floats:
         return (len(scores) - np.searchsorted(scores, barrier, side=side)).astype(np.float64)
 
-    hits, tied_hits = above(curve.members, "right"), above(curve.members, "left")
-    false, tied_false = above(curve.nonmembers, "right"), above(curve.nonmembers, "left")
+    hits = above(curve.members, "right")
+    tied_hits = above(curve.members, "left")
+    false = above(curve.nonmembers, "right")
+    tied_false = above(curve.nonmembers, "left")
     used = (counts - false) / (tied_false - false)
     result = hits + (tied_hits - hits) * used
     result[counts <= 0] = 0.0

@@ -115,7 +115,8 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     """
     if len(hit) == 0:
         raise InputError("a proportion of nothing is undefined")
-    successes, n = int(np.count_nonzero(hit)), len(hit)
+    successes = int(np.count_nonzero(hit))
+    n = len(hit)
     n_units = n if unit is None else checks.n_distinct(unit)
     if n_units == n:
         return share(successes, n, level)
@@ -152,18 +153,21 @@ def mean(
         No such mean lies beyond: the interval is cut there.
     """
     owner = np.arange(len(values)) if owner is None else owner
-    n, value = checks.n_distinct(owner), float(np.mean(values))
+    n = checks.n_distinct(owner)
+    value = float(np.mean(values))
     half = np.inf
     if n > 1:
         error = standard_error(np.asarray(values), owner)
         half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
-    low, high = max(least, value - half), min(most, value + half)
+    low = max(least, value - half)
+    high = min(most, value + half)
     return Estimate(value, low, high, level, n, f"t over {unit}")
 
 
 def standard_error(values: Floats, unit: Ints) -> float:
     """Return the standard error of a mean, rows of one unit summed first; 1 for one unit."""
-    n, n_units = len(values), checks.n_distinct(unit)
+    n = len(values)
+    n_units = checks.n_distinct(unit)
     if n_units < 2:
         return 1.0
     if n_units == n:
@@ -184,7 +188,8 @@ def error_of(influence: Floats, unit: Ints) -> float:
 def on_logit_scale(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a number in (0, 1) with the interval of half-width `half`, made for its log odds."""
     half /= value * (1 - value)
-    low, high = float(expit(logit(value) - half)), float(expit(logit(value) + half))
+    low = float(expit(logit(value) - half))
+    high = float(expit(logit(value) + half))
     ends = min(low, value), max(high, value)
     return Estimate(value, *ends, level, n, f"{method} on the logit scale")
 
@@ -233,7 +238,8 @@ def difference(
     """
     if not len(first) or not len(second):
         raise InputError("a difference needs values on both sides")
-    a, b = float(np.mean(first)), float(np.mean(second))
+    a = float(np.mean(first))
+    b = float(np.mean(second))
     n, m = (len(first), len(second)) if owners is None else map(units.worth, owners)
     a_low, a_high = wilson(int(np.count_nonzero(first)) * n / len(first), n, level)
     b_low, b_high = wilson(int(np.count_nonzero(second)) * m / len(second), m, level)

@@ -115,7 +115,8 @@ def assess_risk(
     notes : sequence of str
         What the estimator had to say.
     """
-    score, secret = transcript.score, transcript.secret
+    score = transcript.score
+    secret = transcript.secret
     if score.min() < 0 or score.max() > 1:
         raise InputError("risk scores must be in [0, 1]")
     sides = _Sides.of(transcript)
@@ -179,9 +180,11 @@ class _Sides:
     @classmethod
     def of(cls, transcript: Transcript) -> _Sides:
         """Return the sides of a transcript."""
-        inside, outside = np.flatnonzero(transcript.secret), np.flatnonzero(~transcript.secret)
+        inside = np.flatnonzero(transcript.secret)
+        outside = np.flatnonzero(~transcript.secret)
         inside = inside[np.argsort(transcript.score[inside], kind="stable")]
-        score, unit = transcript.score, transcript.unit
+        score = transcript.score
+        unit = transcript.unit
         return cls(score[inside], score[outside], unit[inside], unit[outside])
 
 
@@ -192,14 +195,17 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     score the mean also equals ``prior + (1 - prior) * (members' mean - non-members' mean)``,
     which no constant moves: the interval is stretched to hold both.
     """
-    a, b = at_prior(sides.inside, prior), at_prior(sides.outside, prior)
+    a = at_prior(sides.inside, prior)
+    b = at_prior(sides.outside, prior)
     n = checks.n_distinct(sides.units_in) + checks.n_distinct(sides.units_out)
     gap = float(a.mean() - b.mean())
     z = float(ndtri(0.5 + checks.level(level) / 2))
     both = (a, sides.units_in), (b, sides.units_out)
     errors = [rates.standard_error(values, unit) for values, unit in both]
-    value, centre = float(a.mean()) - above, prior + (1 - prior) * gap - above
-    half, wide = z * errors[0], z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
+    value = float(a.mean()) - above
+    centre = prior + (1 - prior) * gap - above
+    half = z * errors[0]
+    wide = z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
     return _stretched(
         Estimate(value, value - half, value + half, level, n, "normal"),
         Estimate(centre, centre - wide, centre + wide, level, n, "normal"),
@@ -208,7 +214,8 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
 
 
 def _stretched(estimate: Estimate, other: Estimate, method: str) -> Estimate:
-    low, high = min(estimate.low, other.low), max(estimate.high, other.high)
+    low = min(estimate.low, other.low)
+    high = max(estimate.high, other.high)
     return Estimate(estimate.value, low, high, estimate.level, estimate.n, method)
 
 
@@ -222,7 +229,8 @@ def _classes(
         part = None if weights is None else weights[rows]
         return np.bincount(stratum[rows], weights=part, minlength=k).astype(np.float64)
 
-    n_in, n_out = sums(secret), sums(~secret)
+    n_in = sums(secret)
+    n_out = sums(~secret)
     right = correct.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         risk = sums(secret & for_risk, score) / sums(secret & for_risk)
@@ -255,7 +263,8 @@ def risk_cdf(risk: Risk) -> RiskCdf:
     share = (len(score) - last) / len(score)
     if len(value) > _POINTS:
         keep = np.unique(np.linspace(0, len(value) - 1, _POINTS).round().astype(int))
-        value, share = value[keep], share[keep]
+        value = value[keep]
+        share = share[keep]
     return RiskCdf(value, share)
 
 

@@ -90,7 +90,8 @@ def roc(transcript: Transcript) -> Roc:
     >>> curve.tpr.tolist(), curve.fpr.tolist()
     ([0.0, 0.5, 1.0], [0.0, 0.0, 1.0])
     """
-    score, secret = transcript.score, transcript.secret
+    score = transcript.score
+    secret = transcript.secret
     return Roc(np.sort(score[secret]), np.sort(score[~secret]))
 
 
@@ -234,7 +235,8 @@ def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int,
         share = (np.bincount(unit) / len(unit))[unit]
         part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
     squares = np.bincount(index, weights=part) ** 2
-    n, variance = len(squares), float(squares.sum())
+    n = len(squares)
+    variance = float(squares.sum())
     if variance == 0.0:
         return 0.0, n, 1.0
     df = 3.0 * variance**2 / float(np.sum(squares**2))

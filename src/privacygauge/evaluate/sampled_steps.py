@@ -20,7 +20,8 @@ from privacygauge.evaluate.roc import auc
 _LEAST_NOISE = 0.3
 """No smaller noise is looked for."""
 
-_MOST_MU, _LEAST_MU = 6.0, 0.02
+_MOST_MU = 6.0
+_LEAST_MU = 0.02
 """Of the normal limit of many steps: the noise that is looked for lies between."""
 
 _RATIO = 1.005
@@ -29,7 +30,8 @@ _RATIO = 1.005
 _FAR = 12.0
 """Deviations at which a sum of losses ends."""
 
-_FINE, _FINEST = 500, 20
+_FINE = 500
+_FINEST = 20
 """Privacy losses in a deviation of the sum, and at least so many in one of a step."""
 
 
@@ -89,8 +91,10 @@ class SampledSteps:
         quantile. Nothing has to be chosen on other rows, and every rank counts. To take the
         curve of sampled steps rather than a normal one is from Nasr et al. (2023), section 5.3.
         """
-        area, sizes = auc(transcript).value, (transcript.n_in, transcript.n_out)
-        limit, noises = float(ndtri(checks.level(level))), self._noises()
+        area = auc(transcript).value
+        sizes = (transcript.n_in, transcript.n_out)
+        limit = float(ndtri(checks.level(level)))
+        noises = self._noises()
 
         def ruled_out(noise: float) -> bool:
             return area > _area(self, noise).quantile(*sizes, limit)
@@ -98,7 +102,8 @@ class SampledSteps:
         if not ruled_out(float(noises[0])):
             return math.inf
         # The curve falls as noise grows: what rules out one noise rules out all that are larger.
-        first, last = 0, len(noises) - 1
+        first = 0
+        last = len(noises) - 1
         while last > first:
             middle = (first + last + 1) // 2
             first, last = (
@@ -167,7 +172,8 @@ class SampledSteps:
     def _noises(self) -> Floats:
         """Return the noise multipliers that are looked for, falling."""
         scale = self.sampling_rate * math.sqrt(self.steps)
-        low, high = max(_LEAST_NOISE, scale / _MOST_MU), max(1.0, scale / _LEAST_MU)
+        low = max(_LEAST_NOISE, scale / _MOST_MU)
+        high = max(1.0, scale / _LEAST_MU)
         number = math.ceil(math.log(high / low) / math.log(_RATIO)) + 1
         return np.asarray(np.geomspace(high, low, number), np.float64)
 
@@ -186,7 +192,8 @@ class _Losses:
     @classmethod
     def of(cls, steps: SampledSteps, noise: float) -> _Losses:
         """Return those of so many steps, by a Fourier transform of one step's."""
-        q, n = steps.sampling_rate, steps.steps
+        q = steps.sampling_rate
+        n = steps.steps
         # Both distributions of a step, first on a grid of what is seen: mean and deviation.
         seen = np.linspace(-_FAR * noise, 1 + _FAR * noise, 20_001)
         with np.errstate(divide="ignore"):
@@ -205,14 +212,16 @@ class _Losses:
             n * mean + side * (_FAR * math.sqrt(n) * d + abs(end))
             for (mean, d), side, end in zip(moments, (-1, 1), ratio[[0, -1]], strict=True)
         )
-        first, last = math.floor(ratio[0] / width), math.ceil(ratio[-1] / width)
+        first = math.floor(ratio[0] / width)
+        last = math.ceil(ratio[-1] / width)
         edges = np.arange(first, last + 2) * width - width / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             cut = noise**2 * np.log1p(np.expm1(edges) / q) + 0.5
         cut[np.isnan(cut)] = -np.inf
         outside = np.diff(ndtr(cut / noise))
         inside = (1 - q) * outside + q * np.diff(ndtr((cut - 1) / noise))
-        start, size = math.floor(low / width), math.ceil((high - low) / width) + 2
+        start = math.floor(low / width)
+        size = math.ceil((high - low) / width) + 2
         size = next_fast_len(max(size, len(outside)), real=True)
         # Sums go round in a circle: what does not fit between low and high is next to nothing.
         folded = [

@@ -82,9 +82,12 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
 
 def _terms(play: Play, curve: Roc, rows: Ints) -> tuple[Floats, Floats]:
     """Return each row's part in the error of an attack's accuracy and in that of its area."""
-    guess, secret, score = play.decisions.guess, play.decisions.secret, play.transcript.score
+    guess = play.decisions.guess
+    secret = play.decisions.secret
+    score = play.transcript.score
     right = (guess == secret).astype(np.float64)[rows]
-    score, inside = score[rows], secret[rows]
+    score = score[rows]
+    inside = secret[rows]
     below = np.empty(len(rows))
     for side, others, sign in ((inside, curve.nonmembers, 1), (~inside, curve.members, -1)):
         places = [np.searchsorted(others, score[side], which) for which in ("left", "right")]

@@ -266,8 +266,10 @@ def _worth(decisions: Decisions, rows: Bools) -> int:
 
 def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side:
     """Return one side's counts, of as many rows as are independent."""
-    inside, rest = side & rows, side & ~rows
-    n, n_rest = _worth(decisions, inside), _worth(decisions, rest)
+    inside = side & rows
+    rest = side & ~rows
+    n = _worth(decisions, inside)
+    n_rest = _worth(decisions, rest)
     # Rounded against the slice; the observed counts, to the digit, where no unit repeats.
     hits = int(np.count_nonzero(inside & right)) * n // max(int(np.count_nonzero(inside)), 1)
     others = int(np.count_nonzero(rest & right)) * n_rest

@@ -120,7 +120,8 @@ def tail(
     checks.level(level)
     first = played[0][1]
     item, inside, stage = unit_rounds(first)
-    n, n_in = len(inside), int(np.count_nonzero(inside))
+    n = len(inside)
+    n_in = int(np.count_nonzero(inside))
     item = equally_many(item, inside, rng)
     depths = _depths(n)
     if not len(depths) or hypergeom.sf(depths[-1] - 1, n, n_in, depths[-1]) > 1 - level:
@@ -191,7 +192,8 @@ def _apart(
     That they are members' alone must be unlikely by their ranks, too: so heavy tails, or a few
     rows of another kind, are no leak.
     """
-    n, n_in = len(inside), int(np.count_nonzero(inside))
+    n = len(inside)
+    n_in = int(np.count_nonzero(inside))
     for attack, (_, transcript) in enumerate(played):
         best = _highest(transcript, item, n)
         top, expected = standing_apart(best[inside], best[~inside])
@@ -315,7 +317,8 @@ def _bits(
     for number in range(int(stage.max()) + 1):
         columns = np.flatnonzero(stage[shown] == number)
         everybody = stage == number
-        n, n_in = int(np.count_nonzero(everybody)), int(np.count_nonzero(inside & everybody))
+        n = int(np.count_nonzero(everybody))
+        n_in = int(np.count_nonzero(inside & everybody))
         members = rng.hypergeometric(n_in, n - n_in, len(columns), size=deals)
         # The columns of the smallest keys are the members: each set of so many is as likely.
         order = rng.random((deals, len(columns)), np.float32).argsort(axis=1)

@@ -50,6 +50,7 @@ def together(found: Sequence[Stated], asked: float) -> Together:
     at_level = [x for x in found if x.level is not None]
     if not at_level:
         return Together(None, asked, None, ())
-    risked, looks = sum(x.risked for x in at_level), sum(x.looks for x in at_level)
+    risked = sum(x.risked for x in at_level)
+    looks = sum(x.looks for x in at_level)
     left = 1 - risked if risked < 1 else None
     return Together(left, asked, 1 - (1 - asked) / looks, tuple(x.name for x in at_level))

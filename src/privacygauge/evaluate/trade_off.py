@@ -12,7 +12,8 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
-_LANES, _ROUNDS = 64, 4
+_LANES = 64
+_ROUNDS = 4
 """Candidates that are looked at together, and how often the interval between two is refined."""
 
 _LARGEST_MU = 20.0
@@ -100,8 +101,10 @@ def refuted_by(
     exceed 1, there is no such distribution, and the curve is refuted.
     """
     # Both expectations over m, and the probability of what was placed so far.
-    x, y = np.full(n_curves, v * beta / m), np.full(n_curves, (r - v) * beta / m)
-    mass, refuted = np.full(n_curves, beta), np.zeros(n_curves, np.bool_)
+    x = np.full(n_curves, v * beta / m)
+    y = np.full(n_curves, (r - v) * beta / m)
+    mass = np.full(n_curves, beta)
+    refuted = np.zeros(n_curves, np.bool_)
     for k in range(v, 0, -1):
         gain = np.maximum(least(np.minimum(x, 1.0)) - y, 0.0)
         # Where nothing has to be added now, nothing ever has: x and y stay.
@@ -109,7 +112,9 @@ def refuted_by(
         if not gain.any():
             break
         added = gain * (m / (r - k + 1))
-        x, y, mass = x + (k - 1) / m * added, y + gain, mass + added
+        x = x + (k - 1) / m * added
+        y = y + gain
+        mass = mass + added
         refuted |= mass > 1.0
     return refuted
 
@@ -130,5 +135,6 @@ def largest_refuted(refuted: Callable[[Floats], Bools], low: float, high: float)
         first = int(found[0]) if len(found) else _LANES
         if first == 0:
             return low
-        low, high = float(values[first - 1]), float(values[min(first, _LANES - 1)])
+        low = float(values[first - 1])
+        high = float(values[min(first, _LANES - 1)])
     return low

@@ -34,7 +34,8 @@ _SPENT = 0.02
 _STEP = 1e-6
 """By how much a bound is rounded down."""
 
-LARGEST_EPSILON, LARGEST_MU = 40.0, 20.0
+LARGEST_EPSILON = 40.0
+LARGEST_MU = 20.0
 """Nothing above is looked for."""
 
 
@@ -177,7 +178,8 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
     allowed = math.log(error * (1.0 - _SPENT))
 
     def excess(parameter: float) -> float:
-        rates, chances = fpr, weights
+        rates = fpr
+        chances = weights
         corner = 0.0 if curves.corner is None else curves.corner(parameter)
         # Between two of the rates a corner would be a peak that nobody saw.
         if fpr[0] < corner < fpr[-1]:
@@ -189,7 +191,8 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
 
     if excess(0.0) >= 0:
         return 0.0
-    low, high = 0.0, 0.5
+    low = 0.0
+    high = 0.5
     while excess(high) <= 0:
         if high == curves.end:
             return high
@@ -199,7 +202,8 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
 
 def _distance(counts: Counts, line: Line) -> float:
     """Return how far the counts lie above the line, in standard deviations."""
-    tpr, fpr = counts.hits / counts.n_in, counts.false / counts.n_out
+    tpr = counts.hits / counts.n_in
+    fpr = counts.false / counts.n_out
     # One false positive more, so that none at all is no certainty.
     spread = line.slope**2 * (counts.false + 1) / counts.n_out**2
     return (tpr - line.offset - line.slope * fpr) / math.sqrt(
@@ -227,7 +231,8 @@ def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> F
 
 def _interval(counts: Counts, error: float) -> Floats:
     """Return false-positive rates from one end of Clopper-Pearson's interval to the other."""
-    y, n = counts.false, counts.n_out
+    y = counts.false
+    n = counts.n_out
     low = float(betaincinv(y, n - y + 1.0, error / 2)) if y else 0.0
     high = float(betaincinv(y + 1.0, n - y, 1.0 - error / 2)) if y < n else 1.0
     # Evenly by the root: there a binomial's spread is the same everywhere.

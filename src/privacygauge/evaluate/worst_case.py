@@ -65,7 +65,8 @@ def _one(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAt
 
 def _worth(hit: Bools, unit: Ints, level: float) -> int:
     """Return how many independent rows these are worth, at least 1."""
-    n, n_units = len(hit), checks.n_distinct(unit)
+    n = len(hit)
+    n_units = checks.n_distinct(unit)
     if n_units == n:
         return n
     end = 0.5 + level / 2
@@ -214,7 +215,8 @@ def attacked_targets(
     n_together : int
         How many numbers the corrected intervals hold for together.
     """
-    curve, each = roc(transcript), 1.0 - (1.0 - level) / n_together
+    curve = roc(transcript)
+    each = 1.0 - (1.0 - level) / n_together
     rates, wider = (tprs_of_repeated(transcript, fprs, p, curve=curve) for p in (level, each))
     return AttackedTargets(
         attack,

@@ -86,7 +86,8 @@ def _array(path: Path, name: str) -> NDArray[Any]:
         return _only(content, name, path)
     if content.shape[1] != 1:
         raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
-    title, column = str(content.columns[0]), content.iloc[:, 0].to_numpy()
+    title = str(content.columns[0])
+    column = content.iloc[:, 0].to_numpy()
     # A file without a header: its first label was taken for one.
     return np.concatenate([[int(title)], column]) if title.isdecimal() else column
 
@@ -203,7 +204,8 @@ def contest_of(
     for name, value, least in (("trials", trials, 1), ("queries", queries, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
-    chosen, protected = attacks_named(attacks), guards_of(guards)
+    chosen = attacks_named(attacks)
+    protected = guards_of(guards)
     measure = metric_named(metric)
     if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
         raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
@@ -221,8 +223,12 @@ def attacked(
     contest: Contest, having: Having, found: Mapping[tuple[str, str], Trials], level: float
 ) -> Attacked:
     """Return what the attacks of a contest came to, from what was played of it."""
-    holdout, knowledge, k = contest.holdout, contest.knowledge, contest.queries
-    truth, m, measure = holdout.labels, holdout.n_classes, holdout.metric
+    holdout = contest.holdout
+    knowledge = contest.knowledge
+    k = contest.queries
+    truth = holdout.labels
+    m = holdout.n_classes
+    measure = holdout.metric
     base = None if having.logits is None or knowledge is None else holdout.score(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
     if not measure.like_share:  # At most, whatever they score.

@@ -84,7 +84,8 @@ class Bounded:
         """The attack that gains most of those known to apply; None where none is."""
         known = [found for found in self.biases if found.kind == ATTACK and found.applies]
         if self.simulated is not None:
-            name, told = "naive Bayes, simulated", "played on uniform labels"
+            name = "naive Bayes, simulated"
+            told = "played on uniform labels"
             known.append(Bias("nb_simulated", name, ATTACK, self.simulated.value, told))
         return max(known, key=lambda found: found.value, default=None)
 

@@ -101,7 +101,8 @@ def kl_bias(nats: float, n: int, m: int, *, delta: float = 0.05) -> float:
     delta : float, default 0.05
         How often the bias may be larger, in (0, 1).
     """
-    b, p = _exponent(nats, n, m, delta) / n, 1 / m
+    b = _exponent(nats, n, m, delta) / n
+    p = 1 / m
     if b >= math.log(m):
         return 1 - p
     return float(brentq(lambda e: _divergence(p + e, p) - b, 0.0, 1 - p, xtol=1e-15)) if b else 0.0
@@ -191,7 +192,8 @@ def guaranteed_points(
     accounts: int | None = None,
 ) -> int:
     """Return the fewest points for which k submissions keep any attack within `bias` of 1/m."""
-    asked, delta = guard or Exact(), 1 - checks.level(probability, "probability")
+    asked = guard or Exact()
+    delta = 1 - checks.level(probability, "probability")
     _bias(bias, m)
 
     def enough(n: int) -> bool:

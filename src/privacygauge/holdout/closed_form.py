@@ -173,11 +173,13 @@ def _costs(m: int, used: int) -> Floats:
 
 def _power(costs: Floats, n: int, used: int) -> Floats:
     """Return the probabilities of the total cost of n points, as far as `used` queries go."""
-    result, square = np.ones(1), costs
+    result = np.ones(1)
+    square = costs
     while n:
         if n % 2:
             result = fftconvolve(result, square)[: used + 1]
-        square, n = fftconvolve(square, square)[: used + 1], n // 2
+        square = fftconvolve(square, square)[: used + 1]
+        n = n // 2
     padded: Floats = np.pad(result, (0, used + 1 - len(result)))
     return padded
 
@@ -202,7 +204,8 @@ def _queries(k: int) -> int:
 Floats = NDArray[np.float64]
 
 # Cells of the grid a standard deviation of one weight, at most, and cells in all.
-_CELLS, _SIZE = 32, 2**17
+_CELLS = 32
+_SIZE = 2**17
 FEWEST_CLASSES = 10
 """With fewer classes label counts are far from independent."""
 
@@ -234,10 +237,12 @@ def poisson_bias(n: int, m: int, k: int) -> float:
             f"m must be at least {FEWEST_CLASSES}, n and k at least 1, got {m}, {n} and {k}"
         )
     counts = np.arange(n + 1) if n < 1_000 else _likely(n, m)
-    chance, accuracy = scipy.stats.binom.pmf(counts, n, 1 / m), counts / n
+    chance = scipy.stats.binom.pmf(counts, n, 1 / m)
+    accuracy = counts / n
     weight = log_odds(accuracy, m)
     finite = np.isfinite(weight)
-    wrong, right = k * chance * (1 - accuracy) / (m - 1), k * chance * accuracy
+    wrong = k * chance * (1 - accuracy) / (m - 1)
+    right = k * chance * accuracy
     cell = _cell(weight[finite], wrong[finite])
     excluded = -math.expm1(-wrong[weight == -np.inf].sum())
     right_at = _compound(weight[finite], right[finite], cell)

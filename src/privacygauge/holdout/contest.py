@@ -192,10 +192,13 @@ def _digest(*arrays: np.ndarray) -> str:
 
 def expected(contest: Contest, attack: str, guard: Guard) -> float | None:
     """Return the bias that theory expects of an attack without knowledge; None where silent."""
-    named, k, metric = ATTACKS[attack], contest.queries, contest.holdout.metric
+    named = ATTACKS[attack]
+    k = contest.queries
+    metric = contest.holdout.metric
     if metric != ACCURACY:
         return _expected_score(contest, guard) if isinstance(guard, DIRECT) else None
-    n, m = len(contest.holdout), contest.holdout.n_classes
+    n = len(contest.holdout)
+    m = contest.holdout.n_classes
     uninformed = contest.knowledge is None or not named.informed
     if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
         return None
@@ -210,9 +213,11 @@ def expected(contest: Contest, attack: str, guard: Guard) -> float | None:
 
 def _expected_score(contest: Contest, guard: Guard) -> float:
     """Return the gain above what is known before, of as many draws as have 100,000 examples."""
-    told, truth = LinearBayes.told(contest.holdout), contest.holdout.labels
+    told = LinearBayes.told(contest.holdout)
+    truth = contest.holdout.labels
     rng = stream(contest.seed, "holdout", "expected", guard.name)
-    error, metric = error_of(guard, contest.holdout), contest.holdout.metric
+    error = error_of(guard, contest.holdout)
+    metric = contest.holdout.metric
     draws = max(1, _DRAWN // len(truth))
     ends = [told.expected(truth, contest.queries, error, rng) for _ in range(draws)]
     return float(np.mean(ends)) - metric.score(told.unaided(), truth)
@@ -220,7 +225,9 @@ def _expected_score(contest: Contest, guard: Guard) -> float:
 
 def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:
     """Return what no attack gains, but with the probability `delta`."""
-    n, m, metric = len(holdout), holdout.n_classes, holdout.metric
+    n = len(holdout)
+    m = holdout.n_classes
+    metric = holdout.metric
     if metric == ACCURACY:
         largest = float(np.unique(holdout.labels, return_counts=True)[1].max()) / n
         return bias_for_labels(guard, n, m, k, max(largest, 1 / m), delta=delta)

@@ -90,7 +90,8 @@ class Asked:
     @cached_property
     def log_prior(self) -> Floats:
         """(p, r + 1) Log prior of each candidate, and of none of them; some are -inf."""
-        p, r = self.queries.n, self.queries.m
+        p = self.queries.n
+        r = self.queries.m
         if self.knowledge is None:
             return np.broadcast_to(np.append(np.full(r, -np.log(r)), -np.inf), (p, r + 1))
         prior = np.full((p, r + 1), -np.inf)

@@ -70,7 +70,9 @@ class DesignedQueries(Informed, Decoder):
             p = _affordable(budget_of(oracle), loads, oracle.n_classes, len(order) - begun)
             batch = _Batch.of(oracle, self.knowledge, order[begun : begun + p], rng)
             done, open_ = batch.settled(oracle, labels, self.block, rng)
-            begun, rounds, unsettled = begun + p, rounds + done, unsettled + max(open_, 0)
+            begun = begun + p
+            rounds = rounds + done
+            unsettled = unsettled + max(open_, 0)
             if open_ < 0:
                 found = self._by_messages(oracle, rng)
                 return fallen_back(found, "designed queries got answers that no labels give")
@@ -109,7 +111,8 @@ class _Batch:
 
         -1 where the answers contradict themselves.
         """
-        open_, r = np.arange(len(self.points)), self.candidates.shape[1]
+        open_ = np.arange(len(self.points))
+        r = self.candidates.shape[1]
         rounds = unasked = 0
         for column in range(0, r - 1, 2):
             kinds = kinds_left(self.n_classes, column)

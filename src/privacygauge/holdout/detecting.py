@@ -62,7 +62,8 @@ class DetectingMatrix:
     def _levels(self) -> tuple[_Level, ...]:
         """All sets by ascending size, so that the decoder begins with the last."""
         size = (self.n_queries - 1).bit_length()
-        made, first = [], 0
+        made = []
+        first = 0
         for s in range(1, size + 1):
             level = _Level.made(s, size, self.n_queries, self.kinds, first, self.n_points)
             made.append(level)

@@ -84,7 +84,8 @@ class BiasCurve:
 
 
 # Of each curve; the scan's formula takes long for more submissions.
-_STEPS, _SCAN = 19, 50_000
+_STEPS = 19
+_SCAN = 50_000
 
 
 MOST = 10**9
@@ -145,7 +146,9 @@ class Asked:
 
 def attack_rows(a: Asked) -> Iterator[Bias]:
     """Yield honest selection and the attacks."""
-    n, m, k = a.n, a.m, a.k
+    n = a.n
+    m = a.m
+    k = a.k
     best = honest_best_of_k(n, k, accuracy=a.accuracy, correlation=a.correlation)
     told = (
         f"each {100 * a.accuracy:.4g}% right, errors correlated by {a.correlation:g}; at most, "
@@ -155,7 +158,8 @@ def attack_rows(a: Asked) -> Iterator[Bias]:
     normal = nb_bias(n, m, k, error=a.error or 0.0)
     yield Bias("nb", "naive Bayes", ATTACK, normal, _of_nb(a), _nb_holds(a))
     if m >= FEWEST_CLASSES:
-        few, told = poisson_bias(n, m, k), "the same with Poisson counts; exact answers; expected"
+        few = poisson_bias(n, m, k)
+        told = "the same with Poisson counts; exact answers; expected"
         yield Bias("nb_poisson", "naive Bayes, few draws", ATTACK, few, told, a.exact)
     told = "the same with votes; exact answers; closed form, expected"
     usual = a.exact and not a.sparse
@@ -168,7 +172,9 @@ def attack_rows(a: Asked) -> Iterator[Bias]:
 
 def guarantee_rows(a: Asked) -> Iterator[Bias]:
     """Yield what no attack exceeds, and the rates."""
-    n, m, k = a.n, a.m, a.k
+    n = a.n
+    m = a.m
+    k = a.k
     sure = f"uniform labels, probability {a.probability:g}"
     apart = a.accounts is not None and a.error is None
     each = ", which remembers each account apart" if apart else ""
@@ -178,7 +184,8 @@ def guarantee_rows(a: Asked) -> Iterator[Bias]:
     most = theory.theorem_3_1(n, m, k, delta=a.delta)
     told = f"{sure}; exact answers, a simpler tail"
     yield Bias("theorem_3_1", "any attack, Theorem 3.1", GUARANTEE, most, told)
-    most, told = theory.expected_bias(n, m, k), "uniform labels; exact answers; after Remark 3.2"
+    most = theory.expected_bias(n, m, k)
+    told = "uniform labels; exact answers; after Remark 3.2"
     yield Bias("expectation", "any attack, on average", GUARANTEE, most, told)
     most = theory.bits_bias(k, n, m, delta=a.delta)
     told = f"{sure}; if each answer were pass or fail"
@@ -194,7 +201,8 @@ def guarantee_rows(a: Asked) -> Iterator[Bias]:
 def curves(a: Asked) -> tuple[BiasCurve, ...]:
     """Return bias against submissions, from 1 to ten times as many as were asked about."""
     queries = np.unique(np.geomspace(1, 10 * a.k, _STEPS).round().astype(np.int64))
-    error, sparse = a.error or 0.0, a.m >= FEWEST_CLASSES and a.exact
+    error = a.error or 0.0
+    sparse = a.m >= FEWEST_CLASSES and a.exact
 
     def nb(k: int) -> float:
         if sparse and not trusted(a.n, a.m, k):
@@ -281,7 +289,8 @@ POINTS = 10**12
 
 def turned(a: Asked) -> Iterator[Allowed]:
     """Yield the question turned round: what keeps the bias within what is allowed."""
-    often, honest = a.probability, {"accuracy": a.accuracy, "correlation": a.correlation}
+    often = a.probability
+    honest = {"accuracy": a.accuracy, "correlation": a.correlation}
     yield Allowed(
         "honest",
         "honest selection",
@@ -296,7 +305,8 @@ def turned(a: Asked) -> Iterator[Allowed]:
         few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
         yield Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
     if a.exact:
-        most, least = designed_submissions(a.bias, a.n, a.m), designed_points(a.bias, a.m, a.k)
+        most = designed_submissions(a.bias, a.n, a.m)
+        least = designed_points(a.bias, a.m, a.k)
         told = "on average; exact answers"
         yield Allowed("designed", "designed queries", most, least, told)
     points: int | None = None

@@ -89,7 +89,8 @@ class ParameterFreeLadder(Memoryless):
         # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
         rises = first or bool(gain > 0) & bool(gain**2 > changed)
         # Both ways the same work, so that the time of an answer says nothing that it does not.
-        reached, before = marked.accuracy, 0.0 if state.shown is None else state.shown
+        reached = marked.accuracy
+        before = 0.0 if state.shown is None else state.shown
         shown, best = (reached, marked.correct) if rises else (before, best)
         return shown, replace(state, shown=shown, best=best, spent=state.spent + rises)
 

@@ -94,7 +94,8 @@ class LinearBayes:
         have about, in place of asking.
         """
         of = np.searchsorted(_between(self.values), truth)
-        effects, spread = self._effects, self._spread(error)
+        effects = self._effects
+        spread = self._spread(error)
         noise = rng.normal(size=(len(truth), effects.shape[1]))
         noise -= noise.mean(axis=1, keepdims=True)
         share = k / effects.shape[1]
@@ -123,10 +124,12 @@ class LinearBayes:
 
 def _sums(queries: RandomQueries, answers: Floats) -> Floats:
     """Return for each point the sums of the answers less their mean, by move: (n, c)."""
-    sums, brush = np.zeros((queries.n, queries.m)), queries.brush()
+    sums = np.zeros((queries.n, queries.m))
+    brush = queries.brush()
     if not queries.k:
         return sums
-    sums_of, height = LabelSums(answers - answers.mean(), queries.m), queries.tile[0]
+    sums_of = LabelSums(answers - answers.mean(), queries.m)
+    height = queries.tile[0]
     for start in range(0, queries.n, height):
         codes = brush.points(start, min(start + height, queries.n))
         for row in range(0, len(codes), ROWS):

@@ -107,7 +107,8 @@ def _solved(data: Asked, seconds: float) -> Any:
     from scipy.optimize import linprog
     from scipy.sparse import block_array, csr_array, eye_array, kron
 
-    (p, width), k = data.log_prior.shape, data.queries.k
+    p, width = data.log_prior.shape
+    k = data.queries.k
     slack = k if data.error else 0
     answers = csr_array(counted(data.queries))
     one_each = kron(eye_array(p), np.ones((1, width)), format="csr")

@@ -185,7 +185,8 @@ def _centred(data: Asked, predicted: Floats) -> Floats:
 def _spread(posterior: Floats) -> float:
     """Return V, the variance of a random query's count where labels follow the posteriors."""
     inside = posterior[:, :-1]
-    r, total = inside.shape[1], inside.sum(axis=1)
+    r = inside.shape[1]
+    total = inside.sum(axis=1)
     traces = total - (inside**2).sum(axis=1) - (total - total**2) / r
     return max(float(traces.sum() / r), 0.0)
 
@@ -194,7 +195,8 @@ def _pass(
     data: Asked, posterior: Floats, left: Floats, mean_square: float, damping: float
 ) -> tuple[Floats, Floats]:
     """Return the next posteriors, (p, r + 1), and the counts that they predict, (k,)."""
-    queries, height = data.queries, data.queries.tile[0]
+    queries = data.queries
+    height = data.queries.tile[0]
     made = np.empty_like(posterior)
     parts = np.zeros((-(-queries.n // height), queries.k))
 
@@ -230,7 +232,8 @@ def _sums(labels: Codes, left: Floats, m: int) -> Floats:
         # A product with a matrix of zeros and ones is faster than sums by label.
         ones = np.asarray(labels.astype(np.float32) @ left.astype(np.float32), np.float64)
         return np.stack([left.sum() - ones, ones], axis=1)
-    sums, found = LabelSums(left, m), np.empty((len(labels), m))
+    sums = LabelSums(left, m)
+    found = np.empty((len(labels), m))
     for i in range(0, len(labels), ROWS):
         found[i : i + ROWS] = sums(labels[i : i + ROWS])
     return found

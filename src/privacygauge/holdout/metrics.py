@@ -378,7 +378,8 @@ class _F1(_OfTwo):
         """Return the likeliest as positive, as many as make the expected ratio largest."""
         positive = belief[:, 1]
         order = np.argsort(-positive, kind="stable")
-        hits, called = np.cumsum(positive[order]), np.arange(1, len(positive) + 1)
+        hits = np.cumsum(positive[order])
+        called = np.arange(1, len(positive) + 1)
         found = np.zeros(len(positive), np.int64)
         found[order[: (hits / (called + positive.sum())).argmax() + 1]] = 1
         return found
@@ -395,8 +396,10 @@ class _AUC(_OfTwo):
         return _floats(values, (n,), -math.inf, math.inf)
 
     def score(self, submitted: Values, truth: Values) -> float:
-        positive, order = submitted[truth == 1], np.sort(submitted)
-        n, p = len(order), len(positive)
+        positive = submitted[truth == 1]
+        order = np.sort(submitted)
+        n = len(order)
+        p = len(positive)
         # A rank is the mean over the places of the tied.
         ranks = (order.searchsorted(positive) + order.searchsorted(positive, "right") + 1) / 2
         return (float(ranks.mean()) - (p + 1) / 2) / (n - p)

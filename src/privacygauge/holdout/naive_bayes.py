@@ -125,12 +125,16 @@ def probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | None) 
     the answers are exact and tell nothing but the attacked points' accuracy.
     """
     if knowledge is None or knowledge.whole:
-        size, r, found = oracle.n, oracle.n_classes, answers
+        size = oracle.n
+        r = oracle.n_classes
+        found = answers
     else:
-        size, r = len(knowledge.points), knowledge.n_candidates
+        size = len(knowledge.points)
+        r = knowledge.n_candidates
         found = centred(answers, oracle.n, knowledge) / knowledge.mass
     if oracle.error:
-        spread, noise = (r - 1) / r**2 / size, (oracle.error * oracle.n / size) ** 2
+        spread = (r - 1) / r**2 / size
+        noise = (oracle.error * oracle.n / size) ** 2
         found = 1 / r + spread / (spread + noise) * (found - 1 / r)
     if oracle.error or found is not answers:
         found = np.clip(found, 0.5 / (size + 1), 1 - 0.5 / (size + 1))
@@ -180,10 +184,12 @@ def aggregated(
         At least 1.
     """
     key = int(rng.integers(2**64, dtype=np.uint64))
-    codes, height = np.empty(queries.n, np.int64), queries.tile[0]
+    codes = np.empty(queries.n, np.int64)
+    height = queries.tile[0]
 
     def worker() -> Callable[[int], None]:
-        brush, sums_of = queries.brush(), LabelSums(weights, queries.m)
+        brush = queries.brush()
+        sums_of = LabelSums(weights, queries.m)
 
         def fill(start: int) -> None:
             labels = brush.points(start, min(start + height, queries.n))
@@ -222,7 +228,8 @@ class LabelSums:
     def __init__(self, weights: Floats, m: int) -> None:
         k = len(weights)
         self._added = np.tile(weights, ROWS)
-        self._labels, self._sums = np.empty((ROWS, k), np.int32), np.empty((ROWS, m))
+        self._labels = np.empty((ROWS, k), np.int32)
+        self._sums = np.empty((ROWS, m))
 
     def __call__(self, labels: Codes) -> Floats:
         """Return the sums, (p, m), for labels (p, k); p is `ROWS` at most.

@@ -23,7 +23,8 @@ from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 
 Labels = NDArray[np.integer]
 # Sums of this many truth values fit into one byte; so many of them are added at the same time.
-_CHUNK, _STRIDES = 255, 16
+_CHUNK = 255
+_STRIDES = 16
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,8 @@ def _n_correct(rows: Labels, truth: Labels) -> Ints:
     """Return how many labels of every row, (b, n), are right."""
     if not rows.T.flags.c_contiguous:
         return np.array([np.count_nonzero(row == truth) for row in rows], np.int64)
-    by_point, counts = rows.T, np.zeros(len(rows), np.int64)
+    by_point = rows.T
+    counts = np.zeros(len(rows), np.int64)
     for start in range(0, len(truth), _STRIDES * _CHUNK):
         chunk = slice(start, start + _STRIDES * _CHUNK)
         right = (by_point[chunk] == truth[chunk, None]).view(np.uint8)

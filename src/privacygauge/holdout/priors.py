@@ -213,7 +213,9 @@ def in_words(knowledge: Knowledge | None, having: Having) -> str:
         return "nothing: no model, all classes equally likely"
     if having.logits is None:
         return FREQUENCIES
-    n, m, r = len(knowledge.base), knowledge.n_classes, knowledge.n_candidates
+    n = len(knowledge.base)
+    m = knowledge.n_classes
+    r = knowledge.n_candidates
     points = (
         f"the {len(knowledge.points):,} least confident" if len(knowledge.points) < n else "all"
     )

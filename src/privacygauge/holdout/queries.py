@@ -36,7 +36,8 @@ class Words:
     """
 
     def __init__(self, key: int, size: int, fill: Fill | None = None) -> None:
-        self._key, self._size = key, size
+        self._key = key
+        self._size = size
         self._fill = fill or _in_arrays(size)
         self._words = np.empty(size, np.uint64)
         # A second key, for words that are asked for one by one.
@@ -97,8 +98,12 @@ def compiled_fill() -> Fill | None:
 
 
 def _one_by_one(start: np.uint64, words: _Words) -> None:
-    step, first, second = np.uint64(_STEP), np.uint64(_FACTORS[0]), np.uint64(_FACTORS[1])
-    a, b, c = np.uint64(_SHIFTS[0]), np.uint64(_SHIFTS[1]), np.uint64(_SHIFTS[2])
+    step = np.uint64(_STEP)
+    first = np.uint64(_FACTORS[0])
+    second = np.uint64(_FACTORS[1])
+    a = np.uint64(_SHIFTS[0])
+    b = np.uint64(_SHIFTS[1])
+    c = np.uint64(_SHIFTS[2])
     for i in range(len(words)):
         x = start + np.uint64(i + 1) * step
         x = (x ^ (x >> a)) * first
@@ -110,7 +115,8 @@ Codes = NDArray[np.unsignedinteger]
 
 # A tile of this size, or of the whole matrix where that is smaller, fits in a core's fast memory
 # with all that is needed to draw it.
-_POINTS, _QUERIES = 2_048, 256
+_POINTS = 2_048
+_QUERIES = 256
 # Words of 8, 16 or 32 bits hold a label; a word is redrawn with at most this probability.
 _REDRAWN = 1 / 16
 _BITS = (8, 16, 32)
@@ -197,7 +203,8 @@ class Brush:
 
     def fill(self, part: Codes, top: int, left: int) -> None:
         """Put the labels from point `top` and query `left` on into `part`."""
-        bottom, right = top + part.shape[0], left + part.shape[1]
+        bottom = top + part.shape[0]
+        right = left + part.shape[1]
         height, width = self._queries.tile
         if not part.size:
             return
@@ -210,7 +217,8 @@ class Brush:
 
     def _tile(self, i: int, j: int) -> Codes:
         """Return a tile's labels times the number of words that stand for one label."""
-        (height, width), m = self._queries.tile, self._queries.m
+        height, width = self._queries.tile
+        m = self._queries.m
         number = i * -(-self._queries.k // width) + j
         words = self._words.block(number).astype("<u8", copy=False)
         tile: Codes = words.view(f"<u{self._bits // 8}")[: height * width]
@@ -242,5 +250,6 @@ def _work(worker: Callable[[], Callable[[int], None]], items: Iterable[int]) -> 
 
 def _overlap(start: int, stop: int, tile: int, size: int) -> tuple[slice, slice]:
     """Return where tile number `tile` lies in ``start:stop``, and which of its rows do."""
-    low, high = max(start, tile * size), min(stop, (tile + 1) * size)
+    low = max(start, tile * size)
+    high = min(stop, (tile + 1) * size)
     return slice(low - start, high - start), slice(low - tile * size, high - tile * size)

@@ -118,7 +118,8 @@ def reconstructed(
         If the queries are not of this shape and range, their number of entries is above 200,000,
         or OR-Tools is not installed.
     """
-    rows, whole = np.asarray(queries), checks.integers(counts, "counts")
+    rows = np.asarray(queries)
+    whole = checks.integers(counts, "counts")
     if rows.ndim != 2 or len(rows) != len(whole) or rows.dtype.kind not in "iu":
         raise InputError(f"queries must be integers of the shape ({len(whole)}, t)")
     if m < 2 or (rows.size and not 0 <= rows.min() <= rows.max() < m):
@@ -148,7 +149,8 @@ def _asked(
 
 def _searched(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> Reconstructed:
     cp_model = _the_solver()
-    model, t = cp_model.CpModel(), rows.shape[1]
+    model = cp_model.CpModel()
+    t = rows.shape[1]
     is_label = [[model.new_bool_var("") for _ in range(m)] for _ in range(t)]
     for of_point in is_label:
         model.add_exactly_one(of_point)

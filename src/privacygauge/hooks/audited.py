@@ -164,7 +164,8 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         as_trainer(self.estimator)  # says what it lacks
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
-        X, n = X.tocsr() if issparse(X) else X, len(labels)
+        X = X.tocsr() if issparse(X) else X
+        n = len(labels)
         owner = _owner(X, labels) if unit is None else numbered(unit, length=n)
         n_units = int(owner.max()) + 1
         # By their number, so that a refit on all rows has coins that no fold of a search had.
@@ -175,7 +176,8 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.inside_, self.tested_ = found.inside, found.tested
+        self.inside_ = found.inside
+        self.tested_ = found.tested
         asked = np.flatnonzero(found.tested)
         names, codes = np.unique(labels, return_inverse=True)
         probs = np.zeros((len(asked), len(names)))

@@ -55,7 +55,8 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
 
 def _metrics(measure: Measure, prefix: str) -> dict[str, float]:
     """Return the metrics of a measure, by names that MLflow takes."""
-    found, name = measure.found, f"{prefix}/{measure.name.replace('@', '_at_')}"
+    found = measure.found
+    name = f"{prefix}/{measure.name.replace('@', '_at_')}"
     if isinstance(found, Skipped):
         return {}
     metrics = {name: float(found.value if isinstance(found, Estimate) else found)}

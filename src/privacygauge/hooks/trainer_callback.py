@@ -41,7 +41,8 @@ from privacygauge.runs.results import require_free
 Row = dict[str, Any]
 """A record of the training set."""
 
-MODEL, START = "model", "reference"
+MODEL = "model"
+START = "reference"
 """Folders of the trained language model, and of the one that the training started from."""
 
 
@@ -89,13 +90,16 @@ class TrainerAudit(TrainerCallback):
             raise InputError(f"the trainer needs a train_dataset of known length, got {kind}")
         require_free(out, ("report.html", "report.json", "records.parquet", "roc.csv"))
         check_writable(out)
-        self.trainer, self.out, self.asked = trainer, out, asked
+        self.trainer = trainer
+        self.out = out
+        self.asked = asked
         self.given: Any = given
         self.names = self._equal(len(given)) if asked.unit is None else _names(given, asked.unit)
         owner = numbered(self.names, "unit")
         rng = seeds.stream(asked.seed, "hooks", "trainer", "coins")
         found = dealt(owner, asked.tested, rng)
-        spare, n_canaries = np.flatnonzero(~found.tested), 0
+        spare = np.flatnonzero(~found.tested)
+        n_canaries = 0
         self.in_training = np.zeros(0, np.bool_)
         if asked.canaries is not None:
             n_canaries = asked.canaries.n
@@ -107,7 +111,8 @@ class TrainerAudit(TrainerCallback):
         )
         inside = found.inside.copy()
         inside[used] = False
-        self.inside, self.tested = inside, found.tested
+        self.inside = inside
+        self.tested = found.tested
         self._keep_coins(owner)
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]

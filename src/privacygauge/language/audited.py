@@ -392,7 +392,8 @@ def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
     rows = scores.judged
     _, person = np.unique(scores.unit[rows], return_inverse=True)
     inside = np.bincount(person, scores.member[rows]) > 0
-    n, n_in = len(inside), int(np.count_nonzero(inside))
+    n = len(inside)
+    n_in = int(np.count_nonzero(inside))
     depth = min(found.top, n // 2)
     count = []
     for sign in (1, -1):
@@ -436,7 +437,8 @@ def _records(
 
 
 def _energies(scores: TextScores) -> JudgedEnergies:
-    rows, name = scores.judged, best_signal(scores)
+    rows = scores.judged
+    name = best_signal(scores)
     group = scores.group
     return JudgedEnergies(
         scores.energy_target[rows],

@@ -53,7 +53,10 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
         Which tokens a window answers for; all by default. The masked ones beside them are hidden
         too, and copies in which nothing of its own is masked are left out.
     """
-    copies, positions, units, n_copies = [], [], [], []
+    copies = []
+    positions = []
+    units = []
+    n_copies = []
     for text, key in enumerate(tokens.keys):
         _, its = tokens.of(text)
         hidden = _hidden(plan.masks(key, int(tokens.n_units[text])), its)
@@ -100,7 +103,8 @@ def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> 
             "every text must have at least two units where a causal model is given no token to "
             "begin with, got one: leave short texts out"
         )
-    positions, units = [], []
+    positions = []
+    units = []
     for text in range(len(tokens)):
         _, its = tokens.of(text)
         wanted = its >= first_unit
@@ -168,16 +172,20 @@ def groups(tokens: Tokens, scored: Scored, texts: range, budget: int) -> Iterato
     group: list[Copies] = []
     n_rows = width = 0
     for text in texts:
-        length, n_copies = int(tokens.lengths[text]), int(scored.n_copies[text])
+        length = int(tokens.lengths[text])
+        n_copies = int(scored.n_copies[text])
         at_once = max(1, budget // length)
         for start in range(0, n_copies, at_once):
             part = Copies(text, start, min(start + at_once, n_copies))
             n_new = part.stop - part.start
             if group and (n_rows + n_new) * max(width, length) > budget:
                 yield group
-                group, n_rows, width = [], 0, 0
+                group = []
+                n_rows = 0
+                width = 0
             group.append(part)
-            n_rows, width = n_rows + n_new, max(width, length)
+            n_rows = n_rows + n_new
+            width = max(width, length)
     if group:
         yield group
 
@@ -189,7 +197,9 @@ def batch_of(
     widths = [int(tokens.lengths[part.text]) for part in group]
     n_rows = [part.stop - part.start for part in group]
     ids = np.full((sum(n_rows), max(widths)), pad_id, np.int64)
-    rows, positions, first = [], [], 0
+    rows = []
+    positions = []
+    first = 0
     for part, width, n in zip(group, widths, n_rows, strict=True):
         ids[first : first + n, :width] = tokens.of(part.text)[0]
         here = scored.of(part.text)
@@ -199,7 +209,8 @@ def batch_of(
         rows.append(copy[mine] - part.start + first)
         positions.append(scored.position[here][mine])
         first += n
-    row, position = np.concatenate(rows), np.concatenate(positions)
+    row = np.concatenate(rows)
+    position = np.concatenate(positions)
     token = ids[row, position]
     if mask_id is not None:
         ids[row, position] = mask_id

@@ -23,7 +23,8 @@ from privacygauge.language.names import made_up_names
 from privacygauge.language.texts import Texts
 from privacygauge.runs.atomic import check_writable, write_all
 
-FILE, INSERT = "canaries.json", "insert.jsonl"
+FILE = "canaries.json"
+INSERT = "insert.jsonl"
 """All canaries with their coins, which nothing may be trained on, and those to be trained on."""
 
 _TRIES = 100

@@ -118,7 +118,8 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
             "min-k++ needs the mean and the sd over the vocabulary, which masked models do not "
             "give: ask a model from load_causal"
         )
-    mean, sd = energies.further["mean"], energies.further["sd"]
+    mean = energies.further["mean"]
+    sd = energies.further["sd"]
     above = energies.log_probability - mean
     standardised = np.divide(above, sd, out=np.zeros_like(above), where=sd > 0)
     return _mean_of_lowest(energies, standardised, share)

@@ -106,7 +106,8 @@ def ez_signal(found: Differences) -> Floats:
             "ez-mia needs to know where the target's first guess is wrong, which masked models do "
             "not tell: ask a model from load_causal"
         )
-    text, value = found.text[found.wrong], found.value[found.wrong]
+    text = found.text[found.wrong]
+    value = found.value[found.wrong]
     rise = np.bincount(text, np.maximum(value, 0.0), found.n)
     both = np.bincount(text, np.abs(value), found.n)
     share: Floats = np.divide(rise, both, out=np.full(found.n, 0.5), where=both > 0)
@@ -194,7 +195,8 @@ def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:
     if size > len(found.value):
         return votes
     above = np.lib.stride_tricks.sliding_window_view(found.value, size).sum(axis=1) > 0
-    first, last = found.text[: len(above)], found.text[size - 1 :]
+    first = found.text[: len(above)]
+    last = found.text[size - 1 :]
     inside = first == last
     n_above = np.bincount(first[inside], above[inside], found.n)
     n_windows = length - size + 1

@@ -128,7 +128,8 @@ def prefix_apart(
             "recall needs a population, whose texts stand before the judged ones: give texts that "
             "are not judged"
         )
-    population, judged = sides[2], sides[:2]
+    population = sides[2]
+    judged = sides[:2]
     texts, people = _plain_and_people(population)
     known = [
         set[str]().union(*parts) for parts in zip(*map(_plain_and_people, judged), strict=True)
@@ -182,7 +183,8 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
         and np.array_equal(target.unit, conditional.unit)
     ):
         raise InputError("recall needs both log-likelihoods of the same tokens of the same texts")
-    alone, after = target.mean(), conditional.mean()
+    alone = target.mean()
+    after = conditional.mean()
     return np.divide(after, alone, out=np.ones_like(alone), where=alone > 0)
 
 

@@ -199,7 +199,8 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
         return Skipped("blind control", "needs the texts: give a column text")
     judged = np.flatnonzero(scores.judged)
     text = [scores.text[row] for row in judged.tolist()]
-    secret, unit = scores.member[judged], scores.unit[judged]
+    secret = scores.member[judged]
+    unit = scores.unit[judged]
     fewest = min(len(np.unique(unit[side])) for side in (secret, ~secret))
     if fewest < FEWEST_GROUPS:
         reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
@@ -248,7 +249,8 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
     matrix = words.transform(text)
     result = np.full(len(secret), 0.5)
     for part in range(1, int(fold.max()) + 1):
-        before, held = fold < part, fold == part
+        before = fold < part
+        held = fold == part
         model = LogisticRegression(class_weight="balanced", max_iter=1000)
         model.fit(matrix[before], secret[before])
         result[held] = ranks(model.decision_function(matrix[held]))

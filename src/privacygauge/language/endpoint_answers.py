@@ -51,7 +51,8 @@ class Asking:
 def _read(row: NDArray[np.float64]) -> Answer:
     """Return an answer as it was before it was kept."""
     known = row[~np.isnan(row[:, 0])]
-    ids, spans = known[:, 0].astype(np.int64), known[:, 1:3].astype(np.int64)
+    ids = known[:, 0].astype(np.int64)
+    spans = known[:, 1:3].astype(np.int64)
     # A token of the text ends behind its beginning; what stands before the text has no place.
     return Answer(Encoded(ids, spans[:, 1] == 0, spans), known[:, 3])
 

@@ -198,9 +198,11 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
     if n > most_tokens(text):
         raise ValueError("there are more tokens than bytes")
     # What stands before the text, such as <s>, is the frame.
-    front, spans = 0, _spelt(names, text)
+    front = 0
+    spans = _spelt(names, text)
     if spans is None:
-        front, spans = 1, _spelt(names[1:], text)
+        front = 1
+        spans = _spelt(names[1:], text)
     if not spans:
         raise ValueError("the tokens do not spell the text")
     ids = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in names], np.int64)
@@ -228,7 +230,8 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     nothing until the last of them, which is shown as the whole letter.
     """
     spans: list[tuple[int, int]] = []
-    at, skipped = 0, 0
+    at = 0
+    skipped = 0
     for name in names:
         if not name or "\ufffd" in name or name.startswith("bytes:"):
             skipped += len(name)
@@ -237,7 +240,8 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
         begin = text.find(name, at, at + len(name) + skipped)
         if begin < 0:
             return None
-        at, skipped = begin + len(name), 0
+        at = begin + len(name)
+        skipped = 0
         spans.append((begin, at))
     return spans if len(text) - at <= skipped else None
 

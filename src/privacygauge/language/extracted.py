@@ -35,7 +35,9 @@ from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 
-SAMPLED, VERBATIM, NEAR = "sampled", "verbatim", "near verbatim"
+SAMPLED = "sampled"
+VERBATIM = "verbatim"
+NEAR = "near verbatim"
 """Ways to extract: within some tries, by the likeliest tokens, and by those but for a few edits."""
 
 _GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -134,7 +136,8 @@ class Extracted:
     @cached_property
     def hits(self) -> Mapping[str, Bools]:
         """Way of extraction to the texts (n,) that the target gives and the reference does not."""
-        model, other = self.target, self.reference
+        model = self.target
+        other = self.reference
         found = {SAMPLED: self.within(self.asked.tries), VERBATIM: model.verbatim.copy()}
         if other is not None:
             found[VERBATIM] &= ~other.verbatim
@@ -169,7 +172,8 @@ class Extracted:
         """Return a warning where the reference gives the members' texts more readily."""
         if self.reference is None:
             return None
-        inside, other = self.judged.member, self.reference
+        inside = self.judged.member
+        other = self.reference
         return unlearnt(self.target.log_probability[inside], other.log_probability[inside], level)
 
     @property
@@ -190,7 +194,8 @@ class Extracted:
 
     def found_in(self, row: int) -> tuple[Span, ...]:
         """Return the identifiers that the suffix of a text holds and its prefix does not."""
-        text, (start, stop) = self.judged.text[row], self.spans[row].tolist()
+        text = self.judged.text[row]
+        start, stop = self.spans[row].tolist()
         inside = (s for s in identifiers(text) if start <= s.start and s.stop <= stop)
         return tuple(s for s in inside if text[s.start : s.stop] not in text[:start])
 
@@ -333,7 +338,8 @@ def extracted(
     else:
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
-    kept, n = Kept(run, progress=progress), len(pairs) * (2 if asked.edits else 1)
+    kept = Kept(run, progress=progress)
+    n = len(pairs) * (2 if asked.edits else 1)
     answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
     near: list[Ints | None] = [None] * len(pairs)
     if asked.edits:

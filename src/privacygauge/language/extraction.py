@@ -265,10 +265,13 @@ def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
     import torch
 
     with torch.inference_mode():
-        given, chosen, kept = torch.tensor(ids, device=model.module.device), [], None
+        given = torch.tensor(ids, device=model.module.device)
+        chosen = []
+        kept = None
         for _ in range(n):
             out = model.module(input_ids=given, past_key_values=kept, use_cache=True)
-            given, kept = out.logits[:, -1].argmax(-1, keepdim=True), out.past_key_values
+            given = out.logits[:, -1].argmax(-1, keepdim=True)
+            kept = out.past_key_values
             chosen.append(given)
         found: Ints = torch.cat(chosen, 1).cpu().numpy()
     return found
@@ -282,7 +285,8 @@ def edit_distance(first: Ints, second: Ints) -> Ints:
     >>> edit_distance(np.array([[1, 2, 3]]), np.array([[2, 3, 4]]))
     array([2])
     """
-    (m, a), b = first.shape, second.shape[1]
+    m, a = first.shape
+    b = second.shape[1]
     above = np.tile(np.arange(b + 1), (m, 1))
     for i in range(a):
         row = np.empty_like(above)
@@ -304,7 +308,8 @@ def _tokens(texts: Sequence[str], models: Sequence[CausalModel]) -> tuple[list[T
 def _cut(tokens: Tokens, how: Writing) -> Suffixes:
     n_prefix = np.minimum(how.prefix, tokens.n_units // 2)
     n_suffix = np.minimum(how.suffix, tokens.n_units - n_prefix)
-    start, parts = np.empty(len(tokens), np.int64), []
+    start = np.empty(len(tokens), np.int64)
+    parts = []
     for text, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
         ids, units = tokens.of(text)
         start[text] = np.flatnonzero(units == before)[0]
@@ -324,15 +329,19 @@ def _asked(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
     to = partial(torch.as_tensor, device=model.module.device)
     inside = np.arange(batch.ids.shape[1]) < batch.lengths[:, None]
     inputs = {"input_ids": to(batch.ids), "attention_mask": to(inside.astype(np.int64))}
-    row, place, token = to(batch.row), to(batch.position), to(batch.token)
+    row = to(batch.row)
+    place = to(batch.position)
+    token = to(batch.token)
     head = Head(())
     with torch.inference_mode():
         if isinstance(model, CausalModel):
-            values, place = model.module(**inputs, use_cache=False).logits, place - 1
+            values = model.module(**inputs, use_cache=False).logits
+            place = place - 1
         elif model.head is None:
             values = model.module(**inputs).logits
         else:
-            values, head = model.module.base_model(**inputs).last_hidden_state, model.head
+            values = model.module.base_model(**inputs).last_hidden_state
+            head = model.head
         parts = [
             _sampled(
                 head(values[row[few], place[few]]).float() / how.temperature,

@@ -141,7 +141,9 @@ def by_identifier(
     ]
     row, start, stop = np.array(found, np.int64).reshape(-1, 3).T
     fits = _fits(picked(scores.text, row), np.stack([start, stop], axis=1), models)
-    row, start, stop = row[fits], start[fits], stop[fits]
+    row = row[fits]
+    start = start[fits]
+    stop = stop[fits]
     for side, name in ((scores.member, "member"), (scores.nonmember, "non-member")):
         if not side[row].any():
             raise InputError(
@@ -192,7 +194,8 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
         ids = [row for row, _, _ in rows]
         size = np.array([len(row) for row in ids])
         start, stop = (np.array(cut) for cut in list(zip(*rows, strict=True))[1:])
-        units, none = np.concatenate([np.arange(n) for n in size]), np.zeros_like(size)
+        units = np.concatenate([np.arange(n) for n in size])
+        none = np.zeros_like(size)
         starts = np.append(0, np.cumsum(size))
         tokens = Tokens(keys, np.concatenate(ids), units, starts, size, none, none)
         found.append(Suffixes(tokens, start, stop, size - (stop - start), stop - start))
@@ -222,7 +225,8 @@ def _touched(encoded: Encoded, span: Ints) -> Ints:
 def _around(encoded: Encoded, span: Ints, limit: int) -> tuple[Ints, int, int]:
     """Return the tokens of a text around a span, as many as fit, and where the span is."""
     places = _touched(encoded, span)
-    first, stop = int(places[0]), int(places[-1]) + 1
+    first = int(places[0])
+    stop = int(places[-1]) + 1
     content = np.flatnonzero(~encoded.framing)
     room = limit - (len(encoded.ids) - len(content))
     begin = max(0, min((first + stop - room) // 2 - int(content[0]), len(content) - room))

@@ -164,7 +164,8 @@ def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[Windowed, dict[st
     """Return texts as windows that are no longer than any of the models reads."""
     if models[0].source.windows.cut:
         return windowed(tokens, sys.maxsize, None, 0.0), {}
-    limit, stride = min(model.limit for model in models), models[0].source.windows.stride
+    limit = min(model.limit for model in models)
+    stride = models[0].source.windows.stride
     shared = 0.5 if isinstance(models[0], MaskedModel) else 1.0
     found = windowed(tokens, limit, stride, shared)
     if len(found.tokens) == len(tokens):
@@ -175,7 +176,8 @@ def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[Windowed, dict[st
 def _scored(
     model: Model, windows: Windowed, plan: MaskPlan, unit: Unit, first_unit: int
 ) -> tuple[Scored, dict[str, Any]]:
-    tokens, own = windows.tokens, windows.own
+    tokens = windows.tokens
+    own = windows.own
     if isinstance(model, MaskedModel):
         return masked_scored(tokens, plan, own), {"kind": "masked", **plan.describe(), "unit": unit}
     return causal_scored(tokens, first_unit, own), {

@@ -26,7 +26,8 @@ def quiet_transformers() -> Iterator[None]:
 
     logging: Any = untyped
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:

@@ -94,7 +94,8 @@ def matched_attack(
     flat = _area(transcript, np.ones(len(transcript)))
     matched = _area(transcript, weight)
     bent = matched.influence + shares.influence(transcript.secret, matched.gap)
-    unit, n = transcript.unit, transcript.n_units
+    unit = transcript.unit
+    n = transcript.n_units
     student = float(stdtrit(n - 1, 0.5 + level / 2))
     error = student * rates.error_of(bent, unit)
     of_gain = student * rates.error_of(flat.influence - bent, unit)
@@ -160,7 +161,8 @@ class _Area:
 
 
 def _area(transcript: Transcript, weight: Floats) -> _Area:
-    score, secret = transcript.score, transcript.secret
+    score = transcript.score
+    secret = transcript.secret
     placement = np.empty(len(score))
     placement[secret] = _share_below(score[secret], score[~secret], weight[~secret])
     placement[~secret] = 1 - _share_below(score[~secret], score[secret], weight[secret])

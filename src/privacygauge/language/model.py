@@ -169,7 +169,8 @@ class CausalModel:
         with torch.inference_mode():
             inputs, row, position, token = _on_device(batch, self.module.device)
             if self.empty_source:
-                inputs, position = self._decoded(inputs), position + 1
+                inputs = self._decoded(inputs)
+                position = position + 1
             logits = self.module(**inputs, use_cache=False).logits
             parts: list[Any] = []
             for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):

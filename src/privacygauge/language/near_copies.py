@@ -98,7 +98,8 @@ def connected(*keys: Sequence[object] | Ints) -> Ints:
     from scipy.sparse.csgraph import connected_components
 
     n = len(keys[0])
-    rows, columns = [np.arange(0)], [np.arange(0)]
+    rows = [np.arange(0)]
+    columns = [np.arange(0)]
     start = n
     for key in keys:
         numbers: dict[object, int] = {}
@@ -106,7 +107,8 @@ def connected(*keys: Sequence[object] | Ints) -> Ints:
         rows.append(np.arange(n))
         columns.append(start + column)
         start += len(numbers)
-    row, column = np.concatenate(rows), np.concatenate(columns)
+    row = np.concatenate(rows)
+    column = np.concatenate(columns)
     graph = coo_matrix((np.ones(len(row)), (row, column)), shape=(start, start))
     label = connected_components(graph, directed=False)[1][:n]
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
@@ -161,5 +163,6 @@ def _root(parent: Ints, i: int) -> int:
 
 
 def _join(parent: Ints, i: int, j: int) -> None:
-    a, b = _root(parent, i), _root(parent, j)
+    a = _root(parent, i)
+    b = _root(parent, j)
     parent[max(a, b)] = min(a, b)

@@ -168,7 +168,8 @@ def even_sizes(
         return_counts=True,
     )
     noise = rng.random(len(names))
-    member, population = scores.member[first], scores.population[first]
+    member = scores.member[first]
+    population = scores.population[first]
     kept = _kept(size, member, population, noise, level)
     if np.array_equal(kept, size):
         return scores

@@ -259,7 +259,8 @@ def write_energies(scores: TextScores, path: str | Path) -> None:
         If it cannot be written.
     """
     place = energies_place(path)
-    frame, content = energies_frame(scores), io.BytesIO()
+    frame = energies_frame(scores)
+    content = io.BytesIO()
     if place.suffix == ".csv":
         frame.to_csv(content, index=False)
     else:

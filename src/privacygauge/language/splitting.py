@@ -28,7 +28,8 @@ SIMILAR = 0.5
 _WORDS = 3
 """Consecutive words of a shingle."""
 
-_BANDS, _ROWS = 40, 3
+_BANDS = 40
+_ROWS = 3
 """Texts that share half of their shingles are compared with a probability of 0.995."""
 
 _MOST = 32
@@ -258,7 +259,8 @@ def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
         if len(names) <= BOILERPLATE:
             for name in names[1:]:
                 found.merge(names[0], name)
-    n_people, n_bound = len(set(people)), found.n_subsets
+    n_people = len(set(people))
+    n_bound = found.n_subsets
     common = sum(len(names) > BOILERPLATE for names in shared)
     notes = []
     if records.group is None:

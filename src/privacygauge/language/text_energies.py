@@ -287,7 +287,8 @@ def _shares(
     progress: Progress | None, parts: Sequence[Side], n_models: int
 ) -> Iterator[Progress | None]:
     """Yield a callback for every side, that counts the texts of all of them."""
-    done, n_all = 0, n_models * sum(map(len, parts))
+    done = 0
+    n_all = n_models * sum(map(len, parts))
     for part in parts:
         n_here = n_models * len(part)
         yield None if progress is None else _told(progress, done, n_here, n_all)

@@ -144,7 +144,8 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     InputError
         One line: the file, what is wrong, and the way out.
     """
-    path, columns = Path(path), columns or Columns()
+    path = Path(path)
+    columns = columns or Columns()
     name = path.name.lower()
     if name.endswith(_PLAIN):
         lines = (line.strip() for line in read_text(path, "text").splitlines())

@@ -84,7 +84,9 @@ def _missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-_MEMBER, _NONMEMBER, _POPULATION = 0, 1, 2
+_MEMBER = 0
+_NONMEMBER = 1
+_POPULATION = 2
 _NAMES = ("members", "non-members", "population")
 
 
@@ -155,7 +157,8 @@ def _places(keys: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str) -> list[str]:
-    both, again = [0, 0], 0
+    both = [0, 0]
+    again = 0
     for rows in places.values():
         if len(rows) == 1:
             continue

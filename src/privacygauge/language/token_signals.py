@@ -112,7 +112,8 @@ def learned_signal(
     fold[judged] = folds_of(unit[judged], member[judged], N_FOLDS, rng)
     result = np.empty(len(member))
     for part in range(N_FOLDS + population.any()):
-        before, held = fold < part, fold == part
+        before = fold < part
+        held = fold == part
         score = _scored(features, member, before) if part else first
         result[held] = (
             _standardised(score, population)[held] if population.any() else ranks(score[held])
@@ -181,7 +182,8 @@ def token_frequencies(
     -----
     ``(count + 1) / (all + V)``, Laplace's rule, so that no token has frequency 0.
     """
-    token, known = _tokens(energies), _tokens(corpus)
+    token = _tokens(energies)
+    known = _tokens(corpus)
     count = np.bincount(known, minlength=vocabulary)[token]
     total = np.full(len(token), len(known))
     if own:

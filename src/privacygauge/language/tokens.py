@@ -187,7 +187,9 @@ def _rows(
 def _row(text: str, found: Sequence[Encoded], limits: Sequence[int], unit: Unit) -> _Row:
     units = [_token_units(one) for one in found] if unit == "token" else word_units(text, found)
     n_units = min(map(_n_fitting, found, units, limits))
-    ids, kept_units, n_cut = [], [], []
+    ids = []
+    kept_units = []
+    n_cut = []
     for one, its in zip(found, units, strict=True):
         beyond = np.cumsum(its >= n_units) > 0
         kept = one.framing | ~beyond

@@ -117,12 +117,14 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     course = learner.course
     masks = stream(course.seed, "language training", "masks", epoch)
     n_steps = -(-len(tokens) // course.batch)
-    total, n_scored = 0.0, 0
+    total = 0.0
+    n_scored = 0
     for number, rows in enumerate(batches(tokens.lengths, course.batch, epoch, course.seed)):
         rate = course.step_rate(epoch * n_steps + number, course.epochs * n_steps)
         ids, inside, content = padded(tokens, rows, learner.vocabulary.pad_id)
         if learner.vocabulary.mask_id is None:
-            shown, labels = ids, followed(ids, inside)
+            shown = ids
+            labels = followed(ids, inside)
         else:
             shown, asked = masked(ids, content, learner.vocabulary, masks)
             labels = np.where(asked, ids, NOT_SCORED)
@@ -325,7 +327,8 @@ class Checkpoints:
 
 def require_same(there: str, here: str, place: Path) -> None:
     """Raise where two trainings differ, naming the first setting that does."""
-    old, new = json.loads(there), json.loads(here)
+    old = json.loads(there)
+    new = json.loads(here)
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
             raise InputError(

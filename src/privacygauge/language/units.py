@@ -312,7 +312,8 @@ def lengths_of(
     if scores.length is None:
         reason = "needs the length of every sample: give a column length"
         return (), (Skipped("short and long samples", reason),)
-    found, skipped = [], []
+    found = []
+    skipped = []
     for name, (fewest, most) in _LENGTHS.items():
         bucket = length_bucket(scores, fewest, most)
         if isinstance(bucket, Skipped):
@@ -390,7 +391,8 @@ def _threshold(
         "mean-train": scores.member,
     }
     behind: Bools = sides[threshold.name]
-    realised, kept = evaluation.false_positive_rate, True
+    realised = evaluation.false_positive_rate
+    kept = True
     if threshold.name == "population":
         hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
         asked = rates.proportion(hit, scores.unit[behind], level)

@@ -101,7 +101,8 @@ def windowed(tokens: Tokens, limit: int, stride: int | None, shared: float) -> W
             parts.append((text, begin, here + tokens.starts[text], own))
     parts.sort(key=lambda part: len(part[2]))
     texts, begins, places, owned = zip(*parts, strict=True)
-    of, where = np.array(texts), np.concatenate(places)
+    of = np.array(texts)
+    where = np.concatenate(places)
     cut = Tokens(
         tuple(tokens.keys[i] for i in texts),
         tokens.ids[where],
@@ -160,7 +161,8 @@ def whole(
     """
     window = np.repeat(np.arange(len(windows.tokens)), np.diff(scored.starts))
     own = windows.own[windows.tokens.starts[window] + scored.position]
-    text, position = windows.text[window], scored.position + windows.begin[window]
+    text = windows.text[window]
+    position = scored.position + windows.begin[window]
     order = np.lexsort((position, scored.copy, text))
     order = order[own[order]]
     starts = np.searchsorted(text[order], np.arange(int(windows.text.max()) + 2))

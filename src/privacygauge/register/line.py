@@ -111,11 +111,13 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         One line: damaged, foreign, or of another version, and the way out.
     """
     report = Part(where, _document(text, where), "write that report again")
-    about, verdict = report.part("about"), report.part("verdict")
+    about = report.part("about")
+    verdict = report.part("verdict")
     gated = [number for number in report.parts("numbers") if number.flag("gate")]
     if not gated:
         raise InputError(f"{where}: no number to hold a release to: write that report again")
-    severity, exposed = verdict.text("severity"), report.part("worst")
+    severity = verdict.text("severity")
+    exposed = report.part("worst")
     if severity not in set(Severity):
         known = ", ".join(Severity)
         raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")

@@ -53,7 +53,8 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
 
 
 def _metrics(line: RegisterLine, number: Number) -> list[Plain]:
-    start, found = f"{line.task}-{number.name}", number.estimate
+    start = f"{line.task}-{number.name}"
+    found = number.estimate
     name = f"{number.label}; guessing: {number.guessing}" if number.guessing else number.label
     made: dict[str, Plain] = {"made": line.made, "version": line.version, "seed": line.seed}
     if found is None:
@@ -73,7 +74,8 @@ def _metric(kind: str, name: str, value: float, args: dict[str, Plain]) -> dict[
 
 def section(line: RegisterLine) -> str:
     """Return the section "Privacy audit" of a model card, in Markdown."""
-    number, interval = line.number, line.number.shown.interval
+    number = line.number
+    interval = line.number.shown.interval
     shown = f"{number.shown.value}, {interval}" if interval else number.shown.value
     rows = (
         ("Audited", line.audited),
@@ -103,7 +105,8 @@ def _further(numbers: Sequence[Number]) -> str:
 
 
 def _cells(number: Number) -> tuple[str, ...]:
-    shown, found = number.shown, number.estimate
+    shown = number.shown
+    found = number.estimate
     doubt = " (too few records to tell)" if number.doubtful else ""
     sure = ("computed", "") if found is None else (
         f"{shown.interval} ({rate(found.level)})" if shown.interval else rate(found.level),

@@ -151,7 +151,8 @@ def lines_frame(r: RiskRegister) -> DataFrame:
 
 
 def _headline(r: RiskRegister) -> str:
-    n, worst = len(r.lines), r.severity
+    n = len(r.lines)
+    worst = r.severity
     of = f"{count(r.counts[worst])} of {count(n)} audits" if n > 1 else "the only audit"
     alone = r.counts[worst] == 1 and n > 1
     name = f": {plain(r.lines[0].name)}" if alone else ""
@@ -186,7 +187,8 @@ def _advice(r: RiskRegister) -> Iterator[str]:
 def _table(r: RiskRegister) -> Table:
     rows: Rows = []
     for line in r.lines:
-        number, found = line.number, line.number.estimate
+        number = line.number
+        found = line.number.estimate
         level = () if found is None else (f"{rate(found.level)} interval",)
         rows.append(
             {
@@ -212,7 +214,8 @@ def _overview(r: RiskRegister) -> Table:
         }
         for x in r.lines
     ]
-    prose, spare = ("Severity", "Guessing gives"), ("Number", "Guessing gives")
+    prose = ("Severity", "Guessing gives")
+    spare = ("Number", "Guessing gives")
     return table("overview", "Audits", rows, together(r), prose=prose, spare=spare)
 
 
@@ -286,7 +289,8 @@ def line_dict(line: RegisterLine) -> dict[str, Json]:
 
 
 def _row(line: RegisterLine) -> dict[str, object]:
-    number, estimate = line.number, line.number.estimate
+    number = line.number
+    estimate = line.number.estimate
     ends = ("low", "high", "level", "n")
     return {
         "name": line.name,

@@ -22,7 +22,10 @@ Axes: TypeAlias = "matplotlib.axes.Axes"
 SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
 """Colours of curves, apart for colour-blind readers and at least 4.5 : 1 against white."""
 
-INK, FAINT, OTHER, PAPER = "#1a1c1f", "#c9ccd1", "#8b9097", "#fefefe"
+INK = "#1a1c1f"
+FAINT = "#c9ccd1"
+OTHER = "#8b9097"
+PAPER = "#fefefe"
 """Text and axes, grid, curves beyond the named ones, and what is behind them."""
 
 DASHES = (

@@ -108,7 +108,8 @@ def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more:
     for i, point in enumerate(points):
         colour = SERIES[(i - 1) % len(SERIES)] if i else INK
         marker = MARKERS[i % len(MARKERS)]
-        cost, (value, low, high) = point.cost, point.left
+        cost = point.cost
+        value, low, high = point.left
         across = [[cost.value - cost.low], [cost.high - cost.value]]
         ax.errorbar([cost.value], [value], xerr=across, yerr=[[value - low], [high - value]],
                     color=colour, marker=marker, ms=6, ls="none", elinewidth=1.2,

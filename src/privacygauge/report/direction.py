@@ -45,7 +45,8 @@ def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
 
 def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
     """Return the reason why nothing can be told, and what most likely lies behind it."""
-    first, others = min(found, key=lambda attack: attack.auc.high), len(found) - 1
+    first = min(found, key=lambda attack: attack.auc.high)
+    others = len(found) - 1
     more = f". So are those of {count(others)} further attacks" if others > 1 else ""
     more = ". So are those of one further attack" if others == 1 else more
     return (

@@ -193,7 +193,8 @@ def warnings(found: Comparison) -> tuple[str, ...]:
     )
     if found.state == "different":
         return (*left_out, f"{begin}, and too few are alike to compare them")
-    n, kept = len(found.compared), int(np.count_nonzero(found.compared))
+    n = len(found.compared)
+    kept = int(np.count_nonzero(found.compared))
     return (
         *left_out,
         f"{begin}; attacks are judged on {count(kept)} of {count(n)} records, in which both sides "
@@ -231,7 +232,8 @@ def _blocks(found: Comparison) -> Iterator[Block]:
         "finds is no leak. Where it wins, attacks are judged on records that are alike in what it "
         "learnt, with the same share of members in each kind."
     )
-    n, kept = len(found.compared), int(np.count_nonzero(found.compared))
+    n = len(found.compared)
+    kept = int(np.count_nonzero(found.compared))
     kept = kept if found.told else 0
     shown = {}
     if found.blind is not None:

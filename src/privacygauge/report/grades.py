@@ -70,7 +70,8 @@ def gauge(
     rule: str = RULE,
 ) -> Gauge:
     """Return an estimate on the scale of grades; see `Gauge`."""
-    shown, ends = shown or percent_estimate(found), (found.low, found.value, found.high)
+    shown = shown or percent_estimate(found)
+    ends = (found.low, found.value, found.high)
     return Gauge(label, shown, *ends, limits, ticks, rule)
 
 
@@ -79,7 +80,8 @@ def accuracy_gauge(of: str, found: Reached, rule: str = RULE) -> Gauge:
 
     `of` is which attack, such as ``the strongest attack``; `rule` says where the limits come from.
     """
-    limits, ticks = (0.4, 0.5, 0.55, 0.65, 1.0), ("50%", "55%", "65%")
+    limits = (0.4, 0.5, 0.55, 0.65, 1.0)
+    ticks = ("50%", "55%", "65%")
     told = f"{DECIDED[found.by_ranking]} {rule}"
     return gauge(f"{right_of(found)} of {of}", found.accuracy, limits, ticks, rule=told)
 

@@ -106,7 +106,8 @@ def decimal_estimate(estimate: Estimate | Skipped, decimals: int = 3) -> Shown:
     """Return a number that is not a share, such as an AUC, with its interval."""
     if isinstance(estimate, Skipped):
         return Shown(DASH)
-    low, high = fixed(estimate.low, decimals), fixed(estimate.high, decimals)
+    low = fixed(estimate.low, decimals)
+    high = fixed(estimate.high, decimals)
     return Shown(fixed(estimate.value, decimals), low, high)
 
 
@@ -161,7 +162,8 @@ def several(n: int, what: str) -> str:
 
 def listed(names: Sequence[str], most: int) -> str:
     """Return the first of the names, and how many more there are."""
-    shown, more = ", ".join(names[:most]), len(names) - most
+    shown = ", ".join(names[:most])
+    more = len(names) - most
     return f"{shown} and {count(more)} more" if more > 0 else shown
 
 

@@ -120,7 +120,8 @@ def _limits(report: Report) -> Table:
         )
         for x in report.held
     )
-    heads, note = columns("Metric", "At most", "Found"), "As --fail-above or a policy set them."
+    heads = columns("Metric", "At most", "Found")
+    note = "As --fail-above or a policy set them."
     return Table("limits", "Limits", heads, rows, note)
 
 
@@ -136,7 +137,8 @@ def _further(report: Report) -> Table:
 
 def summary(report: Report) -> str:
     """Return the verdict and the numbers as plain text."""
-    found, origin = report.verdict, report.origin
+    found = report.verdict
+    origin = report.origin
     rows = [*_lines(report), *(line for table in report.overview for line in _told(table))]
     width = max(len(name) for name, _ in rows)
     lines = [found.headline, "", found.sentences[0], ""]
@@ -233,7 +235,8 @@ def document(report: Report) -> dict[str, Json]:
     An estimate is a dict of value, low, high, level, n and method; something that was not computed
     is ``{"skipped": reason}``; infinity is None. Scores of single records are not in it.
     """
-    origin, verdict = report.origin, report.verdict
+    origin = report.origin
+    verdict = report.verdict
     return {
         "schema": SCHEMA,
         **picked(report, "kind", "title", "name", "note"),

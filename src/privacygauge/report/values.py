@@ -88,7 +88,8 @@ class Gauge:
         if value >= self.limits[last]:
             return 100.0
         place = sum(limit <= value for limit in self.limits[1:])
-        start, end = self.limits[place], self.limits[place + 1]
+        start = self.limits[place]
+        end = self.limits[place + 1]
         within = max(0.0, (value - start) / (end - start))
         return round(100 * (place + within) / last, 2)
 

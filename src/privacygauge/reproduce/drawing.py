@@ -47,7 +47,8 @@ def draw_dots(table: Table) -> Axes:
     from matplotlib.figure import Figure
 
     columns = _measured_columns(table)[:MOST]
-    wide, high = min(len(columns), PANELS), -(-len(columns) // PANELS)
+    wide = min(len(columns), PANELS)
+    high = -(-len(columns) // PANELS)
     size = (2.2 + 2.1 * wide, high * (0.9 + 0.2 * len(table.rows)))
     panels = Figure(figsize=size, layout="constrained").subplots(
         high, wide, squeeze=False, sharey=True

@@ -109,7 +109,8 @@ def _agreement(rows: list[Row]) -> Row:
     def held(column: str, value: str | None) -> Cell:
         hits = []
         for row in rows:
-            ours, goal = row.cells[column].ours, 0.0
+            ours = row.cells[column].ours
+            goal = 0.0
             if value is not None:
                 expected = row.cells[value].ours
                 assert isinstance(expected, Estimate)

@@ -232,7 +232,8 @@ def feldman_fig2(effort: Effort) -> Table:
     rows = []
     for one in attacked:
         for k in queries:
-            gain, expected = found[one.label, k], scan_gain(one.holdout, one.knowledge, k)
+            gain = found[one.label, k]
+            expected = scan_gain(one.holdout, one.knowledge, k)
             rows.append(Row(f"{one.label}, {_column(k)}", _scans(one, k, gain, expected)))
     notes = effort.noted(_noted(_NOTES_2, attacked), _QUICK)
     return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), notes)

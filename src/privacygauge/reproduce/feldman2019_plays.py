@@ -133,7 +133,8 @@ def plays(series: Sequence[Series], effort: Effort) -> Mapping[str, Trials]:
         opened = open_run(place, work.plan())
         complete(opened, work, n_jobs=effort.n_jobs, progress=effort.progress)
         accuracy, baseline = (opened.array(name)[:] for name in ("accuracy", "baseline"))
-    found, start = {}, 0
+    found = {}
+    start = 0
     for one in series:
         rows = slice(start, start + one.trials)
         used = np.full(one.trials, one.k, np.int64)

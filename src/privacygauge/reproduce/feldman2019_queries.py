@@ -107,7 +107,8 @@ def slope(few: Estimate, many: Estimate, ratio: float) -> Estimate:
     value = math.log(many.value / few.value)
     low = value - math.hypot(math.log(many.value / many.low), math.log(few.high / few.value))
     high = value + math.hypot(math.log(many.high / many.value), math.log(few.value / few.low))
-    scale, n = math.log(ratio), min(few.n, many.n)
+    scale = math.log(ratio)
+    n = min(few.n, many.n)
     return Estimate(
         value / scale, low / scale, high / scale, few.level, n, "both ends' intervals combined"
     )
@@ -119,7 +120,8 @@ def _slopes(
     needed: dict[tuple[float, int], int],
     played: dict[tuple[float, int], Estimate | Skipped],
 ) -> Row:
-    first, last = classes[0], classes[-1]
+    first = classes[0]
+    last = classes[-1]
     published = SLOPES[bias] if last == CLASSES[-1] else None
     ends = [played[bias, m] for m in (first, last)]
     skipped = Skipped("slope", "an end of the curve was not measured")

@@ -61,7 +61,8 @@ _ADULT = (
     "Adult without the final weight, which section 5.1 leaves out: "
     f"{len(NUMBERS) + len(CATEGORICAL)} attributes."
 )
-QUICK_1, QUICK_2 = (5, 20, 2), (4, 8, 1)
+QUICK_1 = (5, 20, 2)
+QUICK_2 = (4, 8, 1)
 """Iterations, targets and measurements of the quick forms of Table 1 and of Table 2, which has six
 rows."""
 

@@ -158,7 +158,8 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
     level : float
         In (0, 1).
     """
-    n, value = len(values), float(np.std(values, ddof=1))
+    n = len(values)
+    value = float(np.std(values, ddof=1))
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     low, high = value * np.sqrt((n - 1) / chdtri(n - 1, tails))
     return Estimate(value, low, high, level, n, "chi-square of normal values, over models")

@@ -131,7 +131,8 @@ def long_fig6(effort: Effort) -> Table:
 def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> Row:
     left = categorical_records(people.codes, people.income, people.sizes, 2, alpha)
     path = remove_riskiest(left, steps, order)
-    n, cells = len(people.income), n_cells(people.sizes)
+    n = len(people.income)
+    cells = n_cells(people.sizes)
     method = f"exact over {cells:,} queries, {len(path.removed)} removals"
     # The paper goes down the list of the first values.
     paper = PAPER if order == "initial" else {}
@@ -172,7 +173,8 @@ def _unsmoothed(people: People) -> Row:
     left = categorical_records(people.codes, people.income, people.sizes, 2, 0.0)
     # A record whose value is infinite is the only one of its kind.
     number = float(np.count_nonzero(np.isinf(left.values())))
-    n, cells = len(people.income), n_cells(people.sizes)
+    n = len(people.income)
+    cells = n_cells(people.sizes)
     why = f"infinite: {number:.0f} records are the last of their class with one of their values"
     counted = exact(number, n, f"exact over {cells:,} queries")
     return Row(

@@ -32,7 +32,8 @@ ROUNDING = 1e-9
 """Of logs: what exceeds a bound by no more is not a violation."""
 
 
-QUICK, FULL = 200, 5_000
+QUICK = 200
+FULL = 5_000
 """Training sets."""
 
 
@@ -151,7 +152,8 @@ def small_data(number: int, rng: np.random.Generator) -> SmallData:
 
     Two fair classes of which each has a record; the attributes are independent of them.
     """
-    n, sizes = int(rng.integers(4, 17)), rng.integers(2, 4, size=int(rng.integers(1, 4)))
+    n = int(rng.integers(4, 17))
+    sizes = rng.integers(2, 4, size=int(rng.integers(1, 4)))
     y = np.append(rng.integers(2, size=n - 2), [0, 1])
     x = np.column_stack([rng.integers(v, size=n) for v in sizes])
     return SmallData(x, y, tuple(sizes.tolist()), number)
@@ -160,9 +162,12 @@ def small_data(number: int, rng: np.random.Generator) -> SmallData:
 def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
     if classifier.bound is None:
         return _without_any(classifier, sets)
-    above, beyond, unit = [], [], []
+    above = []
+    beyond = []
+    unit = []
     for data in sets:
-        shown, bound = leave_each_out(classifier.learner(data), data), classifier.bound(data)
+        shown = leave_each_out(classifier.learner(data), data)
+        bound = classifier.bound(data)
         assert bound.printed is not None
         with np.errstate(divide="ignore"):
             stated = np.maximum(np.log(bound.printed), shown.own)[shown.asked]
@@ -170,7 +175,8 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
         above.append(shown.largest[shown.asked] - stated)
         beyond.append(shown.largest[shown.asked] > proven + ROUNDING)
         unit.append(np.full(np.count_nonzero(shown.asked), data.number))
-    which, excess = np.concatenate(unit), np.concatenate(above)
+    which = np.concatenate(unit)
+    excess = np.concatenate(above)
     return {
         "delta": _delta(classifier, sets[0]),
         "records above the printed bound": Cell(None, proportion(excess > ROUNDING, which)),
@@ -189,7 +195,8 @@ def leave_each_out(learner: Learner, data: SmallData) -> Shown:
     """
     fitted: Fitted = learner.fit(data.x, data.y, n_classes=2)
     rows = np.arange(len(data.y))
-    with_it, without = fitted.log_p(data.queries), fitted.log_p_without_at(rows, data.queries)
+    with_it = fitted.log_p(data.queries)
+    without = fitted.log_p_without_at(rows, data.queries)
     largest = _ratio(with_it[None], without).max(axis=(1, 2))
     own = fitted.log_p(data.x)[rows, data.y], fitted.log_p_without(rows)[rows, data.y]
     possible = np.isfinite(own[0]) & np.isfinite(own[1])
@@ -229,7 +236,8 @@ def _delta(classifier: Classifier, data: SmallData) -> Cell:
 
 def _without_any(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
     """Return the cells of a classifier without a bound: how often its own query hides a record."""
-    hidden, unit = [], []
+    hidden = []
+    unit = []
     for data in sets:
         shown = leave_each_out(classifier.learner(data), data)
         hidden.append(((shown.own == 0) & np.isinf(shown.largest))[shown.asked])

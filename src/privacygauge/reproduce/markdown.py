@@ -104,7 +104,8 @@ def _one(
         any(cell is not None and cell.published is not None for cell in column)
         for column in zip(*cells, strict=True)
     ]
-    head, rows = [""], [[name] for name in down]
+    head = [""]
+    rows = [[name] for name in down]
     for place, name in enumerate(across):
         head += [name, "paper"] if known[place] else [name]
         for line, row in enumerate(rows):

@@ -35,13 +35,15 @@ RECORDS = 1000
 TARGETS = 10
 """Records of each selection."""
 
-SHADOWS, TESTS = 4000, 200
+SHADOWS = 4000
+TESTS = 200
 """Tables for each target: the adversary's own, and those that it is asked about."""
 
 COMPLETE = 45_222
 """Records of Adult in which no value is missing."""
 
-CENSUS_ROWS, CENSUS_COLUMNS = 50_000, 17
+CENSUS_ROWS = 50_000
+CENSUS_COLUMNS = 17
 """The part of the census file that is available: its first rows, and all columns."""
 
 METHODS: Mapping[str, Selector] = {
@@ -202,7 +204,8 @@ def _played(
     attacks: Sequence[TableAttack],
     effort: Effort,
 ) -> SyntheticAudit:
-    size, records = Size.of(effort), DATA[data]()
+    size = Size.of(effort)
+    records = DATA[data]()
     chosen: dict[str, Ints] = {}
     for way, selector in ways.items():
         rng = seeds.stream(effort.seed, "reproduce", "records", way)

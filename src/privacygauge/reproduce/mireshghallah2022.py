@@ -151,15 +151,19 @@ def table_by(
     """
 
     def make(effort: Effort) -> Table:
-        rows, kept, notes = [], lines, (*notes_on(effort), *further)
+        rows = []
+        kept = lines
+        notes = (*notes_on(effort), *further)
         if number == 9 and effort.quick:
             few = "Quick form: without the last row, as no sample with a name in front is short."
-            kept, notes = lines[:-1], (*notes, few)
+            kept = lines[:-1]
+            notes = (*notes, few)
         with setting_of(effort) as setting:
             for done, (line, scores) in enumerate(scored(setting, kept), 1):
                 rows.append(row_of(line, scores, fpr))
                 effort.told(done, len(kept))
-        name, title = f"mireshghallah-table{number}", f"Mireshghallah et al. (2022), Table {number}"
+        name = f"mireshghallah-table{number}"
+        title = f"Mireshghallah et al. (2022), Table {number}"
         return Table(name, title, tuple(rows), notes)
 
     return make

@@ -118,7 +118,8 @@ def mean_of(name: str, values: Sequence[Estimate | Skipped]) -> Estimate | Skipp
         return known[0]
     points = np.array([x.value for x in known])
     if np.ptp(points) == 0:
-        low, high = min(x.low for x in known), max(x.high for x in known)
+        low = min(x.low for x in known)
+        high = max(x.high for x in known)
         n = sum(x.n for x in known)
         return Estimate(points[0], low, high, LEVEL, n, "by note, the same in every draw")
     return rates.mean(points, LEVEL, unit="draws", least=0.0, most=1.0)

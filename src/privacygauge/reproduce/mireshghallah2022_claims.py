@@ -73,7 +73,8 @@ class Claim:
     """The difference that the paper prints; None where it prints none."""
 
 
-_LR, _LOSS = "AUC, LR", "AUC, loss"
+_LR = "AUC, LR"
+_LOSS = "AUC, loss"
 _FOUND = "recall, LR, population"
 
 CLAIMS = (

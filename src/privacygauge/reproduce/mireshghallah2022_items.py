@@ -40,7 +40,8 @@ ITEMS = items(
 )
 """All that the paper prints, and what it says."""
 
-_LOSS, _LR = "AUC, loss", "AUC, LR"
+_LOSS = "AUC, loss"
+_LR = "AUC, LR"
 
 
 def _ratio_wins(rows: Sequence[str], one: str = _LR, other: str = _LOSS) -> tuple[Claim, ...]:
@@ -51,8 +52,10 @@ def _more(what: str, row: str, other: str, column: str) -> Claim:
     return larger(what, (row, column), (other, column))
 
 
-_SHORT, _LONG = "short, 10 to 20 tokens", "long, 21 to 60 tokens"
-_SAMPLES, _NAMED = "sample level, without names", "sample level, members named"
+_SHORT = "short, 10 to 20 tokens"
+_LONG = "long, 21 to 60 tokens"
+_SAMPLES = "sample level, without names"
+_NAMED = "sample level, members named"
 
 JUDGEMENTS: Mapping[str, Judgement] = {
     "mireshghallah-table2": Judgement(

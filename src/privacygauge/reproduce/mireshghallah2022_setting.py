@@ -140,7 +140,8 @@ class Setting:
     def target(self, target: Target, draw: int) -> Path:
         """Return the folder of a target, trained on the members of a draw."""
         texts = self._side("member", draw, ("member",) if target.named else ()).text
-        begun, epochs = self.reference("near", target.size), self.scale.epochs * target.times
+        begun = self.reference("near", target.size)
+        epochs = self.scale.epochs * target.times
         seed = int(seeds.stream(self.seed, "reproduce", "target", draw).integers(2**31))
         out = self._place(f"target-{target.size}", texts, begun.name, epochs, seed)
         if (out / DONE).is_file():
@@ -168,7 +169,8 @@ class Setting:
         ).path
 
     def _scores(self, asked: Asked, draw: int) -> TextScores:
-        target, reference = self.target(asked.target, draw), self.reference(asked.domain)
+        target = self.target(asked.target, draw)
+        reference = self.reference(asked.domain)
         sides = [self._side(name, draw, asked.named) for name in SIDES]
         return text_energies(
             load_masked(target),

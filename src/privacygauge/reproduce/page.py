@@ -135,7 +135,8 @@ def _units(result: Result) -> str:
     ]
     if not found:
         return ""
-    low, high = f"{min(found):,}", f"{max(found):,}"
+    low = f"{min(found):,}"
+    high = f"{max(found):,}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -72,16 +72,19 @@ def song_table4(effort: Effort) -> Table:
     )
 
 
-TARGET, EPOCHS = Side(0, 1_000), 200
+TARGET = Side(0, 1_000)
+EPOCHS = 200
 """The paper's members and non-members, in the order of the MemGuard authors."""
 
-PUBLISHED, FEWER = Side(3_000, 500), 140
+PUBLISHED = Side(3_000, 500)
+FEWER = 140
 """The paper's shadow records. Its members' median confidence, .82, is that of 140 epochs."""
 
 ALIKE = Side(2_000, 1_000)
 """A shadow model that is trained as the target is, on as many records."""
 
-BATCH, RATE = 64, 0.01
+BATCH = 64
+RATE = 0.01
 """Records a step and learning rate of plain gradient descent."""
 
 PAIRS = 10

@@ -47,7 +47,8 @@ LARGEST = 0.09
 LARGEST_DEFENDED = 0.10
 """The same with one."""
 
-REGULARISED, NOISY = "adversarial regularisation", "MemGuard"
+REGULARISED = "adversarial regularisation"
+NOISY = "MemGuard"
 """The defences of Figure 12."""
 
 SCORE = "risk score"
@@ -179,7 +180,8 @@ def song_fig12(effort: Effort) -> Table:
 
 def _rows(trained: Iterable[tuple[str, Sequence[Pair]]], most: float, seed: int) -> tuple[Row, ...]:
     """Return the rows of a figure: accuracies and errors by architecture, the largest, the bins."""
-    summary, bins = [], []
+    summary = []
+    bins = []
     widest: list[tuple[Sequence[Scored], str]] = []
     for name, pairs in trained:
         summary.append(accuracy_row(name, pairs))
@@ -313,6 +315,7 @@ def _largest(found: Sequence[tuple[Sequence[Scored], str]], seed: int) -> Estima
         over_fits([one.rmse for one in calibrations(some, SCORE, seed, level)]) for some, _ in found
     ]
     most = max(errors, key=lambda one: one.value)
-    low, high = max(one.low for one in errors), max(one.high for one in errors)
+    low = max(one.low for one in errors)
+    high = max(one.high for one in errors)
     method = f"{most.method}; Bonferroni over {len(errors)} architectures"
     return Estimate(most.value, min(low, most.value), high, LEVEL, most.n, method)

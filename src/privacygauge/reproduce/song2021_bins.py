@@ -32,7 +32,8 @@ LEAST = 10
 
 def bin_label(name: str, number: int) -> str:
     """Return the label of the row about a bin."""
-    low, high = number / BINS, (number + 1) / BINS
+    low = number / BINS
+    high = (number + 1) / BINS
     return f"{name}: score in [{low:g}, {high:g}{']' if number == BINS - 1 else ')'}"
 
 
@@ -70,7 +71,8 @@ def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label:
     labels = [bin_label(name, i) for i in range(BINS)]
     x = known(cells(table, labels, f"{score}: mean score"))
     y = known(cells(table, labels, f"{score}: share of members"))
-    colour, places = SERIES[number % len(SERIES)], sorted(set(x) & set(y))
+    colour = SERIES[number % len(SERIES)]
+    places = sorted(set(x) & set(y))
     if not places:
         return
     at = [x[i].value for i in places]

@@ -140,7 +140,8 @@ def _errors(kind: str, found: Sequence[Scored], names: Sequence[str], seed: int)
     rows: list[dict[str, Cell]] = [{}, {}, {}, {}]
     for name, some in by_name.items():
         rows[0][name] = Cell(paper.get(name), over_fits([one.rmse for one in some]))
-        alike, noise = ([one.rmse_of_bins for one in some], [one.noise for one in some])
+        alike = [one.rmse_of_bins for one in some]
+        noise = [one.noise for one in some]
         rows[1][name] = Cell(None, over_models(alike, titles[1], least=0.0))
         rows[2][name] = Cell(None, over_models(noise, titles[2], least=0.0))
         if name.startswith("network"):

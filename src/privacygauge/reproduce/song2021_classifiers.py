@@ -32,7 +32,9 @@ from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from privacygauge.reproduce.table import Effort, part_of
 from privacygauge.runs.folder import kept_or_scratch
 
-UNDEFENDED, REGULARISED, STOPPED = "no defence", "adversarial regularisation", "early stopping"
+UNDEFENDED = "no defence"
+REGULARISED = "adversarial regularisation"
+STOPPED = "early stopping"
 
 CLASSIFIERS = (UNDEFENDED, REGULARISED, STOPPED)
 """In the paper's order."""
@@ -124,17 +126,20 @@ def _logits(
 ) -> NDArray[Any]:
     """Return what n models of a kind and a role say after the epochs, (n, e, a, k)."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
-    side, last = setting.sides[role], networks.epochs
+    side = setting.sides[role]
+    last = networks.epochs
     trainer: Trained = EarlyStopping(networks)
     if kind:
         reference = ReferenceRows(tuple(side.reference))
         trainer = AdversarialRegularisation(networks, SHOWN, reference, SMALL)
     inside = np.repeat([side.inside(len(setting.y))], n, axis=0)
     # A model of a kind starts from the same weights as its counterpart of the other.
-    own, rows = states(effort.seed, role, n), np.arange(setting.n_asked)
+    own = states(effort.seed, role, n)
+    rows = np.arange(setting.n_asked)
     cohort = cohort_of(setting.x, setting.y, inside, effort.seed, asked=rows, states=own)
     work = Training(trainer, cohort, (last,) if kind else (*EARLY, last))
-    run, told = folder / f"kind-{kind}-role-{role}", part_of(effort, 2 * kind + role, 4)
+    run = folder / f"kind-{kind}-role-{role}"
+    told = part_of(effort, 2 * kind + role, 4)
     found = models_by_epoch(work, run, effort.seed, effort.n_jobs, told)
     return np.concatenate([one.logits for one in found])
 

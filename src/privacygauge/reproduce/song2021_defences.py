@@ -127,7 +127,8 @@ def over_fits(estimates: Sequence[Estimate], most: float = 1.0) -> Estimate:
         spread = float(mean(values, estimates[0].level, unit="fits").high - values.mean())
     down = np.mean([estimate.value - estimate.low for estimate in estimates])
     up = np.mean([estimate.high - estimate.value for estimate in estimates])
-    value, first = float(values.mean()), estimates[0]
+    value = float(values.mean())
+    first = estimates[0]
     method = f"{first.method}; t over {len(estimates)} fits"
     low = max(0.0, value - float(np.hypot(down, spread)))
     high = min(most, value + float(np.hypot(up, spread)))

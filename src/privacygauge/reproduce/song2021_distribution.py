@@ -122,7 +122,8 @@ def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
     """Return what the paper says of the three distributions, as differences."""
     rows = []
     for one, other in ((REGULARISED, UNDEFENDED), (STOPPED, REGULARISED)):
-        first, second = found[one], found[other]
+        first = found[one]
+        second = found[other]
         label = f"{one} less {other}"
         if isinstance(first, Skipped) or isinstance(second, Skipped):
             absent = first if isinstance(first, Skipped) else second

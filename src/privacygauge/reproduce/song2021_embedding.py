@@ -194,7 +194,8 @@ def _row(label: str, found: Sequence[Chosen], hits: _Hits) -> Row:
     cells = {}
     for name in low[0]:
         title = f"{name}, " if name else ""
-        first, second = [one[name] for one in low], [one[name] for one in high]
+        first = [one[name] for one in low]
+        second = [one[name] for one in high]
         for group, some in ((LOW, first), (HIGH, second)):
             shares = [proportion(hit, level=LEVEL) for hit in some]
             cells[f"{title}{group}"] = Cell(None, over_fits(shares))
@@ -211,7 +212,8 @@ def _kept(asked: bool, among: bool) -> _Hits:
     """Return what tells which records keep their class: members or others, among either."""
 
     def hits(one: Chosen, group: str) -> Mapping[str, Bools]:
-        rows, near = one.of(group, member=asked), one.member == among
+        rows = one.of(group, member=asked)
+        near = one.member == among
         return {
             space: kept_class(points, one.labels, rows, near) > 0.5
             for space, points in one.spaces.items()

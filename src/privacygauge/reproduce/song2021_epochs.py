@@ -80,5 +80,6 @@ def models_by_epoch(
     """
     opened = open_run(run, work.plan(seed), {})
     complete(opened, work, n_jobs=n_jobs, progress=progress)
-    logits, epochs = np.asarray(opened.array("logits")[:]), np.array(work.recorded)
+    logits = np.asarray(opened.array("logits")[:])
+    epochs = np.array(work.recorded)
     return [Trajectories(epochs, one[None]) for one in logits]

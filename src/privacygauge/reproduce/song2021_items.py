@@ -26,7 +26,8 @@ def _compared(judgement: Judgement) -> Judgement:
 
 
 def _calibrated(view: str) -> tuple[Claim, ...]:
-    score, network = ("risk score, histogram", view), ("network's output", view)
+    score = ("risk score, histogram", view)
+    network = ("network's output", view)
     return (
         below(f"{view}: the risk score's RMSE is below 0.1", score, 0.1),
         larger(f"{view}: a network's output is further off", network, score),

@@ -12,7 +12,8 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
-LOW, HIGH = "low risk", "high risk"
+LOW = "low risk"
+HIGH = "high risk"
 
 CLASSES = 5
 """Of the lowest and of the highest risk, each."""
@@ -63,7 +64,8 @@ def kept_class(
     n : int
         How many neighbours, by Euclidean distance.
     """
-    own, others = np.flatnonzero(asked), np.flatnonzero(among)
+    own = np.flatnonzero(asked)
+    others = np.flatnonzero(among)
     if len(others) <= n:
         raise InputError(f"among must hold more than {n} records, got {len(others)}")
     nearest = others[cKDTree(points[others]).query(points[own], k=n + 1)[1]]

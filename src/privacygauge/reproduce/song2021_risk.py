@@ -179,7 +179,8 @@ def _views(effort: Effort) -> tuple[_View, ...]:
 
 def _fit(target: Predictions, shadow: Predictions, seed: int) -> _Fit:
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    risk, scores = {}, {}
+    risk = {}
+    scores = {}
     for name, estimator in ESTIMATORS.items():
         transcript = _play(RiskScore(estimator=estimator), rounds, seed, name).transcript
         right = rounds[0].observation.signals["correctness"] == 1.0

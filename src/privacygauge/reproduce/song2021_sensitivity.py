@@ -114,7 +114,8 @@ def _trained(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDArray[A
 
 
 def _measured(values: NDArray[Any], y: Ints, folds: list[Ints], seed: int) -> _Sensitivity:
-    target, shadow = TARGET.predictions(values[0], y), ALIKE.predictions(values[1], y)
+    target = TARGET.predictions(values[0], y)
+    shadow = ALIKE.predictions(values[1], y)
     changes = np.array(
         [_log_entropy(TARGET.predictions(v, y)) - _log_entropy(target) for v in values[2:]]
     )

@@ -16,7 +16,9 @@ from privacygauge.datasets.files import own_file
 from privacygauge.datasets.local_copies import location30, purchase100, texas100
 from privacygauge.errors import InputError
 
-PURCHASE, TEXAS, LOCATION = "Purchase100", "Texas100", "Location30"
+PURCHASE = "Purchase100"
+TEXAS = "Texas100"
+LOCATION = "Location30"
 
 FILES = {PURCHASE: ("dataset_purchase",), TEXAS: ("feats", "labels")}
 """Where copies of the user's are looked for, in the folder that PRIVACYGAUGE_DATA names."""
@@ -114,7 +116,8 @@ def _read(wanted: str, paths: list[Path]) -> tuple[NDArray[Any], Ints]:
 
 
 def _cut(name: str, x: NDArray[Any], y: Ints) -> Setting:
-    n, left = MEMBERS[name], len(y) - 4 * MEMBERS[name]
+    n = MEMBERS[name]
+    left = len(y) - 4 * MEMBERS[name]
     if left < 2:
         raise InputError(
             f"{name} must have more than {4 * n} records, got {len(y)}: get the whole file"

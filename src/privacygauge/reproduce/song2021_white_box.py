@@ -213,7 +213,8 @@ def _accuracy(
 ) -> Row:
     shares = []
     for target, _ in pairs:
-        seen, rows = target.signals, target.member == inside
+        seen = target.signals
+        rows = target.member == inside
         right = seen.logits[rows].argmax(axis=1) == seen.labels[rows]
         shares.append(proportion(right, level=LEVEL))
     return Row(label, {"accuracy": Cell(None, over_fits(shares))})
@@ -230,7 +231,9 @@ def over_pairs(estimates: Sequence[Estimate]) -> Estimate:
     spread = mean(np.array([one.value for one in estimates]), LEVEL, unit="pairs")
     down = np.mean([one.value - one.low for one in estimates])
     up = np.mean([one.high - one.value for one in estimates])
-    half, value = spread.high - spread.value, spread.value
-    low, high = value - float(np.hypot(down, half)), value + float(np.hypot(up, half))
+    half = spread.high - spread.value
+    value = spread.value
+    low = value - float(np.hypot(down, half))
+    high = value + float(np.hypot(up, half))
     method = f"{estimates[0].method}; {spread.method}"
     return Estimate(value, low, high, LEVEL, estimates[0].n, method)

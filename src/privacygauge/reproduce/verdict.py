@@ -119,7 +119,8 @@ class Judgement:
             return "other data"
         # Rounding of binary fractions: .52 is at a distance of .02 from .5.
         room = self.within(column) + 1e-12
-        low, high = cell.ours.low - cell.published, cell.ours.high - cell.published
+        low = cell.ours.low - cell.published
+        high = cell.ours.high - cell.published
         if not self.decides or (low < -room <= high) or (low <= room < high):
             return "open"
         return "agrees" if -room <= low and high <= room else "differs"
@@ -153,7 +154,8 @@ class Verdict:
         does, `in part` if some do; `open` if nothing is decided. On other data than the paper's
         it is about the claims alone and says so. What holds by construction does not count.
         """
-        good, bad = self._count("agrees", "holds"), self._count("differs", "the opposite")
+        good = self._count("agrees", "holds")
+        bad = self._count("differs", "the opposite")
         undecided = self._count("open")
         comparable = {"agrees", "differs", "open"} & set(self.numbers)
         if good + bad == 0:

@@ -46,7 +46,8 @@ class Static:
     @property
     def sha256(self) -> str:
         """The checksum of names, type, shape and values."""
-        values, kind = self.values, self.values.dtype
+        values = self.values
+        kind = self.values.dtype
         digest = hashlib.sha256(f"{self.dims} {kind.name} {values.shape} ".encode())
         step = max(1, _BLOCK // max(1, prod(values.shape[1:]) * kind.itemsize))
         for start in range(0, len(values), step):

@@ -213,7 +213,8 @@ def _decoded(layout: Layout, content: bytes) -> NDArray[Any]:
     from google_crc32c import value
     from numcodecs.zstd import Zstd
 
-    packed, checksum = content[:-4], content[-4:]
+    packed = content[:-4]
+    checksum = content[-4:]
     if len(checksum) < 4 or value(packed) != int.from_bytes(checksum, "little"):
         raise ValueError("a chunk differs from its checksum")
     chunk = np.zeros(layout.chunks, np.dtype(layout.dtype).newbyteorder("<"))

@@ -111,7 +111,8 @@ def _until_all_are_done(
     for task in left:
         if task.number not in undone:
             run.forget(task)  # it is damaged
-    watch, in_vain = Watch(run), 0
+    watch = Watch(run)
+    in_vain = 0
     while in_vain < _ROUNDS:
         free, claims = watch.free(left)
         elsewhere = sum(task.n_units for task in left) - sum(task.n_units for task in free)

@@ -75,7 +75,8 @@ def moved(
         If a file is not the run's, or another one than it began with; or if one is not there any
         more and nothing says where it is.
     """
-    found, known = dict(asked), [name for name in files if isinstance(asked.get(name), str)]
+    found = dict(asked)
+    known = [name for name in files if isinstance(asked.get(name), str)]
     digests = (read_run(run).invocation or {}).get(FILES)
     there = digests if isinstance(digests, Mapping) else {}
     for text in given:

@@ -229,7 +229,8 @@ def difference(there: Plan, here: Plan) -> str | None:
     """
     a, b = (dict(_leaves(plan)) for plan in (there, here))
     for name in [*a, *(name for name in b if name not in a)]:
-        left, right = a.get(name, _ABSENT), b.get(name, _ABSENT)
+        left = a.get(name, _ABSENT)
+        right = b.get(name, _ABSENT)
         if _telling(left) != _telling(right):
             return f"{name} is {_shown(left)} there and {_shown(right)} here"
     return on_one_side(there.code.digests, here.code.digests)
@@ -280,7 +281,8 @@ def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
     parts.get("code", {}).pop("digests", None)
     units = parts.pop("units", [])
     yield from _parts(parts.pop("settings"), ())
-    arrays, n_units = parts.pop("arrays"), parts.pop("n_units")
+    arrays = parts.pop("arrays")
+    n_units = parts.pop("n_units")
     yield from _parts(parts, ())
     yield "n_units", n_units
     yield from _parts(arrays, ("arrays",))

@@ -186,7 +186,8 @@ class _Reach:
         return f"compiled {_called(value)}"
 
     def _function(self, function: types.FunctionType) -> None:
-        code, name = function.__code__, _called(function)
+        code = function.__code__
+        name = _called(function)
         carried = dict(
             zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
         )
@@ -207,7 +208,8 @@ class _Reach:
         self._globals(function)
 
     def _globals(self, function: types.FunctionType) -> None:
-        code, known = function.__code__, function.__globals__
+        code = function.__code__
+        known = function.__globals__
         attributes = _names(code, _ATTRIBUTE)
         for name in sorted(_names(code, _GLOBAL)):
             if name in known:

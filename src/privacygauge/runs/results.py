@@ -140,7 +140,8 @@ def _read(directory: Path, name: str) -> bytes | None:
 
 def _is_same(path: Path, given: str | Path) -> bool:
     """Return whether two names are of one file, which may not exist yet."""
-    here, there = url_of(path), url_of(given)
+    here = url_of(path)
+    there = url_of(given)
     if here is not None or there is not None:
         return here == there
     try:

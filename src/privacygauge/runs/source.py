@@ -51,7 +51,9 @@ def files_of_module(name: str) -> Files:
 
     Empty where the module is installed, built in or cannot be found.
     """
-    spec, place, parts = None, None, name.split(".")
+    spec = None
+    place = None
+    parts = name.split(".")
     for number in range(len(parts)):
         try:
             spec = PathFinder.find_spec(".".join(parts[: number + 1]), place)
@@ -82,7 +84,8 @@ def digest(content: str | bytes) -> str:
 
 
 def _reached(module: str, path: Path, folder: Path) -> Files:
-    found, size = Files(), 0
+    found = Files()
+    size = 0
     waiting = deque([(module, path)])
     while waiting:
         name, place = waiting.popleft()

@@ -349,7 +349,8 @@ def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tup
     told = metadata(described, {_INSIDE[1]: record.to_mapping()})
     yield from ((f"{_GROUP}/{key}", content) for key, content in sorted(told.items()))
     for name, layout in given.items():
-        values, step = static[name].values, layout.chunks[0]
+        values = static[name].values
+        step = layout.chunks[0]
         for start in range(0, len(values), step):
             part = chunk_files({name: layout}, {name: values[start : start + step]}, start)
             yield from ((f"{_GROUP}/{key}", content) for key, content in part.items())
@@ -404,7 +405,9 @@ def _check_same(there: Record, here: Record, path: str, growing: Container[str])
     """Refuse another run's plan and arrays; one that has grown may have more rows of `growing`."""
     require_same_code(there.plan.code.digests, here.plan.code.digests, path)
     if there.plan.grown_from(here.plan):
-        unit, n, fewer = here.plan.unit, there.plan.n_units, here.plan.n_units
+        unit = here.plan.unit
+        n = there.plan.n_units
+        fewer = here.plan.n_units
         raise InputError(
             f"{path} holds another run: one of {n} {unit}s, not of {fewer}; a run can grow but "
             f"not shrink: ask for {n} {unit}s or more, or choose another folder"

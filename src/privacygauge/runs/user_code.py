@@ -71,7 +71,8 @@ def named_again(
     InputError
         If code is not named again, is not the run's, or is named where the run has none.
     """
-    found, there = dict(asked), _recorded(run)
+    found = dict(asked)
+    there = _recorded(run)
     for name, again in given.items():
         if not names_code(asked.get(name)):
             if again is not None:

@@ -75,7 +75,8 @@ class Conditions:
     @classmethod
     def of(cls, rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Conditions:
         """Return the conditions of one target, checked."""
-        table, record = numbers(rows, "rows"), numbers(target, "target")
+        table = numbers(rows, "rows")
+        record = numbers(target, "target")
         if table.ndim not in (2, 3):
             raise InputError(f"rows must have the shape (n, F) or (k, n, F), got {table.shape}")
         if not table.shape[-1]:

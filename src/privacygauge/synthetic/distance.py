@@ -197,7 +197,8 @@ class Space:
         return len(self.codes)
 
     def __getitem__(self, rows: Ints) -> Space:
-        codes, numbers = self.codes[rows], self.numbers[rows]
+        codes = self.codes[rows]
+        numbers = self.numbers[rows]
         return Space(self.distance, codes, self.sizes, numbers, self.steps, self.share)
 
     def between(self, i: Ints, j: Ints) -> Floats:
@@ -217,12 +218,16 @@ def space_of(table: Table, distance: Distance) -> Space:
     so that it is like other missing ones and unlike every number.
     """
     n_columns = table.values.shape[1]
-    n_cat, codes, sizes = len(table.schema.categorical), table.codes, table.sizes
+    n_cat = len(table.schema.categorical)
+    codes = table.codes
+    sizes = table.sizes
     numbers = distance.coordinates(scaled(table.numbers))
     if isinstance(distance, Cosine) and n_columns - n_cat == 1:
         # One number has a direction or none, or is missing: a category, found by counting.
         codes = np.column_stack([codes, numbers.argmax(axis=1)])
-        sizes, numbers, n_cat = (*sizes, numbers.shape[1]), numbers[:, :0], n_columns
+        sizes = (*sizes, numbers.shape[1])
+        numbers = numbers[:, :0]
+        n_cat = n_columns
     counts = np.arange(n_cat + 1)
     return Space(
         distance,

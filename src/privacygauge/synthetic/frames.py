@@ -234,16 +234,19 @@ def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     if missing.all():
         raise InputError(f"column {column.name!r} holds no number: name it categorical, or drop it")
     there = numbers[~missing]
-    low, high = float(there.min()), float(there.max())
+    low = float(there.min())
+    high = float(there.max())
     whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
     kind: Kind = "integer" if whole else "continuous"
-    gaps, date = bool(missing.any()), days is not None
+    gaps = bool(missing.any())
+    date = days is not None
     return Column(str(column.name), kind, low, high, missing=gaps, date=date), numbers
 
 
 def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     codes, texts = _categories(column)
-    ordered, gaps = tuple(sorted(texts, key=text_order)), bool((codes < 0).any())
+    ordered = tuple(sorted(texts, key=text_order))
+    gaps = bool((codes < 0).any())
     found = Column(str(column.name), "categorical", categories=ordered, missing=gaps)
     return found, placed(codes, texts, ordered)
 

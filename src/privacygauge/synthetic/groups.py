@@ -18,12 +18,14 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 def keys_of(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
     """Return a number for each row that is equal where all codes are."""
-    keys, bound = np.zeros(n, dtype=np.int64), 1
+    keys = np.zeros(n, dtype=np.int64)
+    bound = 1
     for codes, size in columns:
         if bound * size > _LARGEST_KEY:
             values, keys = np.unique(keys, return_inverse=True)
             bound = len(values)
-        keys, bound = keys * size + codes, bound * size
+        keys = keys * size + codes
+        bound = bound * size
     return keys
 
 
@@ -66,7 +68,8 @@ def grouped(keys: Ints) -> tuple[Ints, Ints]:
     if int(keys.max(initial=0)).bit_length() + bits < 64:
         # One sort of keys and rows in one number is several times as fast as a sort of rows.
         both = np.sort((keys << bits) | np.arange(len(keys)))
-        order, keys = both & ((1 << bits) - 1), both >> bits
+        order = both & ((1 << bits) - 1)
+        keys = both >> bits
     else:
         order = np.argsort(keys)
         keys = keys[order]
@@ -96,7 +99,8 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
     again = np.ones(len(order), dtype=np.bool_)
     again[begins] = False
     later = np.flatnonzero(again)
-    one, other = order[later - 1], order[later]
+    one = order[later - 1]
+    other = order[later]
     if not (
         np.array_equal(of_codes[one], of_codes[other])
         and np.array_equal(space.numbers[one], space.numbers[other])

@@ -22,7 +22,8 @@ from privacygauge.synthetic.groups import Keys, grouped_with
 
 _CELLS = 2**15
 """Distances that a thread measures at once: few enough to stay in its cache."""
-_FEW, _SHARE = 2**10, 1 / 16
+_FEW = 2**10
+_SHARE = 1 / 16
 """A record with more candidates, also as a share of all, is left to the search over all."""
 _KEPT = 2**23
 """Distances that are kept, and those found that are merged at once: 64 MB."""
@@ -91,7 +92,8 @@ class _Asked:
         rank = place - np.repeat(first, np.diff(first, append=len(place)))
         first = np.flatnonzero(rank % np.maximum(1, _CELLS // np.maximum(self.size, 1)) == 0)
         count = np.diff(first, append=len(place))
-        high, wide = _power_above(self.size[first]), _power_above(count)
+        high = _power_above(self.size[first])
+        wide = _power_above(count)
         for kind in np.unique(high * 64 + wide):
             some = np.flatnonzero(high * 64 + wide == kind)
             step = max(1, _CELLS >> (int(kind) // 64 + int(kind) % 64))
@@ -135,7 +137,8 @@ def means_by_level(
         Points of a point's own unit are none of its others.
     """
     n, width = space.codes.shape
-    scores, settled = np.zeros(n), np.zeros(n, dtype=np.bool_)
+    scores = np.zeros(n)
+    settled = np.zeros(n, dtype=np.bool_)
     if not width or not space.numbers.shape[1] or len(left) * k > _KEPT:
         return scores[left], settled[left]
     found = _Open(left, np.full((len(left), k), np.inf), np.zeros(len(left), np.int64))
@@ -159,7 +162,8 @@ class _Search:
     def __init__(
         self, space: Space, copies: Ints, pool: Executor, unit: Ints | None = None
     ) -> None:
-        self._space, self._pool = space, pool
+        self._space = space
+        self._pool = pool
         self._unit = None if unit is None else np.append(unit, -1)
         self._copies = copies if copies.max(initial=1) > 1 else None
         self._keys = Keys(space)
@@ -194,14 +198,17 @@ class _Search:
     def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _Asked:
         """Return the open points that are not alone in their group."""
         order, begins = grouped_with(self._keys.without(without), rows)
-        place, at = place[order], np.arange(len(order))
+        place = place[order]
+        at = np.arange(len(order))
         if self._copies is not None:
             copies = self._copies[order]
             at = np.cumsum(copies) - copies
-            order, begins = np.repeat(order, copies), at[begins]
+            order = np.repeat(order, copies)
+            begins = at[begins]
         sizes = np.diff(begins, append=len(order))
         group = np.searchsorted(begins, at, side="right") - 1
-        begin, size = begins[group], sizes[group]
+        begin = begins[group]
+        size = sizes[group]
         asked = np.flatnonzero((place >= 0) & (size > 1))
         sets = np.full(len(order), which)
         return _Asked(order, place, begin, size, at - begin, sets)[asked]
@@ -211,12 +218,14 @@ class _Search:
     ) -> tuple[Ints, Ints, Floats]:
         """Return which open points have nearer others in a block, and how far the nearest are."""
         first, count = block
-        step, turn = np.arange(asked.size[first].max()), np.arange(count.max())
+        step = np.arange(asked.size[first].max())
+        turn = np.arange(count.max())
         inside = step < asked.size[first, None]
         other = np.full(inside.shape, len(self._space))
         other[inside] = asked.order[(asked.begin[first, None] + step)[inside]]
         one = np.minimum(first[:, None] + turn, len(asked.place) - 1)
-        place, real = asked.place[one], turn < count[:, None]
+        place = asked.place[one]
+        real = turn < count[:, None]
         away = self._distances(sets[asked.which[first]], found.rows[place], other)
         if not sets.shape[1]:
             # A part of a group may be followed by another group's.
@@ -236,7 +245,8 @@ class _Search:
         away *= self._space.share
         away += self._space.steps[without.shape[1]]
         for j in without.T[:, :, None]:
-            mine, theirs = self._codes[j, me], self._codes[j, other]
+            mine = self._codes[j, me]
+            theirs = self._codes[j, other]
             np.copyto(away, np.inf, where=mine[:, :, None] == theirs[:, None, :])
         if self._unit is not None:
             own = self._unit[me][:, :, None] == self._unit[other][:, None, :]

@@ -48,7 +48,9 @@ class _Pairs:
 def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> Floats:
     """Return each point's mean distance to its k nearest."""
     order = np.lexsort((pairs.distance, pairs.point))
-    point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
+    point = pairs.point[order]
+    distance = pairs.distance[order]
+    weight = pairs.weight[order]
     total = np.concatenate([[0], np.cumsum(weight)])
     before = total[:-1] - total[np.searchsorted(point, point)]
     taken = np.clip(k - before, 0, weight)
@@ -73,7 +75,8 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     """
     from joblib import cpu_count
 
-    n, points = len(space), space
+    n = len(space)
+    points = space
     first = kind = np.arange(n)
     weight = np.ones(n, dtype=np.int64)
     if unit is None:
@@ -102,7 +105,8 @@ def _by_mismatches(
     one that differs in m columns C(F - m, h - m) times: so the counts of h = 0, 1, ... give how
     many differ in exactly h columns, without comparing pairs.
     """
-    width, keys = space.codes.shape[1], Keys(space)
+    width = space.codes.shape[1]
+    keys = Keys(space)
     counts = [weight[left]]
     enough = counts[0] > k
     for h in range(1, width + 1):
@@ -211,6 +215,7 @@ def _within_limit(
     for some in _cut(np.arange(len(hit)), max(1, _PAIRS // width)):
         values = blocks[hit[some], :, block[some]]
         which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
-        point, other = hit[some][which], place * m + block[some][which]
+        point = hit[some][which]
+        other = place * m + block[some][which]
         parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
     return parts

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-PEOPLE, ROWS = "people", "rows"
+PEOPLE = "people"
+ROWS = "rows"
 """What generators of both tables find them under."""
 
 
@@ -93,7 +94,8 @@ class Related:
     def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
         """Return some of the people, and all rows of theirs, by the tables' names."""
         own = np.flatnonzero(np.isin(self.owner, places))
-        people, rows = self.people[places].to_frame(), self.rows[own].to_frame()
+        people = self.people[places].to_frame()
+        rows = self.rows[own].to_frame()
         people.insert(0, self.key, self.keys[places])
         rows.insert(0, self.key, self.keys[self.owner[own]])
         return {PEOPLE: people, ROWS: rows}
@@ -171,13 +173,16 @@ def joined(
     separator : str, optional
         As in `read_frame`.
     """
-    found, schema, parts = dict(frames), None, {}
+    found = dict(frames)
+    schema = None
+    parts = {}
     for name, path in zip(frames, related, strict=False):
         rows = read_frame(path, separator, names=(key,))
         alone = list(frames[name].columns)
         found[name], own = per_person(frames[name], rows, str(key), schema=schema)
         further = [x for x in found[name].columns if x not in alone]
-        schema, parts = schema or own, {"the people's table": alone, "related rows": further}
+        schema = schema or own
+        parts = {"the people's table": alone, "related rows": further}
     known = {name: [x for x in columns if x not in left] for name, columns in parts.items()}
     return found, {name: columns for name, columns in known.items() if columns}
 
@@ -223,7 +228,8 @@ def per_person(
     """
     import pandas as pd
 
-    whole, further = read_frame(people), read_frame(rows)
+    whole = read_frame(people)
+    further = read_frame(rows)
     for frame in (whole, further):
         require_columns((key,), list(frame.columns), "key")
     owner = _owners(whole[key], further[key])
@@ -234,7 +240,8 @@ def per_person(
     for values, column in zip(table.values.T, table.schema.columns, strict=True):
         if column.is_number:
             grouped = pd.Series(values).groupby(owner)
-            least, largest = grouped.min(), grouped.max()
+            least = grouped.min()
+            largest = grouped.max()
             # A sum of floats divided by their number may lie beyond them by rounding.
             parts = {
                 "least": least,

@@ -126,7 +126,8 @@ def rough_of(space: Space, width: int) -> Rough:
     padding = -n % width
     if isinstance(space.distance, Cosine) and space.share:
         # Weighted unit vectors side by side: the whole similarity is one inner product.
-        in_f, length = float(np.sqrt(space.steps[1])) if n_cat else 1.0, space.numbers.shape[1]
+        in_f = float(np.sqrt(space.steps[1])) if n_cat else 1.0
+        length = space.numbers.shape[1]
         both, rare = _one_hot(space, n + padding, length, in_f)
         np.multiply(
             space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind"
@@ -165,11 +166,13 @@ def _one_hot(
     In a column of many codes those that few points have are rare: their ones take no more memory
     than there are points, and few pairs of points share one. Further columns are zeros.
     """
-    n, sizes = len(space), np.array(space.sizes, dtype=np.int64)
+    n = len(space)
+    sizes = np.array(space.sizes, dtype=np.int64)
     small = np.flatnonzero(sizes <= _FEW)
     begins = np.cumsum(sizes[small]) - sizes[small]
     width = int(sizes[small].sum())
-    places, rare = [], [csr_array((n, 1), dtype=np.float32)]
+    places = []
+    rare = [csr_array((n, 1), dtype=np.float32)]
     for j in np.flatnonzero(sizes > _FEW):
         codes = space.codes[:, j]
         often = np.bincount(codes, minlength=sizes[j]) > n / _FEW

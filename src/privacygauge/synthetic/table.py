@@ -91,7 +91,8 @@ def _fits(schema: Schema, values: Floats) -> bool:
 
 
 def _check_values(column: Column, found: Floats) -> None:
-    name, missing = column.name, np.isnan(found)
+    name = column.name
+    missing = np.isnan(found)
     if column.low is not None and column.high is not None:
         wrong = ~missing & ~((found >= column.low) & (found <= column.high))
         rule = f"must be in [{column.low}, {column.high}]"

@@ -73,7 +73,8 @@ def of_one_step(q, noise):
 
 def by_orders(q, noise, steps, delta):
     """The bound of a fine grid of orders."""
-    orders, renyi = ORDERS, steps * of_one_step(q, noise)
+    orders = ORDERS
+    renyi = steps * of_one_step(q, noise)
     proven = renyi + np.log1p(-1 / orders) - (np.log(delta) + np.log(orders)) / (orders - 1)
     return float(proven.min())
 
@@ -109,7 +110,9 @@ def delta_of(q, noise, steps, epsilon, *, removed):
     loss = np.log1p(q * np.expm1((2 * x - 1) / (2 * noise**2)))
     mixed = (1 - q) * np.diff(norm.cdf(edges, 0, noise)) + q * np.diff(norm.cdf(edges, 1, noise))
     mass = mixed if removed else np.diff(norm.cdf(edges, 0, noise))
-    loss, width, cells = (loss if removed else -loss), 2e-3, 2**15
+    loss = loss if removed else -loss
+    width = 2e-3
+    cells = 2**15
     kept = np.abs(loss) < cells * width / 4
     # Losses are rounded to the nearest cell: over the steps that costs far less than it shows.
     place = np.round(loss[kept] / width).astype(int) % cells
@@ -173,7 +176,8 @@ def test_more_of_anything_but_noise_and_delta_spends_more(q, noise, steps, delta
 
 
 def test_nothing_cancels_where_records_are_sampled_seldom():
-    q, noise = 1e-9, 1.0
+    q = 1e-9
+    noise = 1.0
     expected = np.log1p(q**2 * np.expm1(1 / noise**2))
     assert SubsampledGaussian(noise, q, 1).renyi([2])[0] == pytest.approx(expected, rel=1e-12)
 
@@ -229,7 +233,9 @@ def test_nothing_of_the_accountant_reaches_the_user():
 def test_large_epsilons_are_spent_too(epsilon):
     """By the losses on a grid of a tenth of the width: whole orders left a third to two thirds."""
     fine = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-    q, steps, delta = 0.05, 400, 1e-3
+    q = 0.05
+    steps = 400
+    delta = 1e-3
     noise = noise_for(epsilon, delta, q, steps)
     one = fine.from_gaussian_mechanism(
         noise, value_discretization_interval=5e-5 * epsilon, sampling_prob=q

@@ -35,8 +35,10 @@ def cohort_and_reference():
 def as_it_reads(defence, cohort, references, model):
     """The algorithm by torch.optim.Adam and modules, for one model in float64."""
     torch = pytest.importorskip("torch")
-    seed, k = cohort.seeds[model], cohort.n_classes
-    x, y = torch.tensor(cohort.x), torch.tensor(cohort.y)
+    seed = cohort.seeds[model]
+    k = cohort.n_classes
+    x = torch.tensor(cohort.x)
+    y = torch.tensor(cohort.y)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         f = defence.networks.make(x.shape[1], k).double()

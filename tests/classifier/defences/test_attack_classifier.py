@@ -30,12 +30,15 @@ def drawn(k=5, hidden=(7, 4), ordered=False, seed=0):
 @pytest.mark.parametrize("hidden", [(6,), (7, 4), (5, 4, 3)])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_the_gradient_is_that_of_finite_differences(hidden, ordered):
-    network, k, h = drawn(5, hidden, ordered), 5, 1e-6
+    network = drawn(5, hidden, ordered)
+    k = 5
+    h = 1e-6
     p = np.random.default_rng(1).dirichlet(np.ones(k), 20)
     value, gradient = network.log_odds_and_gradient(p)
     assert np.array_equal(value, network.log_odds(p))
     for j in range(k):
-        up, down = p.copy(), p.copy()
+        up = p.copy()
+        down = p.copy()
         up[:, j] += h
         down[:, j] -= h
         slope = (network.log_odds(up) - network.log_odds(down)) / (2 * h)
@@ -49,7 +52,8 @@ def test_the_output_is_the_trained_networks():
     network = AttackClassifier(sorted=False, hidden=(8,), epochs=3).learn(
         p.astype(np.float32), member, np.random.default_rng(0)
     )
-    (first, last), (bias, shift) = network.weights, network.biases
+    first, last = network.weights
+    bias, shift = network.biases
     expected = [float(np.maximum(row @ first + bias, 0) @ last[:, 0] + shift[0]) for row in p]
     assert network.log_odds(p) == pytest.approx(expected)
 

@@ -61,7 +61,8 @@ def one_by_one(module, x, y, clip):
     r=st.integers(0, 7),
 )
 def test_the_sum_is_that_of_records_one_by_one(hidden, activation, clip, r):
-    module, (x, y) = module_of(hidden, activation, r), records(r, r)
+    module = module_of(hidden, activation, r)
+    x, y = records(r, r)
     with torch.no_grad():
         found = clipped_sum(module, x, y, clip)
     for a, b in zip(found, one_by_one(module, x, y, clip), strict=True):
@@ -81,7 +82,8 @@ def test_layers_without_biases_too():
 
 def test_no_record_moves_the_sum_further_than_the_clip():
     """What the accountant takes for granted."""
-    module, (x, y) = module_of(), records(8)
+    module = module_of()
+    x, y = records(8)
     for clip in (0.01, 0.7):
         for out in range(8):
             keep = torch.arange(8) != out
@@ -103,7 +105,8 @@ def test_noise_has_the_claimed_spread():
     """One step from the same weights: their difference is the noise, scaled by known numbers."""
     cohort = made.cohort(m=1)
     nets = replace(NETS, make=MLP((60,), "tanh"), epochs=1)
-    noise, clip = 3.0, 0.5
+    noise = 3.0
+    clip = 0.5
 
     def weights(noise_multiplier):
         defence = DpSgd(nets, noise_multiplier, 1.0, clip)
@@ -218,7 +221,8 @@ def test_the_attack_is_as_good_as_theory_says():
     mu = 1.5
     defence, x, y = weights_of_their_own(1000, np.sqrt(4) / mu, 4)
     found = audit_dp_sgd(defence, x, y).canaries
-    score, member = found.score, found.member
+    score = found.score
+    member = found.member
     value = (score[member][:, None] > score[~member]).mean()
     # Hanley & McNeil's standard error, 500 members and 500 others: 0.012; three of them.
     assert value == pytest.approx(norm.cdf(mu / np.sqrt(2)), abs=0.036)

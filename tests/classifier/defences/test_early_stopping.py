@@ -26,7 +26,8 @@ accuracies = st.lists(st.integers(0, 10), min_size=1, max_size=8).map(lambda a: 
 
 @given(accuracies, st.integers(0, 10))
 def test_the_chosen_epochs_against_the_definition(accuracy, wanted):
-    wanted, epochs = wanted / 10, np.arange(1, len(accuracy) + 1) * 3
+    wanted = wanted / 10
+    epochs = np.arange(1, len(accuracy) + 1) * 3
     enough = [(a, e) for a, e in zip(accuracy, epochs, strict=True) if a >= wanted]
     nearest, first = (choose(epochs, accuracy, wanted) for choose in (nearest_epoch, first_epoch))
     if enough:
@@ -48,7 +49,8 @@ def test_epochs_must_ascend():
 @pytest.mark.parametrize("make", [NETS.make, Dropout(MLP((6, 5), "relu"), 0.4)])
 def test_every_epoch_is_the_model_that_stopped_there(make):
     pytest.importorskip("torch")
-    cohort, nets = made.cohort(m=2), replace(NETS, make=make, engine="loop")
+    cohort = made.cohort(m=2)
+    nets = replace(NETS, make=make, engine="loop")
     found = trajectories(EarlyStopping(nets), cohort, (1, 2, 4))
     for epoch in (1, 2, 4):
         alone = replace(nets, epochs=epoch).train(cohort)
@@ -62,7 +64,8 @@ def test_recording_less_changes_nothing():
     pytest.importorskip("torch")
     cohort = made.cohort(m=2)
     stopping = EarlyStopping(replace(NETS, make=Dropout(MLP((6,)), 0.4)))
-    every, last = trajectories(stopping, cohort), stopping.train(cohort)
+    every = trajectories(stopping, cohort)
+    last = stopping.train(cohort)
     assert every.epochs.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(every.at(4), last)
     np.testing.assert_array_equal(trajectories(stopping, cohort[1:], (4,)).at(4), last[1:])

@@ -19,7 +19,8 @@ class Watched:
 
     fits: list = field(default_factory=list)
     asked: list = field(default_factory=list)
-    name, variant = "watched", ""
+    name = "watched"
+    variant = ""
 
     def fit(self, p, member, rng):
         self.fits.append((p, member))
@@ -35,7 +36,8 @@ def rows_of(p):
 
 
 def test_no_nonmember_is_answered_by_a_defence_that_was_fitted_on_it():
-    before, watched = made_up(n=101), Watched()
+    before = made_up(n=101)
+    watched = Watched()
     after = defended(watched, before, np.random.default_rng(0))
     assert np.array_equal(before.values, after.values)
     members, others = (rows_of(before.values[x]) for x in (before.member, ~before.member))
@@ -51,7 +53,9 @@ def test_no_nonmember_is_answered_by_a_defence_that_was_fitted_on_it():
 
 
 def test_owners_records_are_all_that_the_defence_is_fitted_on():
-    before, owner, watched = made_up(n=50), made_up(n=80, seed=1), Watched()
+    before = made_up(n=50)
+    owner = made_up(n=80, seed=1)
+    watched = Watched()
     defended(watched, before, np.random.default_rng(0), owner=owner)
     [(known, member)] = watched.fits
     assert np.array_equal(known, owner.values)
@@ -61,7 +65,8 @@ def test_owners_records_are_all_that_the_defence_is_fitted_on():
 
 
 def test_who_is_defended_in_which_game():
-    target, shadow = made_up(), made_up(seed=1)
+    target = made_up()
+    shadow = made_up(seed=1)
     games = defence_games(LabelOnly(), target, shadow, np.random.default_rng(0))
     assert games.undefended.target is target
     assert games.undefended.shadow is shadow

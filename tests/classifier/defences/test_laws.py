@@ -27,7 +27,8 @@ def fitted(defence, k):
 @st.composite
 def answers(draw):
     """Rows of probabilities: spread out, sure, tied, certain, and some that sum to 1 roughly."""
-    k, n = draw(st.integers(2, 6)), draw(st.integers(1, 8))
+    k = draw(st.integers(2, 6))
+    n = draw(st.integers(1, 8))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     p = rng.dirichlet(np.full(k, draw(st.sampled_from([0.01, 0.3, 1.0, 30.0]))), n)
     digits = draw(st.sampled_from([1, 2, 17]))
@@ -84,7 +85,8 @@ def test_a_record_is_answered_without_regard_to_the_others(defence):
 
 @EVERY
 def test_labels_and_membership_of_the_records_asked_play_no_part(defence):
-    asked, owner = made_up(n=60, leak=2.0), made_up(n=80, leak=2.0, seed=1)
+    asked = made_up(n=60, leak=2.0)
+    owner = made_up(n=80, leak=2.0, seed=1)
     rng = np.random.default_rng(4)
     other = replace(
         asked, labels=rng.permutation(asked.labels), member=rng.permutation(asked.member)

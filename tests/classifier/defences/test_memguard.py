@@ -28,7 +28,8 @@ def asked(n=60, seed=1):
 
 def loss(network, z, e, predicted, c2, c3):
     """Return phase I's loss of one record, term by term."""
-    p, noisy = softmax(z[None])[0], softmax((z + e)[None])[0]
+    p = softmax(z[None])[0]
+    noisy = softmax((z + e)[None])[0]
     rival = np.delete(z + e, predicted).max()
     return (
         abs(float(network.log_odds(noisy[None])[0]))
@@ -39,9 +40,11 @@ def loss(network, z, e, predicted, c2, c3):
 
 @pytest.mark.parametrize("c3", [0.1, 10.0])
 def test_a_step_goes_down_the_gradient_of_the_loss(c3):
-    guard, h = ready(), 1e-5
+    guard = ready()
+    h = 1e-5
     p = asked()
-    z, rng = np.log(p), np.random.default_rng(2)
+    z = np.log(p)
+    rng = np.random.default_rng(2)
     e = rng.normal(size=p.shape)  # so far off that some rows have lost their class
     predicted = p.argmax(axis=1)
     noisy = softmax(z + e)
@@ -64,15 +67,19 @@ def test_a_step_goes_down_the_gradient_of_the_loss(c3):
 
 def naive(guard, p):
     """Return phase I's answer to one record, as the paper tells it."""
-    m, network = guard.defence, guard.classifier
-    z, predicted = np.log(p), int(p.argmax())
+    m = guard.defence
+    network = guard.classifier
+    z = np.log(p)
+    predicted = int(p.argmax())
 
     def h(x):
         return float(network.log_odds(x.astype(np.float32)[None])[0])
 
-    kept, c3 = p, m.c3
+    kept = p
+    c3 = m.c3
     for _ in range(12):
-        e, tries = np.zeros(K), 0
+        e = np.zeros(K)
+        tries = 0
         noisy = p
         while (h(noisy) * h(p) > 0 or noisy.argmax() != predicted) and tries < m.steps:
             _, slopes = network.log_odds_and_gradient(noisy.astype(np.float32)[None])
@@ -85,15 +92,18 @@ def naive(guard, p):
                 u[rival] += m.c2
                 u[predicted] -= m.c2
             e = e - m.step * u / np.linalg.norm(u)
-            noisy, tries = softmax((z + e)[None])[0], tries + 1
+            noisy = softmax((z + e)[None])[0]
+            tries = tries + 1
         if h(noisy) * h(p) > 0 or noisy.argmax() != predicted:
             break
-        kept, c3 = noisy, 10 * c3
+        kept = noisy
+        c3 = 10 * c3
     return kept
 
 
 def test_all_records_at_once_are_each_by_itself():
-    guard, p = ready(steps=40), asked(25)
+    guard = ready(steps=40)
+    p = asked(25)
     found = guard.noisy(p).p
     assert found == pytest.approx(np.array([naive(guard, row) for row in p]), abs=1e-9)
     assert (found != p).any()
@@ -101,7 +111,8 @@ def test_all_records_at_once_are_each_by_itself():
 
 @pytest.mark.parametrize("budget", [0.0, 0.05, 0.3, 2.0])
 def test_the_expected_distance_is_within_the_budget(budget):
-    guard, p = ready(budget=budget, steps=60), asked(30)
+    guard = ready(budget=budget, steps=60)
+    p = asked(30)
     noisy = guard.noisy(p)
     assert noisy.distance == pytest.approx(np.abs(noisy.p - p).sum(axis=1))
     assert (noisy.distance * noisy.probability <= budget + 1e-12).all()
@@ -109,7 +120,8 @@ def test_the_expected_distance_is_within_the_budget(budget):
     bound = (noisy.distance > budget) & (noisy.probability > 0)
     assert (noisy.distance * noisy.probability)[bound] == pytest.approx(budget)
     assert budget == 2.0 or budget == 0.0 or bound.any()
-    rng, n = np.random.default_rng(3), 400
+    rng = np.random.default_rng(3)
+    n = 400
     rows = np.flatnonzero(noisy.probability > 0)[:1]
     if len(rows):
         drawn_p = guard.answer(np.repeat(p[rows], n, axis=0), rng)
@@ -120,7 +132,8 @@ def test_the_expected_distance_is_within_the_budget(budget):
 
 
 def test_the_noise_brings_the_network_nearer_to_even_odds_or_is_not_released():
-    guard, p = ready(budget=2.0), asked()
+    guard = ready(budget=2.0)
+    p = asked()
     noisy = guard.noisy(p)
     before, after = (np.abs(guard.classifier.log_odds(x)) for x in (p, noisy.p))
     released = noisy.probability > 0
@@ -134,7 +147,8 @@ def test_the_noise_brings_the_network_nearer_to_even_odds_or_is_not_released():
 def test_without_a_slope_there_is_no_noise():
     flat = drawn(K)
     flat = replace(flat, weights=(*flat.weights[:-1], 0 * flat.weights[-1]))
-    guard, p = FittedMemGuard(MemGuard(steps=5), flat), asked(10)
+    guard = FittedMemGuard(MemGuard(steps=5), flat)
+    p = asked(10)
     assert np.array_equal(guard.answer(p, np.random.default_rng(0)), p)
 
 

@@ -161,7 +161,8 @@ def test_the_bound_does_not_exceed_what_the_accountant_says():
 def test_at_a_small_epsilon_attacks_stay_at_chance():
     """Intervals at 95% miss chance more often than that with a probability below 0.003."""
     x, y = known_by_heart(400)
-    defence, missed = defence_of(0.1, 400), 0
+    defence = defence_of(0.1, 400)
+    missed = 0
     for seed in range(TRAININGS):
         found = audit_dp_sgd(defence, x, y, seed=seed).canaries
         guesses = Split().decide(Transcript(found.score, found.member))

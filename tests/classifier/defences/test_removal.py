@@ -30,7 +30,8 @@ from tests.thorough import times
 
 def cohort(n=30, m=4, seed=0):
     rng = np.random.default_rng(seed)
-    x, y = rng.integers(3, size=(n, 4)).astype(float), rng.integers(3, size=n)
+    x = rng.integers(3, size=(n, 4)).astype(float)
+    y = rng.integers(3, size=n)
     inside = rng.random((m, n)) < 0.6
     return Cohort(x, y, inside, tuple(range(m)), 3, np.arange(n))
 
@@ -71,7 +72,8 @@ def test_one_at_a_time_it_is_the_removal_of_long_et_al(seed, steps):
 
 def test_pdtp_is_that_of_honest_refits():
     asked = cohort(n=24, m=1)
-    inside, learner = asked.inside[0], naive_bayes_of(asked.x)
+    inside = asked.inside[0]
+    learner = naive_bayes_of(asked.x)
     found = PdtpRisk().of(asked.x, asked.y, inside, 3)
     for row in np.flatnonzero(inside):
         others = inside.copy()
@@ -87,7 +89,8 @@ def test_pdtp_is_that_of_honest_refits():
 def test_a_removed_member_has_the_answers_of_a_model_without_it():
     asked = cohort()
     defence = RemoveRisky(Counted(), Number(3), FIRST_COLUMN)
-    answers, gone = defence.train(asked), defence.removed(asked)
+    answers = defence.train(asked)
+    gone = defence.removed(asked)
     again = Counted().train(Cohort(asked.x, asked.y, asked.inside & ~gone, asked.seeds, 3,
                                    asked.asked))  # fmt: skip
     assert (answers == again).all()
@@ -132,7 +135,8 @@ def test_attacks_are_judged_on_removed_members_too(tmp_path):
     inside = np.random.default_rng(0).random((6, 60)) < 0.5
     values = train_all(defence, cohort_of(x, y, inside, 0), seed=0, run=tmp_path / "run")
     own = values[:, np.arange(60), y]
-    first, last = inside.copy(), inside.copy()
+    first = inside.copy()
+    last = inside.copy()
     for row, part in ((first, -1), (last, 1)):
         for bits in row:
             members = np.flatnonzero(bits)

@@ -25,7 +25,8 @@ def trained(trainings, run=None, n_shadows=3, **more):
 
 
 def test_a_model_has_the_same_records_and_seed_in_every_way():
-    first, second = Counted(), Counted()
+    first = Counted()
+    second = Counted()
     without, (defended,) = trained(Trainings(first, (1,), (second,)))
     assert first.trained == second.trained
     assert len(first.trained) == 4

@@ -35,7 +35,8 @@ def assert_honest(learner, x, y, n_classes, *, rows=None, queries=None, atol=1e-
     rows = np.arange(len(x)) if rows is None else rows
     queries = x if queries is None else queries
     fitted = learner.fit(x, y, n_classes=n_classes)
-    own, others = fitted.log_p_without(rows), fitted.log_p_without_at(rows, queries)
+    own = fitted.log_p_without(rows)
+    others = fitted.log_p_without_at(rows, queries)
     assert own.shape == (len(rows), n_classes)
     assert others.shape == (len(rows), len(queries), n_classes)
     for number, row in enumerate(rows):

@@ -94,7 +94,8 @@ def multinomial(x, y, k, alpha):
 
 def discriminant(x, y, k, *, pooled, divisor, reg=0.0):
     """Linear or quadratic discriminant analysis, where every class has records."""
-    rows, d = by_class(x, y, k), x.shape[1]
+    rows = by_class(x, y, k)
+    d = x.shape[1]
     means = [[moments(c)[0] for c in zip(*r, strict=True)] for r in rows]
     scatters = []
     for r, m in zip(rows, means, strict=True):
@@ -110,7 +111,8 @@ def discriminant(x, y, k, *, pooled, divisor, reg=0.0):
         (1 - mp.mpf(reg)) * s / n + mp.mpf(reg) * mp.eye(d)
         for s, n in zip(scatters, less, strict=True)
     ]
-    inverses, sizes = [s**-1 for s in shrunk], [mp.log(mp.det(s)) for s in shrunk]
+    inverses = [s**-1 for s in shrunk]
+    sizes = [mp.log(mp.det(s)) for s in shrunk]
 
     def ask(query):
         away = [mp.matrix(numbers(query)) - mp.matrix(m) for m in means]
@@ -177,7 +179,8 @@ def least_squares(x, y, k, l2):
 
 def kernel_ridge(x, y, k, l2, gamma):
     """Kernel ridge regression with a Gaussian kernel."""
-    records, n = [numbers(r) for r in x], len(x)
+    records = [numbers(r) for r in x]
+    n = len(x)
 
     def alike(a, b):
         return mp.exp(-mp.mpf(gamma) * mp.fsum((v - w) ** 2 for v, w in zip(a, b, strict=True)))

@@ -44,7 +44,8 @@ def refits(model: object, x: Floats, y: Ints, width: float) -> Floats:
 
 def answers(model: object, x: Floats, y: Ints) -> tuple[Floats, Floats]:
     """Return what each record is told by the model of all records, and by that of all others."""
-    everyone, k = np.arange(len(y)), int(y.max()) + 1
+    everyone = np.arange(len(y))
+    k = int(y.max()) + 1
     without = [told(model, x, y, np.delete(everyone, i), k)[i] for i in everyone]
     return told(model, x, y, everyone, k), np.array(without)
 
@@ -116,7 +117,9 @@ KINDS = ("plain", "tied", "rounded", "duplicated", "scaled", "moved", "constant"
 def table(kind: str, seed: int) -> tuple[Floats, Ints]:
     """Return few records, of up to four classes, as hard as the kind says."""
     rng = np.random.default_rng((seed, KINDS.index(kind)))
-    n, d, k = int(rng.integers(8, 31)), int(rng.integers(1, 5)), int(rng.integers(2, 5))
+    n = int(rng.integers(8, 31))
+    d = int(rng.integers(1, 5))
+    k = int(rng.integers(2, 5))
     y = np.concatenate([np.arange(k), np.arange(k), rng.integers(0, k, n - 2 * k)])
     if seed % 3 == 0:
         y[0] = 1  # the second of two records of class 0 is its only one now
@@ -170,7 +173,8 @@ def assert_as_given(model: object, seeds: Iterable[int]) -> None:
         found = measured(model, x, y, width)
         # A change of 1e8 is itself rounded to 1e-7 by the scores that it is a difference of.
         assert_allclose(found.pdtp, refits(model, x, y, width), rtol=1e-9, atol=1e-6)
-        n_cases, n_exact = n_cases + 1, n_exact + found.method.startswith(CLOSED)
+        n_cases = n_cases + 1
+        n_exact = n_exact + found.method.startswith(CLOSED)
         assert found.method == TRAINED or (found.checked is not None and found.checked.holds)
     assert n_exact >= n_cases / 3 or isinstance(model, LogisticRegression)
 
@@ -232,7 +236,8 @@ def test_settled_answers_are_those_of_every_order_of_ties(k: int) -> None:
     rng = np.random.default_rng(k)
     seen = set()
     for _ in range(30):
-        x, y = rng.integers(0, 4, size=(9, 2)).astype(float), rng.integers(0, 3, size=9)
+        x = rng.integers(0, 4, size=(9, 2)).astype(float)
+        y = rng.integers(0, 3, size=9)
         queries = rng.integers(0, 7, size=(12, 2)) / 2
         answers = [_answers(x, y, queries, k, rng.permutation(9)) for _ in range(40)]
         known = np.all(np.array(answers) == answers[0], axis=(0, 1, 3))
@@ -255,7 +260,8 @@ def _answers(x: Floats, y: Ints, queries: Floats, k: int, order: Ints) -> list[l
 @pytest.mark.slow
 def test_a_category_that_one_record_alone_has_is_gone_without_it() -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.integers(0, 3, size=(24, 2)), np.arange(24) % 2
+    x = rng.integers(0, 3, size=(24, 2))
+    y = np.arange(24) % 2
     x[7, 1] = 3
     found = measured(CategoricalNB(), x, y)
     assert_allclose(found.pdtp, refits(CategoricalNB(), x, y, 0.0), rtol=0, atol=1e-9)
@@ -276,7 +282,8 @@ class Moody(GaussianNB):
 
 def test_a_shortcut_that_refits_contradict_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    x = rng.normal(size=(30, 2))
+    y = np.arange(30) % 2
     learner = Shortcut(NaiveBayes((None, None)), np.zeros(30, np.bool_))
     monkeypatch.setattr("privacygauge.classifier.dtp.measure.recognised", lambda *_: learner)
     found = measured(Moody(), x, y)
@@ -293,7 +300,8 @@ def test_a_shortcut_that_refits_contradict_is_not_taken(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_random_states_that_were_given_stay_and_others_are_drawn(wrapped: bool) -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(12, 4)), rng.integers(0, 2, 12)
+    x = rng.normal(size=(12, 4))
+    y = rng.integers(0, 2, 12)
 
     def drawing(state: int | None) -> object:
         tree = DecisionTreeClassifier(max_depth=2, max_features=1, random_state=state)
@@ -309,7 +317,8 @@ def test_random_states_that_were_given_stay_and_others_are_drawn(wrapped: bool) 
 @pytest.mark.slow
 def test_halves_are_those_of_refits() -> None:
     rng = np.random.default_rng(0)
-    x, y = np.round(rng.normal(size=(16, 1)), 1), np.arange(16) % 2
+    x = np.round(rng.normal(size=(16, 1)), 1)
+    y = np.arange(16) % 2
     rows = np.arange(16)
     for model in (KNeighborsClassifier(3), GaussianNB()):
         task = TrainingSet(model, x, y, 0.01, 0, 0)
@@ -320,7 +329,8 @@ def test_halves_are_those_of_refits() -> None:
 
 def test_the_result_and_its_reports_say_how_many_refits_agree() -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(24, 2)), np.arange(24) % 2
+    x = rng.normal(size=(24, 2))
+    y = np.arange(24) % 2
     found = audit_dtp(GaussianNB(), x, y)
     assert found.checked is not None
     assert (found.checked.n, found.checked.agree) == (20, 20)

@@ -17,7 +17,9 @@ from tests.classifier.dtp.honest import adult_codes, assert_honest
 def coded(draw):
     """Return few records of two values, and all queries of their domain."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, d, k = draw(st.integers(2, 9)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    n = draw(st.integers(2, 9))
+    d = draw(st.integers(1, 3))
+    k = draw(st.integers(1, 3))
     domain = np.array(list(itertools.product([0, 1], repeat=d)))
     return rng.integers(0, 2, size=(n, d)), rng.integers(0, k, size=n), k, domain
 
@@ -50,7 +52,8 @@ def test_predictions_are_the_formula(alpha, drawn):
 @given(coded())
 def test_the_dtp_is_the_largest_of_the_whole_domain(alpha, width, drawn):
     x, y, k, domain = drawn
-    fitted, rows = BayesInference(alpha).fit(x, y, n_classes=k), np.arange(len(x))
+    fitted = BayesInference(alpha).fit(x, y, n_classes=k)
+    rows = np.arange(len(x))
     brute = log_ratio(fitted.log_p(domain), fitted.log_p_without_at(rows, domain), width).max(
         axis=1
     )
@@ -59,7 +62,8 @@ def test_the_dtp_is_the_largest_of_the_whole_domain(alpha, width, drawn):
 
 
 def test_proposition_6_3_as_printed_does_not_hold():
-    x, y = np.zeros((3, 1)), np.array([0, 0, 1])
+    x = np.zeros((3, 1))
+    y = np.array([0, 0, 1])
     fitted = BayesInference().fit(x, y, n_classes=2)
     own = np.exp(fitted.log_p(x))[0, 0] / np.exp(fitted.log_p_without([0]))[0, 0]
     assert own == pytest.approx(4 / 3)

@@ -25,7 +25,9 @@ def alone():
 def cramped(draw):
     """Return few records: some of few values, collinear, constant, or alone in their class."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, d, k = draw(st.integers(1, 12)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    n = draw(st.integers(1, 12))
+    d = draw(st.integers(1, 4))
+    k = draw(st.integers(1, 3))
     x = rng.integers(-1, 2, size=(n, d)).astype(float)
     if draw(st.booleans()):
         x += rng.normal(size=(n, d))
@@ -78,7 +80,8 @@ every_learner = pytest.mark.parametrize(
 def test_hardly_a_record_is_trained_anew(learner, monkeypatch):
     # Otherwise the comparison with refits would compare refits with themselves.
     x, y = made()
-    fitted, again = learner.fit(x, y, n_classes=3), []
+    fitted = learner.fit(x, y, n_classes=3)
+    again = []
     monkeypatch.setattr(type(fitted), "_anew", lambda *_: again.append(1))
     fitted.log_p_without(np.arange(300))
     fitted.log_p_without_at(np.arange(300), x[:3])
@@ -96,7 +99,9 @@ def test_many_records_left_out_are_refits(learner):
 
 def densities(x, y, queries, k, divisor, pooled):
     """Return log joints by inverting covariances that are summed record by record."""
-    scatter, means, joint = np.zeros((k, x.shape[1], x.shape[1])), [], []
+    scatter = np.zeros((k, x.shape[1], x.shape[1]))
+    means = []
+    joint = []
     for label in range(k):
         means.append(x[y == label].mean(axis=0))
         for row in x[y == label]:
@@ -189,7 +194,8 @@ def test_the_only_record_of_a_class_takes_its_class_along():
 
 
 def test_too_few_records_for_a_covariance_are_no_answer():
-    x, y = np.array([[0.0], [1.0], [3.0], [7.0], [8.0]]), np.array([0, 0, 1, 1, 1])
+    x = np.array([[0.0], [1.0], [3.0], [7.0], [8.0]])
+    y = np.array([0, 0, 1, 1, 1])
     fitted = QuadraticDiscriminant().fit(x, y, n_classes=2)
     assert np.isfinite(fitted.log_p(x)).all()
     assert (
@@ -253,8 +259,11 @@ def test_bad_options_are_named():
 @given(st.integers(0, 2**32 - 1))
 def test_no_query_in_the_box_shows_more_than_the_bound(seed):
     rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=(20, 2)), np.arange(20) % 3
-    fitted, rows, box = LinearDiscriminant().fit(x, y, n_classes=3), np.arange(20), box_of(x)
+    x = rng.normal(size=(20, 2))
+    y = np.arange(20) % 3
+    fitted = LinearDiscriminant().fit(x, y, n_classes=3)
+    rows = np.arange(20)
+    box = box_of(x)
     asked = rng.uniform(box.low, box.high, size=(60, 2))
     shown = log_ratio(fitted.log_p(asked), fitted.log_p_without_at(rows, asked)).max(axis=1)
     found = fitted.dtp(rows, 0.0, box)

@@ -43,14 +43,18 @@ def test_a_planted_record_shows_at_one_query_only():
 
 
 def test_a_planted_record_has_a_pdtp_of_zero_where_others_answer_for_it():
-    x, y, row = np.array([[1.0], [1.1], [2.0]]), np.array([0, 0, 1]), np.array([0])
+    x = np.array([[1.0], [1.1], [2.0]])
+    y = np.array([0, 0, 1])
+    row = np.array([0])
     fitted = Planted(NearestNeighbours(1), (1.0,), 0).fit(x, y, n_classes=2)
     assert pdtp(fitted, x, row).tolist() == [0]
     assert search(fitted, x, row, np.zeros((1, 1))).tolist() == [np.inf]
 
 
 def test_a_copy_hides_a_planted_record():
-    x, y, rows = np.array([[1], [1], [2]]), np.array([0, 0, 1]), np.array([0, 1])
+    x = np.array([[1], [1], [2]])
+    y = np.array([0, 0, 1])
+    rows = np.array([0, 1])
     fitted = Planted(BayesInference(), (1,), 0).fit(x, y, n_classes=2)
     assert search(fitted, x, rows, np.zeros((1, 1), int)).tolist() == [0, 0]
 
@@ -120,9 +124,13 @@ def test_naive_bayes_has_such_a_query_too():
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([0.0, 0.01]))
 def test_search_in_blocks_is_the_largest_of_all(seed, block, width):
     rng = np.random.default_rng(seed)
-    n, q, k = rng.integers(2, 12), rng.integers(0, 15), 3
-    x, y = rng.integers(3, size=(n, 2)), rng.integers(k, size=n)
-    queries, rows = rng.integers(3, size=(q, 2)), rng.permutation(n)[: rng.integers(1, n + 1)]
+    n = rng.integers(2, 12)
+    q = rng.integers(0, 15)
+    k = 3
+    x = rng.integers(3, size=(n, 2))
+    y = rng.integers(k, size=n)
+    queries = rng.integers(3, size=(q, 2))
+    rows = rng.permutation(n)[: rng.integers(1, n + 1)]
     fitted = NaiveBayes((3, 3)).fit(x, y, n_classes=k)
     expected = []
     for row in rows:

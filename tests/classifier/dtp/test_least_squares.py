@@ -27,7 +27,9 @@ def alone():
 def cramped(draw):
     """Return few records of few values: collinear, equal, alone in their class or direction."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, d, k = draw(st.integers(1, 8)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    n = draw(st.integers(1, 8))
+    d = draw(st.integers(1, 4))
+    k = draw(st.integers(1, 3))
     x = rng.integers(-1, 2, size=(n, d)) * draw(st.sampled_from([1.0, 0.1]))
     if draw(st.booleans()):
         x[:, 0] += rng.normal(size=n)
@@ -67,7 +69,8 @@ def test_scores_are_those_of_scikit_learn(l2):
     from sklearn.linear_model import LinearRegression, Ridge
 
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(60, 5)), rng.integers(0, 3, size=60)
+    x = rng.normal(size=(60, 5))
+    y = rng.integers(0, 3, size=60)
     theirs = (Ridge(alpha=l2) if l2 else LinearRegression()).fit(x, np.eye(3)[y])
     found = LeastSquares(l2).fit(x, y, n_classes=3)
     np.testing.assert_allclose(found.scores(x), theirs.predict(x), rtol=0, atol=1e-12)
@@ -88,7 +91,8 @@ def test_kernel_ridge_without_its_intercept_is_that_of_scikit_learn():
     from sklearn.kernel_ridge import KernelRidge as Theirs
 
     rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    x = rng.normal(size=(40, 3))
+    y = np.arange(40) % 2
     fitted = KernelRidge(0.5, Rbf(0.3)).fit(x, y, n_classes=2)
     intercept = fitted._coefficients[-1]
     theirs = Theirs(alpha=0.5, kernel="rbf", gamma=0.3).fit(x, np.eye(2)[y] - intercept)
@@ -107,7 +111,8 @@ def test_a_record_that_alone_decides_a_coefficient_leaves_the_smallest_solution(
 
 def test_a_record_far_away_is_left_out_exactly():
     rng = np.random.default_rng(2)
-    x, y = rng.normal(size=(30, 2)), rng.integers(0, 2, size=30)
+    x = rng.normal(size=(30, 2))
+    y = rng.integers(0, 2, size=30)
     x[4] = [1e7, -1e7]
     assert_honest(LeastSquares(), x, y, 2)
 

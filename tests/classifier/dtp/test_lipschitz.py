@@ -113,13 +113,15 @@ def test_no_query_shows_more_than_the_constant_of_logistic_regression(seed, d, k
 
 
 def test_the_constants_of_logistic_regression_are_reached_where_the_other_class_is_sure():
-    box, step = Box(np.array([-3.0, 0.0]), np.array([2.0, 1.0])), 1e-3
+    box = Box(np.array([-3.0, 0.0]), np.array([2.0, 1.0]))
+    step = 1e-3
     corner = np.array([-3.0, 1.0, 1.0])
     u = np.array([[0.0, -20.0], [0.0, 20.0], [0.0, 20.0]])
     v = u + step * np.sign(corner)[:, None] * np.array([1.0, -1.0])
     moved = np.abs(log_softmax(corner @ u) - log_softmax(corner @ v)).max()
     np.testing.assert_allclose(moved, dtp_bound(logistic_constant(box), u, v[None]), rtol=1e-6)
-    w, other = u[:, 1], u[:, 1] + step * np.sign(corner)
+    w = u[:, 1]
+    other = u[:, 1] + step * np.sign(corner)
     moved = np.logaddexp(0, corner @ other) - np.logaddexp(0, corner @ w)
     bound = dtp_bound(logistic_odds_constant(box), w, other[None])
     np.testing.assert_allclose(moved, bound, rtol=1e-6)
@@ -156,7 +158,8 @@ def test_a_bound_of_values_keeps_the_constant_from_growing_with_the_weights_befo
 
 def test_equal_networks_differ_nowhere():
     rng = np.random.default_rng(0)
-    layers, box = a_network(rng, (4, 5, 3), 2.0), a_box(rng, 4)
+    layers = a_network(rng, (4, 5, 3), 2.0)
+    box = a_box(rng, 4)
     assert all(network_bound(layers, layers, v, box).value == 0 for v in ACTIVATIONS)
 
 
@@ -170,7 +173,8 @@ def test_bounds_say_what_they_bound():
 
 
 def test_what_does_not_fit_is_refused():
-    rng, box = np.random.default_rng(0), Box(np.zeros(2), np.ones(2))
+    rng = np.random.default_rng(0)
+    box = Box(np.zeros(2), np.ones(2))
     layers = a_network(rng, (2, 3, 2), 1.0)
     with pytest.raises(InputError, match=r"layer 0 must have weights of the shape \(3, 1\)"):
         network_bound(layers, layers, TANH, Box(np.zeros(1), np.ones(1)))

@@ -39,7 +39,8 @@ def records(rng, n, d, k, kind="plain"):
 def cases(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     k = draw(st.integers(2, 4))
-    n, d = draw(st.integers(2 * k, 30)), draw(st.integers(2, 6))
+    n = draw(st.integers(2 * k, 30))
+    d = draw(st.integers(2, 6))
     kind = draw(st.sampled_from(("plain", "binary", "separable", "redundant", "far")))
     return *records(rng, n, d, k, kind), k, 10.0 ** draw(st.floats(-3, 1))
 
@@ -90,7 +91,8 @@ def test_every_record_is_left_out_as_by_scikit_learn(case, solver):
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_the_gradient_of_the_loss_as_written_is_zero_without_each_record(k):
     x, y = records(np.random.default_rng(k), 40, 5, k)
-    model, l2 = Logistic(0.3).fit(x, y, n_classes=k), 0.3
+    model = Logistic(0.3).fit(x, y, n_classes=k)
+    l2 = 0.3
     rows = np.arange(0, 40, 3)
     for row, w, b in zip(rows, *model.coefficients_without(rows), strict=True):
         others = np.arange(40) != row
@@ -113,7 +115,8 @@ def test_a_record_far_from_all_others_is_left_out_exactly():
 
 def test_what_chords_do_not_reach_newton_steps_do(monkeypatch):
     x, y = records(np.random.default_rng(1), 40, 4, 3)
-    model, rows = Logistic(0.1).fit(x, y, n_classes=3), np.arange(40)
+    model = Logistic(0.1).fit(x, y, n_classes=3)
+    rows = np.arange(40)
     expected = np.exp(model.log_p_without(rows))
     monkeypatch.setattr("privacygauge.classifier.dtp.logistic._CHORDS", 1)
     np.testing.assert_allclose(np.exp(model.log_p_without(rows)), expected, rtol=0, atol=1e-9)
@@ -148,7 +151,8 @@ def test_equal_records_and_repeated_rows_have_equal_answers():
 
 def test_queries_are_told_what_the_coefficients_say():
     x, y = records(np.random.default_rng(4), 30, 3, 3)
-    model, rows = Logistic().fit(x, y, n_classes=3), np.array([3, 20])
+    model = Logistic().fit(x, y, n_classes=3)
+    rows = np.array([3, 20])
     found = np.exp(model.log_p_without_at(rows, x[:5]))
     assert found.shape == (2, 5, 3)
     for row, told in zip(rows, found, strict=True):
@@ -178,7 +182,8 @@ def test_a_class_whose_only_record_is_left_out_is_gone():
 
 
 def test_a_class_that_is_left_alone_has_the_probability_one():
-    x, y = np.arange(4.0)[:, None], np.array([1, 1, 0, 1])
+    x = np.arange(4.0)[:, None]
+    y = np.array([1, 1, 0, 1])
     model = Logistic().fit(x, y, n_classes=2)
     np.testing.assert_array_equal(np.exp(model.log_p_without([2])), [[0.0, 1.0]])
     alone = Logistic().fit(x[:2], y[:2], n_classes=2)
@@ -236,7 +241,8 @@ def test_records_of_adult_are_left_out_as_by_honest_refits():
     from privacygauge.datasets.adult import adult, adult_binary
 
     x, y = adult_binary(adult()[:3000])
-    x, y = x[:1000], y[:1000]
+    x = x[:1000]
+    y = y[:1000]
     rows = np.arange(quarter(200))
     found = np.exp(Logistic().fit(x, y, n_classes=2).log_p_without(rows))
     ours = [honest(x, y, 1.0, 2, row) for row in rows]

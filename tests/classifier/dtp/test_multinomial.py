@@ -13,7 +13,9 @@ from tests.classifier.dtp.honest import adult_all, assert_honest
 def counted(draw):
     """Return few records of few values, with classes of one record and of none."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, d, k = draw(st.integers(1, 7)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    n = draw(st.integers(1, 7))
+    d = draw(st.integers(1, 4))
+    k = draw(st.integers(1, 4))
     step = draw(st.sampled_from([1.0, 0.1]))
     return rng.integers(0, 3, size=(n, d)) * step, rng.integers(0, k, size=n), k
 
@@ -55,7 +57,8 @@ def test_predictions_are_those_of_scikit_learn(alpha):
     from sklearn.naive_bayes import MultinomialNB
 
     rng = np.random.default_rng(0)
-    x, y = rng.poisson(rng.gamma(1.0, size=(1, 30)), size=(300, 30)), rng.integers(0, 3, size=300)
+    x = rng.poisson(rng.gamma(1.0, size=(1, 30)), size=(300, 30))
+    y = rng.integers(0, 3, size=300)
     fitted = MultinomialNaiveBayes(alpha).fit(x[:200], y[:200], n_classes=3)
     theirs = MultinomialNB(alpha=alpha).fit(x[:200], y[:200]).predict_proba(x)
     np.testing.assert_allclose(np.exp(fitted.log_p(x)), theirs, rtol=0, atol=1e-12)
@@ -73,7 +76,8 @@ def test_people_left_out_are_refits(data_folder):
 
 
 def test_the_only_record_of_a_class_takes_its_class_along():
-    x, y = np.array([[1, 0], [0, 1], [2, 1]]), np.array([1, 0, 0])
+    x = np.array([[1, 0], [0, 1], [2, 1]])
+    y = np.array([1, 0, 0])
     fitted = MultinomialNaiveBayes().fit(x, y, n_classes=3)
     assert np.exp(fitted.log_p_without([0])).tolist() == [[1.0, 0.0, 0.0]]
     assert np.isnan(MultinomialNaiveBayes().fit(x[:1], y[:1], n_classes=2).log_p_without([0])).all()
@@ -81,7 +85,8 @@ def test_the_only_record_of_a_class_takes_its_class_along():
 
 def test_what_was_only_in_the_record_is_gone_exactly():
     # 0.1 + 0.2 + 0.3 - 0.3 - 0.2 - 0.1 is not 0.
-    x, y = np.array([[0.1, 1.0], [0.0, 0.7], [0.2, 0.0], [1.0, 1.0]]), np.array([0, 0, 0, 1])
+    x = np.array([[0.1, 1.0], [0.0, 0.7], [0.2, 0.0], [1.0, 1.0]])
+    y = np.array([0, 0, 0, 1])
     x[1, 0], x[2, 0] = 0.0, 0.0
     found = np.exp(MultinomialNaiveBayes(0.0).fit(x, y, n_classes=2).log_p_without([0]))
     assert found.tolist() == [[0.0, 1.0]]

@@ -68,7 +68,8 @@ def test_leaving_a_record_out_equals_training_without_it(
 ) -> None:
     learner, x, y, k = made
     fitted = learner.fit(x, y, n_classes=k)
-    rows, queries = np.arange(len(y)), domain(learner.categories)
+    rows = np.arange(len(y))
+    queries = domain(learner.categories)
     at_queries = fitted.log_p_without_at(rows, queries)
     for row in rows:
         refit = honest(learner, x, y, k, int(row))
@@ -163,7 +164,8 @@ def test_no_query_in_the_box_shows_more_than_the_bound(seed: int) -> None:
     y = rng.integers(0, 3, n)
     y[:3] = np.arange(3)
     fitted = NaiveBayes((None, 2, None)).fit(x, y, n_classes=3)
-    rows, box = np.arange(n), box_of(x)
+    rows = np.arange(n)
+    box = box_of(x)
     queries = rng.uniform(box.low, box.high, size=(200, 3))
     queries[:, 1] = rng.integers(0, 2, 200)
     shown = log_ratio(fitted.log_p(queries), fitted.log_p_without_at(rows, queries)).max(axis=1)
@@ -210,7 +212,8 @@ def test_records_of_adult_equal_honest_refits() -> None:
 
 
 def test_the_last_record_of_a_class_has_an_infinite_value() -> None:
-    x, y = np.array([[0], [0], [1]]), np.array([0, 0, 1])
+    x = np.array([[0], [0], [1]])
+    y = np.array([0, 0, 1])
     fitted = NaiveBayes((2,)).fit(x, y, n_classes=2)
     without = fitted.log_p_without(np.arange(3))
     assert without[2].tolist() == [0.0, -np.inf]
@@ -222,7 +225,8 @@ def test_the_last_record_of_a_class_has_an_infinite_value() -> None:
 
 
 def test_a_single_class_moves_nothing() -> None:
-    x, y = np.array([[0], [1], [1]]), np.zeros(3, np.int64)
+    x = np.array([[0], [1], [1]])
+    y = np.zeros(3, np.int64)
     fitted = NaiveBayes((2,)).fit(x, y, n_classes=1)
     assert fitted.dtp(np.arange(3), 0.0, NO_BOX).high.tolist() == [0.0, 0.0, 0.0]
 
@@ -239,7 +243,8 @@ def test_constant_numbers_say_nothing() -> None:
 
 def test_many_categories_are_no_trouble() -> None:
     n = 200_000
-    x, y = np.arange(n)[:, None], np.arange(n) % 2
+    x = np.arange(n)[:, None]
+    y = np.arange(n) % 2
     fitted = NaiveBayes((n,)).fit(x, y, n_classes=2)
     rows = np.arange(0, n, 1000)
     own = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows))
@@ -277,7 +282,8 @@ def test_bins_move_no_further_than_their_bound(
     gamma: float, p: float, share: float, width: float
 ) -> None:
     q = float(np.clip(p * np.exp(gamma * (2 * share - 1)), 0, 1))
-    one, other = logs(np.array([p, 1 - p])), logs(np.array([q, 1 - q]))
+    one = logs(np.array([p, 1 - p]))
+    other = logs(np.array([q, 1 - q]))
     actual = float(log_ratio(one, other))
     assert float(log_ratio(one, other, width)) <= binned_bound(np.array(actual), width) + 1e-12
 
@@ -290,7 +296,8 @@ def wide(n: int, m: int) -> tuple[NaiveBayes, Ints, Ints]:
 @pytest.mark.slow
 def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatch) -> None:
     learner, x, y = wide(60, 16)
-    fitted, rows = learner.fit(x, y, n_classes=2), np.arange(60)
+    fitted = learner.fit(x, y, n_classes=2)
+    rows = np.arange(60)
     exact = fitted.dtp(rows, 0.0, NO_BOX)
     assert np.array_equal(exact.low, exact.high)
     # Some frontiers are too long: the others stay exact.
@@ -313,7 +320,8 @@ def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_two_hundred_attributes_are_exact_within_the_certified_range() -> None:
     learner, x, y = wide(6, 200)
-    fitted, rows = learner.fit(x, y, n_classes=2), np.arange(6)
+    fitted = learner.fit(x, y, n_classes=2)
+    rows = np.arange(6)
     exact = fitted.dtp(rows, 0.0, NO_BOX)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("privacygauge.classifier.dtp.domain.MOST_PAIRS", 0)

@@ -14,7 +14,9 @@ from tests.classifier.dtp.honest import adult_all, assert_honest
 def crowded(draw):
     """Return few records on few places, many of them equal or equally far."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, d, classes = draw(st.integers(1, 9)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    n = draw(st.integers(1, 9))
+    d = draw(st.integers(1, 3))
+    classes = draw(st.integers(1, 3))
     scale = draw(st.sampled_from([1.0, 0.1, 1e6]))
     x = rng.integers(0, draw(st.integers(1, 4)), size=(n, d)) * scale
     return x, rng.integers(0, classes, size=n), classes
@@ -63,7 +65,8 @@ def test_shares_are_those_of_scikit_learn(k):
     from sklearn.neighbors import KNeighborsClassifier
 
     rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(400, 5)), rng.integers(0, 4, size=400)
+    x = rng.normal(size=(400, 5))
+    y = rng.integers(0, 4, size=400)
     theirs = KNeighborsClassifier(k, algorithm="brute").fit(x[:300], y[:300])
     fitted = NearestNeighbours(k).fit(x[:300], y[:300], n_classes=4)
     np.testing.assert_allclose(np.exp(fitted.log_p(x)), theirs.predict_proba(x), rtol=0, atol=1e-15)
@@ -80,8 +83,10 @@ def test_shares_are_those_of_scikit_learn(k):
 
 def test_blocks_change_no_number(monkeypatch):
     rng = np.random.default_rng(2)
-    x, y = rng.integers(0, 3, size=(60, 3)).astype(float), rng.integers(0, 2, size=60)
-    fitted, rows = NearestNeighbours(4).fit(x, y, n_classes=2), np.arange(60)
+    x = rng.integers(0, 3, size=(60, 3)).astype(float)
+    y = rng.integers(0, 2, size=60)
+    fitted = NearestNeighbours(4).fit(x, y, n_classes=2)
+    rows = np.arange(60)
     whole = np.exp(fitted.log_p_without(rows)).tolist()
     for block in (1, 100, 1000):
         monkeypatch.setattr(module, "BLOCK", block)
@@ -90,7 +95,8 @@ def test_blocks_change_no_number(monkeypatch):
 
 def test_a_record_shows_nothing_where_another_query_shows_everything():
     # Section 6.3: the record's next neighbour has its class, the query's has not.
-    x, y = np.array([[0.0], [-1.0], [3.0]]), np.array([0, 0, 1])
+    x = np.array([[0.0], [-1.0], [3.0]])
+    y = np.array([0, 0, 1])
     fitted = NearestNeighbours(1).fit(x, y, n_classes=2)
     assert (
         np.exp(fitted.log_p(x[:1])).tolist()

@@ -21,7 +21,8 @@ DOMAIN = np.array(list(itertools.product(*(range(size) for size in SIZES))), flo
 def forests(draw):
     """Return a small forest, few records, and how many classes there are."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, k = draw(st.integers(2, 10)), draw(st.integers(2, 3))
+    n = draw(st.integers(2, 10))
+    k = draw(st.integers(2, 3))
     learner = RandomDecisionTrees(
         SIZES,
         n_trees=draw(st.integers(1, 4)),
@@ -49,11 +50,9 @@ def test_a_record_left_out_is_a_refit(alpha, answers, drawn):
 def test_answers_are_the_geometric_mean_of_trees(alpha, drawn):
     learner, x, y, k = drawn
     learner = replace(learner, alpha=alpha, answers="geometric-mean")
-    fitted, leaves, asked = (
-        learner.fit(x, y, n_classes=k),
-        learner.leaves(x),
-        learner.leaves(DOMAIN),
-    )
+    fitted = learner.fit(x, y, n_classes=k)
+    leaves = learner.leaves(x)
+    asked = learner.leaves(DOMAIN)
     for query, row in enumerate(np.exp(fitted.log_p(DOMAIN)).tolist()):
         product = np.ones(k)
         for tree in range(learner.n_trees):
@@ -77,7 +76,8 @@ def largest(fitted, n, width):
 def test_the_dtp_of_the_geometric_mean_is_the_pdtp(drawn):
     learner, x, y, k = drawn
     learner = replace(learner, alpha=0.4, answers="geometric-mean")
-    fitted, rows = learner.fit(x, y, n_classes=k), np.arange(len(x))
+    fitted = learner.fit(x, y, n_classes=k)
+    rows = np.arange(len(x))
     found = fitted.dtp(rows, 0.0, box_of(x))
     assert found.low.tolist() == found.high.tolist()
     np.testing.assert_allclose(found.low, log_ratio(fitted.log_p(x), fitted.log_p_without(rows)))
@@ -92,7 +92,8 @@ def test_the_dtp_of_the_geometric_mean_is_the_pdtp(drawn):
 def test_the_dtp_lies_in_its_range(width, alpha, answers, drawn):
     learner, x, y, k = drawn
     fitted = replace(learner, alpha=alpha, answers=answers).fit(x, y, n_classes=k)
-    found, brute = fitted.dtp(np.arange(len(x)), width, box_of(x)), largest(fitted, len(x), width)
+    found = fitted.dtp(np.arange(len(x)), width, box_of(x))
+    brute = largest(fitted, len(x), width)
     assert (found.low <= brute + 1e-12).all()
     assert (brute <= found.high + 1e-12).all()
 
@@ -102,7 +103,8 @@ def test_the_bound_of_normalised_answers_is_all_but_reached():
     for seed in range(15):
         learner = RandomDecisionTrees(SIZES, n_trees=3, depth=1, seed=seed, alpha=0.01)
         rng = np.random.default_rng(seed)
-        x, y = DOMAIN[rng.integers(0, 12, size=40)], rng.integers(0, 2, size=40)
+        x = DOMAIN[rng.integers(0, 12, size=40)]
+        y = rng.integers(0, 2, size=40)
         fitted = learner.fit(x, y, n_classes=2)
         found = fitted.dtp(np.arange(40), 0.0, box_of(x))
         best = max(best, (largest(fitted, 40, 0.0) / found.high).max())

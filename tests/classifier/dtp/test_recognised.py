@@ -104,7 +104,8 @@ def test_neighbours_are_refitted_where_ties_decide_every_answer():
 
 
 def test_records_that_only_a_refit_can_answer_for():
-    lone, last = Y.copy(), CODES.copy()
+    lone = Y.copy()
+    last = CODES.copy()
     lone[5], last[7, 1] = 3, 9
     assert np.flatnonzero(recognised(GaussianNB(), NUMBERS, lone).unsure).tolist() == [5]
     assert np.flatnonzero(recognised(CategoricalNB(), last, Y).unsure).tolist() == [7]

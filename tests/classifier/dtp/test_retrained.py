@@ -50,7 +50,8 @@ def records(n: int = 30, seed: int = 0) -> tuple[Floats, Ints]:
 
 def test_it_equals_exact_leave_one_out() -> None:
     x, y = records()
-    rows, queries = np.array([3, 7, 29]), np.array([0, 1, 2])
+    rows = np.array([3, 7, 29])
+    queries = np.array([0, 1, 2])
     found = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, queries=queries)
     fitted = NaiveBayes((None,) * 3).fit(x, y, n_classes=2)
     assert_allclose(found.with_it, fitted.log_p(x[rows]), atol=1e-9)
@@ -75,7 +76,8 @@ def test_only_members_are_trained_on() -> None:
 def test_models_differ_by_the_record_alone() -> None:
     # A record that nothing depends on: a tree with random features draws the same ones.
     x, y = records()
-    x, y = np.vstack([x, x[:1]]), np.append(y, y[:1])
+    x = np.vstack([x, x[:1]])
+    y = np.append(y, y[:1])
     tree = DecisionTreeClassifier(max_features=1, splitter="random")
     found = retrained(as_trainer(tree), x, y, np.array([30]), n_classes=2)
     assert log_ratio(found.with_it, found.without).tolist() == [0.0]
@@ -84,7 +86,8 @@ def test_models_differ_by_the_record_alone() -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_and_changes_nothing(tmp_path: object) -> None:
     x, y = records()
-    model, rows = as_trainer(LogisticRegression()), np.arange(30)
+    model = as_trainer(LogisticRegression())
+    rows = np.arange(30)
     first = retrained(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run")
     told = []
     again = retrained(
@@ -158,7 +161,8 @@ def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
 
 def test_of_a_finished_run_nothing_is_trained_again(tmp_path: object) -> None:
     x, y = records()
-    rows, kept = np.arange(5), f"{tmp_path}/run"
+    rows = np.arange(5)
+    kept = f"{tmp_path}/run"
     first = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GaussianNB, "fit", lambda *_: pytest.fail("trained"))
@@ -199,8 +203,10 @@ def test_refits_give_their_own_logarithms(
     estimator: object, learner: Learner, n_classes: int
 ) -> None:
     x, y = far_apart()
-    x, y = x[y < n_classes], y[y < n_classes]
-    rows, queries = np.array([0, 7, 20]), np.arange(5)
+    x = x[y < n_classes]
+    y = y[y < n_classes]
+    rows = np.array([0, 7, 20])
+    queries = np.arange(5)
     found = retrained(as_trainer(estimator), x, y, rows, n_classes=n_classes, queries=queries)
     fitted = learner.fit(x, y, n_classes=n_classes)
     assert found.with_it.min() < -1000
@@ -258,7 +264,8 @@ def test_the_logarithms_of_an_estimator_are_those_of_its_probabilities(
     estimator: object, n_classes: int, apart: int
 ) -> None:
     x, y = far_apart()
-    x, y = (x - 60 * y[:, None] + apart * y[:, None])[y < n_classes], y[y < n_classes]
+    x = (x - 60 * y[:, None] + apart * y[:, None])[y < n_classes]
+    y = y[y < n_classes]
     fitted = clone(estimator).fit(x, y)
     p = fitted.predict_proba(x)
     found = own_log_p(fitted, x, p)
@@ -280,7 +287,8 @@ def test_probabilities_that_an_estimator_rounds_to_0_are_told() -> None:
 
 def test_a_run_that_kept_probabilities_is_refused(tmp_path: object) -> None:
     x, y = records()
-    plan, kept = retrained_module._plan, f"{tmp_path}/run"
+    plan = retrained_module._plan
+    kept = f"{tmp_path}/run"
 
     def older(*given: object) -> Plan:
         made = plan(*given)

@@ -105,7 +105,8 @@ class Case:
 
     @property
     def bound(self) -> StabilityBound:
-        (x, _), n_min = self.data, min(len(part) for part in self.classes if part)
+        x, _ = self.data
+        n_min = min(len(part) for part in self.classes if part)
         if self.alpha:
             return laplace_delta(len(x), n_min, [2] * len(x[0]))
         return naive_bayes_delta(len(x), n_min, len(x[0]))
@@ -127,7 +128,9 @@ INDIRECT_SMOOTHED = Case(([(0, 0), (1, 0), (1, 0), (1, 0)], [(0, 1)] * 4), alpha
 
 
 def test_bayes_inference_is_not_four_thirds_stable():
-    with_it, without = [F(2, 3), F(1, 3)], [F(1, 2), F(1, 2)]  # two of the class and one other
+    # two of the class and one other
+    with_it = [F(2, 3), F(1, 3)]
+    without = [F(1, 2), F(1, 2)]
     own, other = apart(with_it, without)
     bound = bayes_inference_delta()
     assert (own, other) == (F(4, 3), F(3, 2))
@@ -241,7 +244,8 @@ def cells(v: int, m: int) -> Ints:
 
 def network(v: int, m: int, alpha: float = 0.0, parents: Sequence[int | None] = ()) -> Classifier:
     """The joint (b, cells, k) of naive Bayes, or of a network where attributes have a parent."""
-    domain, above = cells(v, m), parents or (None,) * m
+    domain = cells(v, m)
+    above = parents or (None,) * m
 
     def same(columns: list[int]) -> Floats:
         part = domain[:, columns]
@@ -297,8 +301,10 @@ def leave_out(counts: Floats, cell: int, classifier: Classifier) -> Left:
     less = counts.copy()
     less[:, cell, 0] -= 1
     kept = less.sum(axis=(1, 2)) > 0
-    counts, less = counts[kept], less[kept]
-    one, other = classifier(counts), classifier(less)
+    counts = counts[kept]
+    less = less[kept]
+    one = classifier(counts)
+    other = classifier(less)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(np.log(one) - np.log(other))
     silent = np.isnan(one) & np.isnan(other) | (one == 0) & (other == 0)
@@ -320,7 +326,8 @@ def smallest_class(counts: Floats) -> Floats:
 
 def printed(counts: Floats, m: int, alpha: float, proposition: str, v: int = 2) -> Floats:
     """The log of the printed delta of every training set, (s,), for attributes of v values."""
-    n, n_min = counts.sum(axis=(1, 2)), smallest_class(counts)
+    n = counts.sum(axis=(1, 2))
+    n_min = smallest_class(counts)
     if proposition == "6.7":
         return np.full(len(n), (m + 1) * log(4 / 3))
     if m == 1:
@@ -417,7 +424,8 @@ def test_certified_bound_of_naive_bayes_survives(number, alpha):
 
 
 def assert_joint_holds(left: Left, joints: Left, v: int, m: int, alpha: float) -> None:
-    n, n_min = joints.counts.sum(axis=(1, 2)), smallest_class(joints.counts)
+    n = joints.counts.sum(axis=(1, 2))
+    n_min = smallest_class(joints.counts)
     pairs, which = np.unique(np.stack([n, n_min]), axis=1, return_inverse=True)
     for number, (size, least) in enumerate(pairs.T.astype(int)):
         bound = (
@@ -471,7 +479,8 @@ def test_queries_of_any_features_survive(number):
     rng = np.random.default_rng(8)
     largest = 0.0
     for _ in range(20):
-        features, n_cells = int(rng.integers(1, 5)), 5
+        features = int(rng.integers(1, 5))
+        n_cells = 5
         condition = (rng.random((features, n_cells)) < 0.7).astype(float)
         condition[rng.random(features) < 0.3] = 1.0  # by which n_y divides
         inside = condition * (rng.random((features, n_cells)) < 0.6)
@@ -483,7 +492,8 @@ def test_queries_of_any_features_survive(number):
             condition: Floats = condition,
             of_all: Bools = shares_of_all,
         ) -> Floats:
-            above, below = inside @ counts, condition @ counts
+            above = inside @ counts
+            below = condition @ counts
             below[:, of_all] = counts.sum(axis=(1, 2))[:, None, None]
             with np.errstate(invalid="ignore"):
                 share = np.where(below > 0, above / below, 0.0)
@@ -540,13 +550,15 @@ def test_normalised_trees_need_up_to_two(n_trees, large, least):
 def test_the_page_says_how_often_it_happens(alpha, n_asked, broken, indirect, median):
     """The numbers in docs/propositions.md."""
     rng = np.random.default_rng(11)
-    above, tight = [], []
+    above = []
+    tight = []
     for v, m, k in SHAPES:
         counts = random_sets(rng, 100_000 // len(SHAPES), v**m, k)
         joint, same = network(v, m, alpha), cells(v, m) == 0
         left, joints = (leave_out(counts, 0, c) for c in (normalised(joint), joint))
         asked = np.isfinite(left.own)
-        left, joints = left[asked], joints[asked]
+        left = left[asked]
+        joints = joints[asked]
         known = printed(left.counts, m, alpha, "6.5" if alpha else "6.4", v)
         assert (joints.dtp <= np.maximum(known, joints.own) + ROUNDING).all()
         excess = left.dtp - np.maximum(known, [left.own, left.pdtp])
@@ -565,7 +577,8 @@ def test_the_page_says_how_often_it_happens(alpha, n_asked, broken, indirect, me
 def test_the_page_says_how_it_is_on_adult():
     """The numbers in docs/propositions.md: eight categories of 5,000 people."""
     x, y = adult_codes(5000)
-    fitted, rows = naive_bayes_of(x).fit(x, y, n_classes=2), np.arange(1000)
+    fitted = naive_bayes_of(x).fit(x, y, n_classes=2)
+    rows = np.arange(1000)
     exact = fitted.dtp(rows, 0.0, Box(np.zeros(0), np.zeros(0)))
     assert_array_equal(exact.low, exact.high)
     shared = np.array([(x[y == y[row]] == x[row]).sum(axis=0) for row in rows])
@@ -600,7 +613,8 @@ def shared_by_class(x: list[Record], y: list[int]) -> list[list[int]]:
 def test_answers_change_no_further_than_the_joint(made):
     """The exact change of both labels' answers, and the certified bound, by exact refits."""
     x, y, sizes, alpha = made
-    shown, own = F(1), y[0]
+    shown = F(1)
+    own = y[0]
     emptied = y.count(own) == 1 or (not alpha and 1 in shared_by_class(x, y)[0])
     for query in product(*(range(v) for v in sizes)):
         before = naive_bayes(x, y, query, sizes, alpha)
@@ -610,7 +624,8 @@ def test_answers_change_no_further_than_the_joint(made):
         n = len(x)
         # Both 0 or neither; the other class, where there is one, loses n / (n - 1) of its joint.
         rho = F(after[own], 1) / before[own] * F(n - 1, n) if before[own] else F(1)
-        p, q = posterior(before), posterior(after)
+        p = posterior(before)
+        q = posterior(after)
         assert q[own] == p[own] * rho / (1 + p[own] * (rho - 1))
         assert q[1 - own] == p[1 - own] / (1 + p[own] * (rho - 1))
         shown = max(shown, *apart(p, q))

@@ -67,7 +67,8 @@ def test_many_records_are_left_out_as_by_training_again(name: str) -> None:
     y = (numbers[:, 0] + rng.normal(size=300) > 0).astype(int)
     learner = learner_on_numbers(name, 0.7, 3)
     fitted = learner.fit(x, y, n_classes=2)
-    some, asked = rng.choice(300, 40, replace=False), x[:30] + 0.05
+    some = rng.choice(300, 40, replace=False)
+    asked = x[:30] + 0.05
     expected = [refitted(name, x, y, i, asked) for i in some]
     assert np.exp(fitted.log_p_without_at(some, asked)) == pytest.approx(np.exp(expected), abs=1e-9)
     own = [refitted(name, x, y, i, x[[i]])[0] for i in some]

@@ -11,7 +11,8 @@ from privacygauge.core.seeds import stream
 def data(n=40, d=5, k=3, m=4, least=1, seed=0):
     """Records, and models on subsets of very different sizes."""
     rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=(n, d)), rng.integers(k, size=n)
+    x = rng.normal(size=(n, d))
+    y = rng.integers(k, size=n)
     inside = np.zeros((m, n), bool)
     for row in inside:
         row[rng.permutation(n)[: rng.integers(least, n + 1)]] = True
@@ -28,8 +29,10 @@ def reference(networks, cohort):
     """Logits by torch.optim, one model after the other, as the definition reads."""
     import torch
 
-    dtype, found = getattr(torch, networks.dtype), []
-    x, y = torch.tensor(cohort.x, dtype=dtype), torch.tensor(cohort.y)
+    dtype = getattr(torch, networks.dtype)
+    found = []
+    x = torch.tensor(cohort.x, dtype=dtype)
+    y = torch.tensor(cohort.y)
     for own, seed in zip(cohort.inside, cohort.seeds, strict=True):
         with torch.random.fork_rng():
             torch.manual_seed(seed)

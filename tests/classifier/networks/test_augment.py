@@ -101,7 +101,8 @@ def test_every_model_is_asked_about_the_same_views():
 @pytest.mark.torch
 def test_the_first_query_is_what_models_say_that_are_asked_once():
     cohort = made.cohort(d=6)
-    several, once = NETWORKS.train(cohort), replace(NETWORKS, queries=1).train(cohort)
+    several = NETWORKS.train(cohort)
+    once = replace(NETWORKS, queries=1).train(cohort)
     assert once.shape == (4, 40, 3)
     assert np.array_equal(several[:, :, 0], once)
 
@@ -143,9 +144,11 @@ def test_training_is_by_the_definition():
     cohort = made.cohort(m=1, d=6)
     seen = Seen([])
     replace(NETWORKS, augment=seen, queries=1, epochs=2).train(cohort)
-    own, expected = cohort.inside[0], []
+    own = cohort.inside[0]
+    expected = []
     for epoch in range(2):
-        order, rng = stream(0, "order", epoch).permutation(40), stream(0, "augment", epoch)
+        order = stream(0, "order", epoch).permutation(40)
+        rng = stream(0, "augment", epoch)
         mine = order[own[order]]
         expected += [
             AUGMENT(cohort.x[mine[start : start + 7]], rng) for start in range(0, len(mine), 7)
@@ -156,7 +159,8 @@ def test_training_is_by_the_definition():
 
 @pytest.mark.torch
 def test_a_run_with_views_is_resumed_and_told_from_others(tmp_path):
-    x, y = images(30, shape=(1, 2, 3)), np.arange(30) % 3
+    x = images(30, shape=(1, 2, 3))
+    y = np.arange(30) % 3
     trained = train_shadows(NETWORKS, x, y, n_shadows=4, run=tmp_path / "run")
     assert trained.pool.answers.shape == (4, 30, 3, 3)
     again = train_shadows(NETWORKS, x, y, n_shadows=4, run=tmp_path / "run")
@@ -172,8 +176,10 @@ def test_a_run_with_views_is_resumed_and_told_from_others(tmp_path):
 @pytest.mark.slow
 @pytest.mark.torch
 def test_a_model_that_exists_is_asked_about_the_same_views():
-    x, y = images(60, shape=(1, 2, 3)), np.arange(60) % 3
-    member, weights = np.arange(60) % 2 == 0, np.random.default_rng(1).normal(size=(6, 3))
+    x = images(60, shape=(1, 2, 3))
+    y = np.arange(60) % 3
+    member = np.arange(60) % 2 == 0
+    weights = np.random.default_rng(1).normal(size=(6, 3))
     asked = np.stack(list(NETWORKS.views(x)), axis=1)
     assert np.array_equal(asked, np.stack(list(views(x, AUGMENT, 3)), axis=1))
     given = [

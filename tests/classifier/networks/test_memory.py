@@ -65,7 +65,9 @@ class Refusing:
     """An engine that runs out of memory for more than so many models."""
 
     def __init__(self, most, error):
-        self.most, self.error, self.tried = most, error, []
+        self.most = most
+        self.error = error
+        self.tried = []
 
     def __call__(self, task, models):
         self.tried.append(len(models))
@@ -85,7 +87,8 @@ ERRORS = [
 def test_out_of_memory_halves_the_stack_and_training_goes_on():
     networks = Networks(MLP((4,)), 2, dtype="float64")
     cohort = wide(m=10)
-    task, whole = networks.task(cohort), networks.train(cohort)
+    task = networks.task(cohort)
+    whole = networks.train(cohort)
     for error in ERRORS:
         engine = Refusing(3, error)
         found = stacks.train_stacks(task, engine, 10)

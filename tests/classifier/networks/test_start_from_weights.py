@@ -24,7 +24,8 @@ def areas(seed: int) -> list[float]:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(400, 20))
     y = (x @ rng.normal(size=(20, 3)) + 3 * rng.normal(size=(400, 3))).argmax(axis=1)
-    member, inside = rng.random(400) < 0.5, membership(K, 400, seed + 1000, target=False)
+    member = rng.random(400) < 0.5
+    inside = membership(K, 400, seed + 1000, target=False)
     scratch = Networks(MLP((64,)), epochs=40)
     released = scratch.train_with_weights(cohort_of(x, y, member[None], seed))
     state = {name: torch.tensor(np.array(v)) for name, v in released.weights[0].items()}

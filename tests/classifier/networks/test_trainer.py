@@ -35,7 +35,8 @@ def test_neither_threads_nor_random_state_nor_arguments_are_changed():
     cohort = made.cohort()
     for array in (cohort.x, cohort.y, cohort.inside):
         array.flags.writeable = False
-    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    threads = torch.get_num_threads()
+    state = torch.get_rng_state()
     torch.set_num_threads(2)
     try:
         Networks(epochs=1).train(cohort)

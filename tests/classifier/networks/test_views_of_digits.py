@@ -42,14 +42,17 @@ def small_cnn(n_features, n_classes):
 
 def transcript(attack, pool, queries):
     """Return the attack on each of the first models, by the last ones, with so many queries."""
-    n, answers = pool.n_targets, pool.answers[:, :, :queries]
-    scores, others = [], pool.models(slice(TARGETS, None))
+    n = pool.n_targets
+    answers = pool.answers[:, :, :queries]
+    scores = []
+    others = pool.models(slice(TARGETS, None))
     for own, member in zip(answers[:TARGETS], pool.inside[:TARGETS], strict=True):
         target = predictions(logits=own, labels=pool.labels, member=member)
         theirs = type(pool)(others.answers[:, :, :queries], True, others.inside, pool.labels)
         seen = PoolGame(target, theirs).round().observation
         scores.append(attack.score(seen, np.random.default_rng(0)).value)
-    record, model = np.tile(np.arange(n), TARGETS), np.repeat(np.arange(TARGETS), n)
+    record = np.tile(np.arange(n), TARGETS)
+    model = np.repeat(np.arange(TARGETS), n)
     secret = pool.inside[:TARGETS].ravel()
     return Transcript(np.concatenate(scores), secret, record, model, record)
 

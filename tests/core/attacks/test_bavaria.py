@@ -90,7 +90,8 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
         M, V = [fmean(M)] * 2, [fmean(V) + lacking] * 2
 
     def log_density(r: int, g: int) -> float:
-        h, count = 1 - g, n[g][r]
+        h = 1 - g
+        count = n[g][r]
         b = across / (V[h] + u[h][r] / n[h][r]) if n[h][r] else 0.0
         p = M[g] + b * (m[h][r] - M[h])
         w = max(V[g] - b * across, 1e-6 * v[g])
@@ -146,7 +147,10 @@ def only(shown: Worlds, query: int) -> Worlds:
 @pytest.mark.parametrize("values", [[], [0.3], [0.3, -1.1, 2.0]], ids=len)
 def test_the_predictive_density_is_bayes_theorem_by_quadrature(values: list[float]) -> None:
     # Given sigma^2, worlds and target are jointly normal about p; sigma^2 is integrated out.
-    shape, mean, expected, spread = 3.5, 2.0, 0.7, 0.8
+    shape = 3.5
+    mean = 2.0
+    expected = 0.7
+    spread = 0.8
     worth = mean / spread
     prior = stats.invgamma(shape, scale=(shape - 1) * mean)
 
@@ -181,7 +185,8 @@ def test_the_predictive_density_is_bayes_theorem_by_quadrature(values: list[floa
 
 def test_the_priors_are_those_that_the_records_were_drawn_from() -> None:
     rng = np.random.default_rng(0)
-    n, k = 60_000, 8
+    n = 60_000
+    k = 8
     covariance = np.array([[2.0, 1.2], [1.2, 1.5]])
     means = rng.multivariate_normal([3.0, 1.0], covariance, size=n)
     variances = 7.0 / rng.gamma(8.0, size=n)  # of mean 1 and shape 8

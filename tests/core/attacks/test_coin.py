@@ -11,7 +11,8 @@ from privacygauge.core.game import play
 def test_a_coin_is_uniform_whatever_leaks() -> None:
     dealt = GaussianGame(5000, 5.0).deal(1, np.random.default_rng(0))
     played = play(Coin(), dealt, [np.random.default_rng(1)])
-    score, secret = played.transcript.score, played.transcript.secret
+    score = played.transcript.score
+    secret = played.transcript.secret
     assert stats.kstest(score, "uniform").pvalue > 1e-4
     assert stats.ks_2samp(score[secret], score[~secret]).pvalue > 1e-4
     assert (played.decisions.guess == (score >= 0.5)).all()

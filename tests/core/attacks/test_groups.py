@@ -166,7 +166,8 @@ def test_blocks_of_any_size_give_the_same_bytes(attack: Attack, shown: Worlds, l
 @pytest.mark.slow
 def test_a_world_that_is_left_out_is_not_copied_as_a_whole() -> None:
     rng = np.random.default_rng(0)
-    k, n = 128, 200
+    k = 128
+    n = 200
     signal = frozen(rng.normal(size=(k + 1, n)))
     observation = seen(Worlds(signal[0], signal[1:], coin_flips(k, n, rng)))
     with pytest.MonkeyPatch.context() as patch:

@@ -93,7 +93,8 @@ def test_offline_it_is_the_law_of_worlds_without_the_record(
 
 def test_the_pooled_variance_is_that_of_the_noise_and_not_of_the_records() -> None:
     rng = np.random.default_rng(0)
-    n, k = 20_000, 6
+    n = 20_000
+    k = 6
     inside = coin_flips(k, n, rng)
     # Members' noise has three times the deviation; records differ by far more.
     noise = rng.normal(size=(k, n)) * np.where(inside, 3.0, 1.0)
@@ -112,7 +113,8 @@ def test_auto_takes_a_variance_per_record_from_64_worlds_on_and_says_so() -> Non
             (LiraOnline(), LiraOnline(same)),
             (LiraOffline(), LiraOffline(variance=same)),
         ):
-            auto, plain = attack.score(observation, ANY), chosen.score(observation, ANY)
+            auto = attack.score(observation, ANY)
+            plain = chosen.score(observation, ANY)
             assert isinstance(auto, Scores)
             assert isinstance(plain, Scores)
             assert auto.value.tolist() == plain.value.tolist()
@@ -146,7 +148,8 @@ def test_far_from_all_worlds_the_scores_stay_finite_and_in_order() -> None:
 
 
 def test_a_reason_is_given_where_the_worlds_tell_nothing() -> None:
-    online, offline = LiraOnline(), LiraOffline()
+    online = LiraOnline()
+    offline = LiraOffline()
     one = Worlds(np.zeros(2), np.zeros((1, 2)), np.array([[True, False]]))
     reason = "needs a target with two worlds on the same side, to see how much models differ"
     assert online.score(seen(one), ANY) == Skipped("lira-online", reason)

@@ -74,7 +74,8 @@ def test_the_order_of_the_shadow_rows_changes_nothing(
 ) -> None:
     order = np.random.default_rng(seed).permutation(len(shadow.member))
     other = Shadow({"s": shadow.signals["s"][order]}, shadow.member[order], shadow.stratum[order])
-    asked, classes = np.linspace(-150, -140, 60), np.arange(60) % 4
+    asked = np.linspace(-150, -140, 60)
+    classes = np.arange(60) % 4
     found = [learn(estimator, x).of(asked, classes) for x in (shadow, other)]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
 
@@ -99,7 +100,8 @@ def test_the_posterior_is_for_even_odds_whatever_the_shadows_share_of_members(
 def test_a_class_of_n_records_weighs_n_against_the_shrinkage(
     shadow: Shadow, shrinkage: float
 ) -> None:
-    asked, classes = np.linspace(-150, -140, 60), np.arange(60) % 3
+    asked = np.linspace(-150, -140, 60)
+    classes = np.arange(60) % 3
     own, overall, mixed = (
         learn(Isotonic(s), shadow).of(asked, classes) for s in (0.0, np.inf, shrinkage)
     )
@@ -148,7 +150,8 @@ def test_large_classes_that_differ_do_not() -> None:
 
 
 def test_a_pure_block_is_no_certainty() -> None:
-    signal, member = np.arange(20.0), np.arange(20) >= 10
+    signal = np.arange(20.0)
+    member = np.arange(20) >= 10
     found = (
         Isotonic()
         .learn(signal, member, np.zeros(20, np.int64), 1)
@@ -161,7 +164,8 @@ def test_a_pure_block_is_no_certainty() -> None:
 def of_the_paper(values, member, asked: float, bins: int = 5) -> float:
     """The authors' procedure for one class, on entropies (not negated), value by value."""
     values = [max(v, 1e-10) for v in values]
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     if low == high:
         high = low * np.e
     edges = np.geomspace(low, high, bins + 1)
@@ -171,7 +175,8 @@ def of_the_paper(values, member, asked: float, bins: int = 5) -> float:
         inner = sum(1 for edge in edges[1:-1] if np.log(v) >= np.log(edge) - 1e-12)
         return inner
 
-    inside, outside = [0.0] * bins, [0.0] * bins
+    inside = [0.0] * bins
+    outside = [0.0] * bins
     for v, m in zip(values, member, strict=True):
         if m:
             inside[place(v)] += 1 / sum(member)
@@ -188,10 +193,13 @@ def of_the_paper(values, member, asked: float, bins: int = 5) -> float:
 @given(SEEDS, st.integers(1, 8))
 def test_the_histogram_is_the_papers_procedure(seed: int, bins: int) -> None:
     rng = np.random.default_rng(seed)
-    n, k = int(rng.integers(4, 40)), 3
-    values, stratum = 10.0 ** rng.uniform(-12, 1, n), rng.integers(k, size=n)
+    n = int(rng.integers(4, 40))
+    k = 3
+    values = 10.0 ** rng.uniform(-12, 1, n)
+    stratum = rng.integers(k, size=n)
     member = rng.permutation(np.arange(n) < rng.integers(1, n))
-    asked, classes = 10.0 ** rng.uniform(-13, 2, 30), rng.integers(k, size=30)
+    asked = 10.0 ** rng.uniform(-13, 2, 30)
+    classes = rng.integers(k, size=30)
     learnt = Histogram(bins).learn(-values, member, stratum, k)
     for value, c, found in zip(asked, classes, learnt.of(-asked, classes), strict=True):
         own = stratum == c
@@ -210,7 +218,8 @@ def test_in_an_empty_bin_the_nearest_filled_one_counts_and_the_lower_of_two() ->
     found = learnt.of(-middles, np.zeros(5, np.int64))
     assert found[4] == pytest.approx(1 / 3)
     assert found[3] == found[4]
-    one, two = found[0], found[1]
+    one = found[0]
+    two = found[1]
     assert (one, two) == (pytest.approx(0.75), pytest.approx(1 / 3))
     assert found[2] == two
 
@@ -324,7 +333,8 @@ def test_the_shrinkage_is_the_strongest_that_predicts_as_well_as_the_best(
 
 
 def test_of_one_kind_alone_every_bin_is_full_or_empty() -> None:
-    signal, zeros = -np.arange(1.0, 6.0), np.zeros(5, np.int64)
+    signal = -np.arange(1.0, 6.0)
+    zeros = np.zeros(5, np.int64)
     for member in (np.ones(5, bool), np.zeros(5, bool)):
         found = Histogram().learn(signal, member, zeros, 1).of(signal, zeros)
         assert found.tolist() == member.tolist()

@@ -131,7 +131,8 @@ def test_the_slope_is_the_one_whose_areas_are_largest_with_worlds_as_targets() -
     rng = np.random.default_rng(0)
     found = set()
     for game in range(times(12)):
-        spread, effect = rng.uniform(0.1, 3.0), rng.uniform(0.5, 2.0)
+        spread = rng.uniform(0.1, 3.0)
+        effect = rng.uniform(0.5, 2.0)
         dealt = OffsetGame(120, effect, 6, spread).deal(1, np.random.default_rng(game))[0]
         shown = dealt.observation.worlds
         assert shown is not None
@@ -147,7 +148,8 @@ def test_the_slope_is_the_one_whose_areas_are_largest_with_worlds_as_targets() -
         assert chosen is not None
         assert areas[SLOPES.index(chosen)] == pytest.approx(max(areas), abs=1e-12)
         found.add(chosen)
-        by_choice, by_hand = RmiaOffline(None).score(seen(shown), ANY), RmiaOffline(chosen)
+        by_choice = RmiaOffline(None).score(seen(shown), ANY)
+        by_hand = RmiaOffline(chosen)
         assert np.array_equal(by_choice.value, by_hand.score(seen(shown), ANY).value)
         assert by_choice.notes == (f"a = {chosen:g}, chosen on shadow models played as targets",)
     assert len(found) > 2

@@ -27,7 +27,8 @@ def test_per_class_it_guesses_member_where_the_signal_reaches_its_class_threshol
     seen = observed(shadow, seed)
     dealt = Round(seen, np.arange(30) < 15, np.arange(30))
     guess = play(Threshold("s"), [dealt], [ANY]).decisions.guess
-    signal, member = shadow.signals["s"], shadow.member
+    signal = shadow.signals["s"]
+    member = shadow.member
     for row in range(30):
         own = shadow.stratum == seen.stratum[row]
         rows = own if (member[own].any() and not member[own].all()) else np.ones_like(member)
@@ -43,7 +44,8 @@ def test_globally_the_score_is_the_signal_and_the_guess_its_threshold(
     result = Threshold("s", per_class=False).score(seen, ANY)
     assert isinstance(result, Scores)
     assert result.value.tolist() == seen.signals["s"].tolist()
-    signal, member = shadow.signals["s"], shadow.member
+    signal = shadow.signals["s"]
+    member = shadow.member
     assert result.rule.threshold == best_threshold(signal[member], signal[~member])
     assert result.notes == ()
 
@@ -71,7 +73,8 @@ def test_it_is_named_by_its_signal_and_kind() -> None:
 def test_it_is_skipped_without_shadow_records_or_without_the_signal(per_class: bool) -> None:
     shadow = Shadow({"s": np.zeros(2)}, np.array([True, False]), np.zeros(2))
     attack = Threshold("s", per_class)
-    values, other = {"s": np.zeros(2)}, {"t": np.zeros(2)}
+    values = {"s": np.zeros(2)}
+    other = {"t": np.zeros(2)}
     bare = attack.score(Observation(values, np.zeros(2)), ANY)
     assert bare == Skipped("s", "needs shadow records with known membership")
     unseen = Skipped("s", "the observation has no signal 's'")

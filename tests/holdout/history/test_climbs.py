@@ -14,8 +14,10 @@ from privacygauge.holdout.history.overfitting import final_gaps
 from privacygauge.holdout.history.record import History, in_time
 from tests.thorough import times
 
-N, N_PRIVATE = 1_000, 2_000
-TEAMS, EACH = 10, 20
+N = 1_000
+N_PRIVATE = 2_000
+TEAMS = 10
+EACH = 20
 
 
 def right(rng: np.random.Generator, k: int, kind: str) -> np.ndarray:

@@ -92,7 +92,8 @@ def test_names_and_the_order_of_rows_do_not_matter():
 
 def test_permuting_points_and_renaming_labels_change_no_p_value():
     history = small("nb", m=3)
-    order, names = RNG(2).permutation(history.n), np.array([2, 0, 1])
+    order = RNG(2).permutation(history.n)
+    names = np.array([2, 0, 1])
     other = replace(
         history, answers=names[history.answers][:, order], labels=names[history.labels][order]
     )
@@ -161,7 +162,8 @@ def alternating(keeps_own):
 
 
 def test_two_who_go_on_with_each_others_work():
-    pair, apart = alternating(keeps_own=False), alternating(keeps_own=True)
+    pair = alternating(keeps_own=False)
+    apart = alternating(keeps_own=True)
     assert pair.accounts == ("ann", "bob")
     # Half of the files of either follow the other's: what the null just allows.
     assert pair.says.startswith("30 of 60 and 29 of 60")
@@ -172,7 +174,8 @@ def test_two_who_go_on_with_each_others_work():
 
 def converging(turns):
     """Return twenty climbs with ever smaller steps, whose submissions accounts make in turns."""
-    rng, rows = RNG(8), []
+    rng = RNG(8)
+    rows = []
     for _ in range(20):
         rows.append(rng.integers(0, 2, 2_000))
         for change in (0.2, 0.1, 0.05, 0.025, 0.0125):

@@ -29,7 +29,8 @@ def test_the_bound_on_runs_holds_for_every_sequence(rate):
         start, stop = longest_run(np.array(flags))
         exact[stop - start] += rate ** sum(flags) * (1 - rate) ** (trials - sum(flags))
     for run in range(1, trials + 1):
-        tail, bound = exact[run:].sum(), math.exp(log_run_tail(run, trials, rate))
+        tail = exact[run:].sum()
+        bound = math.exp(log_run_tail(run, trials, rate))
         assert tail <= bound + 1e-12
     # Tight where it matters: a run of all trials is their product.
     assert math.exp(log_run_tail(trials, trials, rate)) == pytest.approx(rate**trials, rel=1e-9)

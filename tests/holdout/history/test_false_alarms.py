@@ -36,8 +36,11 @@ def drawn(i: int) -> History:
 def independent(i: int) -> History:
     """Return teams whose errors are independent, which no real models' are."""
     rng = stream(i, "independent errors")
-    m, n = int(rng.choice([2, 10])), int(rng.choice([500, 2000]))
-    labels, rows, accounts = rng.integers(0, m, n), [], []
+    m = int(rng.choice([2, 10]))
+    n = int(rng.choice([500, 2000]))
+    labels = rng.integers(0, m, n)
+    rows = []
+    accounts = []
     for team in range(6):
         skill = rng.uniform(0.6, 0.8) if m == 2 else rng.uniform(0.3, 0.8)
         for j in range(int(rng.integers(5, 30))):
@@ -59,7 +62,8 @@ def independent(i: int) -> History:
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_at_most_one_honest_history_in_twenty_has_a_finding(whole):
-    alarms, n = 0, 1_000 if THOROUGH else 120
+    alarms = 0
+    n = 1_000 if THOROUGH else 120
     for i in range(n):
         history = drawn(i)
         given = history if whole else scores_alone(history)
@@ -70,7 +74,8 @@ def test_at_most_one_honest_history_in_twenty_has_a_finding(whole):
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_nor_where_errors_are_independent(whole):
-    alarms, n = 0, times(200)
+    alarms = 0
+    n = times(200)
     for i in range(n):
         history = independent(i)
         given = history if whole else scores_alone(history)
@@ -82,7 +87,8 @@ def test_nor_where_errors_are_independent(whole):
 @pytest.mark.parametrize(("skill", "n"), [(0.51, 200), (0.51, 1000), (0.52, 1000)])
 def test_nor_where_the_task_is_hard_for_all(skill, n):
     """Models that are hardly better than chance score as random labels do."""
-    alarms, games = 0, times(100)
+    alarms = 0
+    games = times(100)
     for i in range(games):
         rng = stream(i, "hard")
         right = rng.binomial(n, rng.normal(skill, 0.003, 10).repeat(12))
@@ -105,7 +111,8 @@ UNSEEN = {("top-2", False), ("designed", False), ("flips", False)}
     ],
 )
 def test_planted_attacks_are_found(attack, accounts, whole):
-    found, n = 0, quarter(20)
+    found = 0
+    n = quarter(20)
     for i in range(n):
         rng = stream(i, "planted", attack, accounts)
         history = attacked_history(rng, attack, m=int(rng.choice([2, 10])), accounts=accounts)

@@ -11,7 +11,8 @@ from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.history.scores import chance_scores, score_scan
 from privacygauge.holdout.history.standing_out import inspect
 
-TEAMS, EACH = 10, 12
+TEAMS = 10
+EACH = 12
 
 
 def scored(counts: np.ndarray, n: int, m: int = 2) -> History:
@@ -65,7 +66,8 @@ def tied(rng: np.random.Generator, n: int, m: int, teams: int, tying: int) -> Hi
     hard = rng.random(n)
     ties = hard < 0.1
     rival = (labels + rng.integers(1, m, n)) % m
-    rows, accounts = [], []
+    rows = []
+    accounts = []
     for team in range(teams):
         own = 0.5 * hard + 0.4 * rng.random(n)
         for _ in range(EACH):

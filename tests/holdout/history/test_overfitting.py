@@ -49,7 +49,8 @@ def published(history, path, **columns):
             **columns,
         }
     )
-    late, failed = table.iloc[:2].assign(IsAfterDeadline=True), table.iloc[2:4].copy()
+    late = table.iloc[:2].assign(IsAfterDeadline=True)
+    failed = table.iloc[2:4].copy()
     failed[["PublicScoreFullPrecision", "PrivateScoreFullPrecision"]] = np.nan
     rows = pd.concat([table, late, failed]).sample(frac=1, random_state=0)
     rows.to_csv(path, index=False)
@@ -185,7 +186,8 @@ def test_who_climbed_on_the_public_score_is_found_end_to_end(tmp_path, capsys):
 def raw(name, y, sent):
     """Return the score as the platform writes it."""
     if name == "auc":
-        ranks, inside = rankdata(sent), y == 1
+        ranks = rankdata(sent)
+        inside = y == 1
         pairs = inside.sum() * (~inside).sum()
         return (ranks[inside].sum() - inside.sum() * (inside.sum() + 1) / 2) / pairs
     if name == "rmse":
@@ -217,7 +219,8 @@ def other_contest(name, climbs, seed=0, n=300, n_private=600):
             told(f"{team}", model(base + 0.4 * rng.normal(size=size)))
     if climbs:
         # Boosting by scores: the mean of random changes, each weighted by what it scored.
-        base, steps = rng.normal(size=size), rng.normal(size=(400, size))
+        base = rng.normal(size=size)
+        steps = rng.normal(size=(400, size))
         sign = 1 if name == "auc" else -1
         scores = sign * np.array([told("climber", model(base + step)) for step in steps])
         weights = (scores - scores.mean()) / scores.std()

@@ -96,7 +96,8 @@ def test_every_format_reads_the_same(tmp_path):
         row | {"predictions": a.tolist()} for row, a in zip(rows(), ANSWERS, strict=True)
     ]
     lines.write_text("".join(json.dumps(row) + "\n" for row in with_answers))
-    table, parquet = tmp_path / "h.csv", tmp_path / "h.parquet"
+    table = tmp_path / "h.csv"
+    parquet = tmp_path / "h.parquet"
     pd.DataFrame(rows()).to_csv(table, index=False)
     pd.DataFrame(with_answers).to_parquet(parquet)
     np.save(tmp_path / "p.npy", ANSWERS)

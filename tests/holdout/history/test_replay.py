@@ -69,7 +69,10 @@ def test_rises_and_the_best_so_far():
 
 
 def test_the_curve_of_noise_is_the_mean_best_of_equal_submissions():
-    rng, n, k, games = RNG(2), 400, 30, 400
+    rng = RNG(2)
+    n = 400
+    k = 30
+    games = 400
     counts = rng.binomial(n, 0.7, (games, k))
     best = np.maximum.accumulate(counts / n, axis=1)
     equal = in_time(None, ["a"] * k, np.full(k, 0.7), n=n)

@@ -29,7 +29,8 @@ def programs() -> Path:
 @pytest.fixture(scope="session")
 def cluster():
     """The URL of a PostgreSQL server, without the database's name."""
-    bin_, folder = programs(), Path(tempfile.mkdtemp(prefix="privacygauge-"))
+    bin_ = programs()
+    folder = Path(tempfile.mkdtemp(prefix="privacygauge-"))
     # It refuses to run as root.
     who = {}
     if os.geteuid() == 0:
@@ -108,5 +109,6 @@ def place(request, tmp_path):
     """From a name to a database of its own, the same one each time: a file, or a URL."""
     if request.param == "sqlite":
         return lambda name: tmp_path / name
-    server, found = request.getfixturevalue("cluster"), {}
+    server = request.getfixturevalue("cluster")
+    found = {}
     return lambda name: found[name] if name in found else found.setdefault(name, made(server))

@@ -106,8 +106,11 @@ class OverHttp:
     budget = None
 
     def __init__(self, ask, tokens: list[str], each: int, holdout, guard) -> None:
-        self.ask, self.tokens, self.total = ask, tokens, each * len(tokens)
-        self.n, self.n_classes = len(holdout), holdout.n_classes
+        self.ask = ask
+        self.tokens = tokens
+        self.total = each * len(tokens)
+        self.n = len(holdout)
+        self.n_classes = holdout.n_classes
         self.error = guard.error(self.n)
         self.used = 0
 
@@ -131,7 +134,8 @@ def replayed(guard, truth, m, submissions, key):
     """Return a guard's answers to submissions, as it gives them without any database."""
     from privacygauge.holdout.mechanism import Marked
 
-    state, answers = guard.start(key), []
+    state = guard.start(key)
+    answers = []
     for labels in submissions:
         marked = Marked(int((labels == truth).sum()), len(truth), m, None, labels, truth)
         answer, state = guard.answer(marked, state)
@@ -141,7 +145,8 @@ def replayed(guard, truth, m, submissions, key):
 
 def replayed_apart(board, submissions):
     """Return the answers to (account, labels) in order, each account's own guard apart."""
-    truth, m = board.holdout.labels, board.holdout.n_classes
+    truth = board.holdout.labels
+    m = board.holdout.n_classes
     of: dict[str, list] = {}
     for account, labels in submissions:
         of.setdefault(account, []).append(labels)

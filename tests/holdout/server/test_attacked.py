@@ -17,7 +17,9 @@ from tests.holdout.server.serving import OverHttp, bearer, npy
 from tests.holdout.test_guarantees import DELTA, allowed
 from tests.thorough import THOROUGH, crossed
 
-N, M, EACH = 200, 2, 4
+N = 200
+M = 2
+EACH = 4
 GUARDS = (
     "exact",
     "round:2",

@@ -34,7 +34,8 @@ from privacygauge.holdout.server.schema import state_columns, state_of
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import SRC, key_of, labels_of, replayed, replayed_apart
 
-N, M = 60, 3
+N = 60
+M = 3
 TRUTH = labels_of(0, N, M)
 GUARDS = (
     "exact",
@@ -77,7 +78,8 @@ def test_answers_are_the_guards_through_any_restarts(file, guard):
     rng = np.random.default_rng(1)
     board = open_board(file, TRUTH, n_classes=M, guard=guard)
     board.admit("ann")
-    sent, got = [], []
+    sent = []
+    got = []
     for share in (0.0, 0.3, 0.1, 0.5, 0.5, 0.2, 0.6, 0.65, 0.7, 0.8, 0.4, 0.9, 0.9):
         sent.append(np.where(rng.random(N) < share, TRUTH, rng.integers(0, M, N)))
         got.append(board.submit("ann", sent[-1]).score)
@@ -288,7 +290,8 @@ def test_threads_at_the_same_instant(file):
     """
     board = open_board(file, TRUTH, n_classes=M, guard="ladder", budget=Budget(total=20))
     boards = board, open_board(file, TRUTH)
-    start, answers = threading.Barrier(8, timeout=20), []
+    start = threading.Barrier(8, timeout=20)
+    answers = []
 
     def client(name):
         board = boards[int(name[1]) % 2]
@@ -374,7 +377,8 @@ def test_an_account_is_answered_from_its_own_submissions_alone(file, guard):
     """Whatever others submit between them; and a receipt names the submission it is about."""
     rng = np.random.default_rng(2)
     board = open_board(file, TRUTH, n_classes=M, guard=guard)
-    sent, receipts = [], []
+    sent = []
+    receipts = []
     for name in ("ann", "bea", "cat"):
         board.admit(name)
     for _ in range(40):
@@ -400,7 +404,8 @@ def test_an_account_is_answered_from_its_own_submissions_alone(file, guard):
 @pytest.mark.parametrize("order", ["aaaaaaaa", "abcdefgh", "aabbccdd", "abababab"])
 def test_nats_are_spent_over_the_accounts_that_ask(file, order):
     """As many answers as the count for so many accounts allows, whoever they come from."""
-    guard, most = guard_named("ladder"), 13.0
+    guard = guard_named("ladder")
+    most = 13.0
     board = open_board(file, TRUTH, n_classes=M, guard="ladder", budget=Budget(nats=most))
     for k, name in enumerate(order, start=1):
         board.admit(name)
@@ -418,7 +423,8 @@ def test_nats_are_spent_over_the_accounts_that_ask(file, order):
 
 def submission_that(rises: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Two submissions, of which the second is clearly better than the first, or is not."""
-    worse, better = np.where(np.arange(N) < 20, TRUTH, (TRUTH + 1) % M), TRUTH.copy()
+    worse = np.where(np.arange(N) < 20, TRUTH, (TRUTH + 1) % M)
+    better = TRUTH.copy()
     better[seed % N] = (better[seed % N] + 1) % M
     return (worse, better) if rises else (better, worse)
 
@@ -470,7 +476,8 @@ def calls_of(work) -> Counter:
 @pytest.mark.parametrize("name", ["ladder", "ladder:0.05"])
 def test_a_guard_does_the_same_work_whether_or_not_the_score_rises(name):
     """Every point is compared both ways, by the same calls: the time of an answer tells nothing."""
-    guard, work = guard_named(name), {}
+    guard = guard_named(name)
+    work = {}
     for rises in (True, False):
         first, second = (
             Marked(int((row == TRUTH).sum()), N, M, None, row, TRUTH)

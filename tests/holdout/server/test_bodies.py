@@ -23,7 +23,8 @@ from privacygauge.holdout.server.bodies import (
 )
 from tests.holdout.server.serving import npy
 
-N, M = 4, 3
+N = 4
+M = 3
 
 
 @given(st.lists(st.integers(0, M - 1), min_size=N, max_size=N))

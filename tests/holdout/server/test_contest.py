@@ -26,7 +26,8 @@ from tests.holdout.server.serving import bearer, labels_of, npy, only_sqlite
 from tests.thorough import quarter
 
 RNG = np.random.default_rng
-N, M = 400, 4
+N = 400
+M = 4
 TRUTH = labels_of(0, N, M)
 CSV = {"Content-Type": "text/csv"}
 
@@ -90,7 +91,8 @@ def test_a_board_of_another_metric(opened, place, metric):
 
 @pytest.mark.slow
 def test_over_http_a_metric_takes_scores_and_matrices(opened):
-    truth, rng = labels_of(2, 30, 3), RNG(1)
+    truth = labels_of(2, 30, 3)
+    rng = RNG(1)
     board = opened(truth, metric="brier", guard="exact")
     token = add_account(board.engine, "ann")
     p = rng.dirichlet(np.ones(3), 30)
@@ -228,7 +230,9 @@ def test_the_interval_of_the_difference_covers_and_honest_teams_are_not_accused(
     Each board draws a secret of its own, so that no two plays are the same: limits are those that
     chance passes once in 10,000 plays.
     """
-    covered, accused, rounds = 0, 0, quarter(100)
+    covered = 0
+    accused = 0
+    rounds = quarter(100)
     for i in range(rounds):
         rng = RNG(10_000 + i)  # not that of the labels
         truth = labels_of(i, 300, 2)

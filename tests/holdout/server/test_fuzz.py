@@ -40,7 +40,8 @@ def test_fuzzed(watched, signed, mode, caplog):
     app, token = watched
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     head = bearer(token) if signed == "with a token" else {}
-    statuses, examples = [], quarter(60)
+    statuses = []
+    examples = quarter(60)
 
     def fuzz(case):
         answer = case.call(headers=head)

@@ -20,7 +20,8 @@ class Clock:
 @given(st.integers(1, 30), st.lists(st.floats(0, 20), max_size=60))
 def test_never_more_than_a_minutes_worth_and_what_came_since(per_minute, pauses):
     clock = Clock()
-    rate, granted = RateLimit(per_minute, clock), []
+    rate = RateLimit(per_minute, clock)
+    granted = []
     for pause in pauses:
         clock.now += pause
         wait = rate.wait("a")

@@ -24,7 +24,8 @@ from tests.holdout.server.serving import (
 )
 from tests.thorough import THOROUGH, quarter, times
 
-N, M = 2_000, 5
+N = 2_000
+M = 5
 TRUTH = labels_of(0, N, M)
 GUARDS = "ladder", "noise:0.01", "thresholdout:0.04"
 
@@ -60,7 +61,8 @@ def stored(database):
 def test_many_clients_at_once(place):
     """Each of 200 sends 6, limited to 4 and to 780 in all: exactly 780, each 4 or fewer."""
     database, arguments = place
-    clients, total = quarter(200), quarter(780)
+    clients = quarter(200)
+    total = quarter(780)
     tokens = tokens_of(database, clients)
     answers: list[tuple[int, dict]] = []
     start = threading.Barrier(clients, timeout=60)
@@ -92,7 +94,9 @@ def test_many_clients_at_once(place):
 def test_kills_lose_nothing_and_release_nothing_twice(place, guard):
     """Clients that ask until they are answered, a server that is killed several times meanwhile."""
     database, arguments = place
-    tokens, each, most = tokens_of(database, 8), times(15), times(4)
+    tokens = tokens_of(database, 8)
+    each = times(15)
+    most = times(4)
     server = Server(*arguments, "--guard", guard)
     ended = threading.Event()
     kills = []
@@ -177,7 +181,8 @@ def test_2100_unfinished_heads_keep_nobody_else_out(place):
 
     database, arguments = place
     tokens_of(database, 1)
-    silent, refused = [], 0
+    silent = []
+    refused = 0
     with served(*arguments) as server:
         for _ in range(2_100):
             silent.append(socket.create_connection(("127.0.0.1", server.port), 10))

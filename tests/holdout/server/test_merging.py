@@ -24,7 +24,8 @@ from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import labels_of
 from tests.thorough import crossed
 
-N, M = 60, 2
+N = 60
+M = 2
 KEY = "00112233445566778899aabbccddeeff"
 TRUTH = labels_of(0, N, M)
 GUARDS = (

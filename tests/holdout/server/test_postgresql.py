@@ -28,12 +28,16 @@ from tests.holdout.server.serving import (
 from tests.thorough import times
 
 pytestmark = pytest.mark.slow
-N, M = 500, 4
+N = 500
+M = 4
 TRUTH = labels_of(0, N, M)
 
 
 def test_answers_are_the_guards_through_restarts(database):
-    rng, sent, got, key = np.random.default_rng(0), [], [], b""
+    rng = np.random.default_rng(0)
+    sent = []
+    got = []
+    key = b""
     for j in range(6):
         board = open_board(database, TRUTH, guard="ladder")
         board.admit("Änne")
@@ -78,7 +82,8 @@ def test_processes_that_begin_at_once_begin_one_board(database):
 
 def test_two_servers_share_budgets_and_keys(database, tmp_path):
     """Clients ask both servers for the same at once; one server is killed, and comes back."""
-    clients, total = times(24), times(130)
+    clients = times(24)
+    total = times(130)
     (tmp_path / "labels.npy").write_bytes(npy(TRUTH))
     arguments = ("--labels", str(tmp_path / "labels.npy"), "--database", database)
     limits = ("--guard", "ladder", "--per-account", "6", "--total", str(total))

@@ -29,7 +29,8 @@ from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import labels_of, replayed_apart
 from tests.thorough import crossed, times
 
-N, M = 60, 3
+N = 60
+M = 3
 TRUTH = labels_of(0, N, M)
 GUARDS = ("exact", "noise:0.05", "ladder", "ladder:0.05", "thresholdout:0.04")
 
@@ -40,7 +41,8 @@ def played(file, guard, scope="account", keep=True):
         file, TRUTH, n_classes=M, guard=guard, scope=scope, budget=Budget(13), keep=keep
     )
     tokens = {name: add_account(board.engine, name) for name in ("ann", "bea", "cat")}
-    rng, sent = np.random.default_rng(1), []
+    rng = np.random.default_rng(1)
+    sent = []
     for i in range(12):
         labels = np.where(rng.random(N) < rng.uniform(0, 0.9), TRUTH, rng.integers(0, M, N))
         sent.append((("bea", "ann", "cat")[i % 3], labels))

@@ -112,8 +112,10 @@ def test_the_promise_is_the_guarantee(tmp_path, scope):
         return said
 
     truth = labels_of(0, 1_000, 3)
-    ladder, apart = guard_named("ladder"), 3 if scope == "account" else None
-    many, three = "any number of accounts without", "3 accounts without"
+    ladder = guard_named("ladder")
+    apart = 3 if scope == "account" else None
+    many = "any number of accounts without"
+    three = "3 accounts without"
     for limits, k in (({"total": 40}, 40), ({"per_account": 5}, 15), ({"total": 9}, 9)):
         bias = guarantee(ladder, 1_000, 3, k, accounts=apart)
         said = promised(**limits)

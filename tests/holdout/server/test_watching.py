@@ -20,7 +20,8 @@ RNG = np.random.default_rng
 def watched(database, history, *, keep, labels, throttle=0):
     """Return a board after a history, its alerts, and how many submissions were refused."""
     board = open_board(database, history.labels, keep=keep)
-    alerts, refused = [], 0
+    alerts = []
+    refused = 0
     for account, row in zip(history.accounts, history.answers, strict=True):
         board.admit(account)
         try:
@@ -66,7 +67,8 @@ def test_honest_contests_are_watched_without_an_alert(tmp_path):
 def test_looks_are_few_and_share_the_level(place):
     board = open_board(place("board"), np.arange(100) % 2)
     board.admit("ann")
-    rng, looks = RNG(0), 0
+    rng = RNG(0)
+    looks = 0
     for _ in range(60):
         board.submit("ann", rng.integers(0, 2, 100))
         with suppress(InputError):

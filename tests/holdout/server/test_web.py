@@ -20,7 +20,8 @@ from privacygauge.holdout.server.running import JsonLines
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer, labels_of, npy
 
-N, M = 60, 3
+N = 60
+M = 3
 TRUTH = labels_of(0, N, M)
 NPY = {"Content-Type": "application/octet-stream"}
 
@@ -198,7 +199,10 @@ def test_no_answer_sends_to_another_host(asked, path):
 @pytest.mark.slow
 def test_first_come_first_served(board, monkeypatch):
     """12 at once: one is at work, and the others have their turns in the order of arrival."""
-    arrived, served, at_work, most = [], [], 0, 0
+    arrived = []
+    served = []
+    at_work = 0
+    most = 0
     plain = type(board).submit
 
     class Turn(asyncio.Lock):
@@ -220,7 +224,8 @@ def test_first_come_first_served(board, monkeypatch):
     monkeypatch.setattr(type(board), "submit", watched)
     names = [f"team {i}" for i in range(12)]
     tokens = {name: add_account(board.engine, name) for name in names}
-    app, truth = application(board), TRUTH.tolist()
+    app = application(board)
+    truth = TRUTH.tolist()
     # Of the kind that the server made, with notes.
     assert type(app.state.turn) is asyncio.Lock
     app.state.turn = Turn()

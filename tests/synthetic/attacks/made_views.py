@@ -20,7 +20,8 @@ def view_of(
     target is inside.
     """
     table = table_of(rng, 300, n_cat, n_cont, missing=missing, levels=levels)
-    values, target = table.values[1:], table.values[0]
+    values = table.values[1:]
+    target = table.values[0]
     values = values[~np.array([np.array_equal(row, target, equal_nan=True) for row in values])]
     inside = rng.permutation(np.arange(shadows) % 2 == 0)
     secret = rng.permutation(np.arange(released) % 2 == 0)

@@ -36,7 +36,8 @@ def naive_distance(schema, a, b):
     for record in (a, b):
         parts = []
         for j in schema.numbers:
-            column, missing = schema.columns[j], np.isnan(record[j])
+            column = schema.columns[j]
+            missing = np.isnan(record[j])
             width = column.high - column.low
             parts.append(0.0 if missing or not width else (record[j] - column.low) / width)
             parts.append(float(missing))
@@ -54,7 +55,8 @@ def naive_distance(schema, a, b):
 def test_the_nearest_unique_rows_are_those_of_a_naive_search(n_cat, n_cont, missing):
     rng = np.random.default_rng(n_cat)
     table = table_of(rng, 60, n_cat, n_cont, n_values=3, levels=3, missing=missing)
-    schema, target = table.schema, table.values[0]
+    schema = table.schema
+    target = table.values[0]
     near = reader_of(table, 12).nearest(table.values.reshape(2, 30, -1))
     encoding = Encoding(schema)
     assert near.rows.shape == (2, 12, sum(table.sizes) + encoding.n_numbers + 2)
@@ -210,7 +212,8 @@ def test_own_tables_are_scored_by_networks_that_never_saw_them():
 def test_the_seed_is_all_that_is_drawn_from_and_torch_is_left_as_it_was():
     view, _ = view_of(np.random.default_rng(8), shadows=20, released=3, n=10)
     quick = replace(QUICK, training=network.Training(2))
-    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    threads = torch.get_num_threads()
+    state = torch.get_rng_state()
     first = quick.score(view, np.random.default_rng(1))
     torch.set_num_threads(2)
     try:

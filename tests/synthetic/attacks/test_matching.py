@@ -25,7 +25,8 @@ COMPARISONS = ("at most", "equal", "same bin")
 
 
 def agrees(view, compare, j, value, codes):
-    target, column = view.target[j], view.schema.columns[j]
+    target = view.target[j]
+    column = view.schema.columns[j]
     if np.isnan(target):
         return np.isnan(value)
     if not column.is_number or compare == "equal":

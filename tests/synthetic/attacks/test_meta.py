@@ -22,7 +22,8 @@ def noise(rng, n, p):
 @pytest.mark.parametrize("p", [3, 400])
 def test_noise_says_nothing_about_the_own_tables(meta, p):
     # The mean over games of n = 60: one AUC varies by .075, and a small bias shows.
-    games, found = times(40), []
+    games = times(40)
+    found = []
     for i in range(games):
         rng = np.random.default_rng([i, p])
         features, inside = noise(rng, 60, p)

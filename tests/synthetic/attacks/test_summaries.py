@@ -31,7 +31,8 @@ def test_naive_features(view):
                 wanted += [there.mean(), there.median(), there.var(ddof=0)]
             else:
                 counts = Counter(sorted(values))
-                most, least = max(counts, key=counts.get), min(counts, key=counts.get)
+                most = max(counts, key=counts.get)
+                least = min(counts, key=counts.get)
                 wanted += [len(counts), most, least]
         assert row == pytest.approx(wanted)
 

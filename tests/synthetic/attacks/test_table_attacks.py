@@ -43,7 +43,8 @@ def score(attack, view, seed=0):
 
 @every_attack
 def test_tables_that_ignore_the_target_say_nothing(attack):
-    own, released = [], []
+    own = []
+    released = []
     for game in range(quarter(12)):
         view, secret = view_of(np.random.default_rng(game), leak=False)
         answer = score(attack, view)
@@ -87,7 +88,8 @@ def test_twice_is_equal_and_inputs_stay(attack, columns):
         return
     arrays = (view.shadows, view.released, view.target, view.inside, view.known.values)
     before = [array.copy() for array in arrays]
-    first, again = score(attack, view), score(attack, view)
+    first = score(attack, view)
+    again = score(attack, view)
     assert np.array_equal(first.own, again.own)
     assert np.array_equal(first.released, again.released)
     assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, arrays, strict=True))
@@ -98,7 +100,8 @@ def test_the_order_of_rows_changes_nothing(attack):
     view, _ = view_of(np.random.default_rng(3), missing=0.1)
     rng = np.random.default_rng(0)
     mixed = with_tables(view, lambda tables: _rows(tables, rng))
-    first, again = score(attack, view), score(attack, mixed)
+    first = score(attack, view)
+    again = score(attack, mixed)
     assert first.own == pytest.approx(again.own, abs=1e-5)
     assert first.released == pytest.approx(again.released, abs=1e-5)
 
@@ -131,7 +134,8 @@ def test_each_record_twice_is_the_same_table(attack):
     view, _ = view_of(np.random.default_rng(6))
     longer = replace(view, released=np.concatenate([view.released, view.released], axis=1))
     twice = ClosestDistance(10) if attack == ClosestDistance(5) else attack
-    first, again = score(attack, view).released, score(twice, longer).released
+    first = score(attack, view).released
+    again = score(twice, longer).released
     if isinstance(attack, DensityRatio | MarginalRatio):
         # Half a record is added to each count, however many there are.
         assert np.corrcoef(first, again)[0, 1] > 0.9

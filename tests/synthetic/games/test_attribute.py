@@ -158,6 +158,7 @@ def test_the_values_of_a_column():
 )
 def test_bad_input_is_one_line(change, message):
     options = {"targets": [7], "column": "illness", "sizes": SIZES, **change}
-    targets, column = options.pop("targets"), options.pop("column")
+    targets = options.pop("targets")
+    column = options.pop("column")
     with pytest.raises(InputError, match=message):
         play_attribute(Silence(), people(), targets, column, **options)

@@ -136,7 +136,8 @@ def test_in_the_specific_game_there_are_two_data_sets_only(setting):
 def test_tables_are_the_same_whatever_other_targets_there_are(table, setting):
     alone = Setting.of(table, np.array([100]), SIZES, 0)
     for game in (Average(), Specific(), GAMES["average", "synthetic"]):
-        a, b = Making(game, setting, Marginals()), Making(game, alone, Marginals())
+        a = Making(game, setting, Marginals())
+        b = Making(game, alone, Marginals())
         shift = game.n_tables(setting) // 3
         for number in (0, 3, 15):
             np.testing.assert_array_equal(a.table(shift + number).values, b.table(number).values)

@@ -48,7 +48,8 @@ class InMemory:
         return iter(_scored(self, attack))
 
     def scored(self, attack: int) -> Iterator[Scored | Skipped]:
-        setting, game = self.making.setting, self.making.game
+        setting = self.making.setting
+        game = self.making.game
         for target, row in enumerate(setting.targets):
             blocks = tuple(game.blocks(setting, target))
             views = (

@@ -113,7 +113,8 @@ class Estimator:
     """As scikit-learn's: copied by its parameters, whatever it was fitted to."""
 
     def __init__(self, random_state=None, share=1.0):
-        self.random_state, self.share = random_state, share
+        self.random_state = random_state
+        self.share = share
 
     def get_params(self, deep=True):
         return {"random_state": self.random_state, "share": self.share}
@@ -151,7 +152,8 @@ every = pytest.mark.parametrize("generator", GOOD.values(), ids=list(GOOD))
 
 @every
 def test_equal_seeds_give_equal_tables_and_others_do_not(generator):
-    table, kept = records(), records().values
+    table = records()
+    kept = records().values
     one, two, three = (generator.generate(table, 30, np.random.default_rng(s)) for s in (3, 3, 4))
     assert same(one, two)
     assert not same(one, three)
@@ -524,7 +526,8 @@ class AsksForMetadata(LikeSdv):
     """As the synthesizers of SDV, which want to know the kinds of the columns."""
 
     def __init__(self, metadata, epochs=300):
-        self.metadata, self.epochs = metadata, epochs
+        self.metadata = metadata
+        self.epochs = epochs
 
     def fit(self, frame):
         columns = self.metadata["tables"]["table"]["columns"]

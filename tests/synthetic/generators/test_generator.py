@@ -111,14 +111,16 @@ def test_silence_never_looks_and_identity_keeps_everything() -> None:
 def test_synthpop_copies_values_and_keeps_missing_ones() -> None:
     table = records(400)
     made = SynthPop().generate(table, 2_000, np.random.default_rng(0))
-    real, drawn = table.values[:, 2], made.values[:, 2]
+    real = table.values[:, 2]
+    drawn = made.values[:, 2]
     assert set(drawn[~np.isnan(drawn)]) <= set(real[~np.isnan(real)])
     assert abs(np.isnan(drawn).mean() - np.isnan(real).mean()) < 0.04
 
 
 @given(st.integers(1, 12), st.integers(0, 2**31))
 def test_bins_are_over_the_schema_and_hold_what_stands_for_them(bins: int, seed: int) -> None:
-    binning, table = Binning(SCHEMA, bins), records(30, seed)
+    binning = Binning(SCHEMA, bins)
+    table = records(30, seed)
     codes = binning.codes(table)
     assert (codes >= 0).all()
     assert (codes < np.array(binning.sizes)).all()

@@ -120,7 +120,8 @@ def test_every_candidate_is_shown_with_its_information(
 def test_a_sample_is_that_of_a_plain_loop(made: tuple[Ints, tuple[int, ...]], seed: int) -> None:
     network = learn_bayes_net(*made, 1, np.random.default_rng(seed))
     found = network.sample(20, np.random.default_rng(seed))
-    rng, expected = np.random.default_rng(seed), np.zeros_like(found)
+    rng = np.random.default_rng(seed)
+    expected = np.zeros_like(found)
     for node, table in zip(network.nodes, network.tables, strict=True):
         drawn = 1 - rng.random(20)
         for i in range(20):

@@ -33,7 +33,8 @@ def released(rng, n=200, generator=None, *, of="real", n_holdout=None):
     """Return a release made from the real records, or from others that nobody is asked about."""
     n_holdout = n if n_holdout is None else n_holdout
     everybody = read_table(people(rng, 2 * n + n_holdout))
-    real, others = everybody[np.arange(n)], everybody[np.arange(n, 2 * n)]
+    real = everybody[np.arange(n)]
+    others = everybody[np.arange(n, 2 * n)]
     holdout = everybody[np.arange(2 * n, 2 * n + n_holdout)]
     learnt = real if of == "real" else others
     return Released(real, (generator or Identity()).generate(learnt, n, rng), holdout)

@@ -40,7 +40,8 @@ def test_a_table_of_the_records_tells_their_values(tables, j):
 @pytest.mark.parametrize("j", range(6) if THOROUGH else [2, 5])
 def test_no_attacker_does_clearly_worse_than_a_constant(tables, j):
     """Not even where a column depends on no other."""
-    made, others = tables.synthetic, tables.holdout
+    made = tables.synthetic
+    others = tables.holdout
     off = 300.0 if j == 2 else 0.0
     constant = np.full(N, most_often_right(made.values[:, j], off))
     naive = agrees(constant, others.values[:, j], off).mean()
@@ -52,7 +53,8 @@ def test_what_others_tell_is_learnt():
     a, b = rng.integers(0, 9, (2, 900))
     frame = pd.DataFrame({"a": a, "b": b, "c": np.where((a > 4) ^ (b > 4), "x", "y")})
     table = read_table(frame)
-    taught, asked = table[np.arange(600)], table[np.arange(600, 900)]
+    taught = table[np.arange(600)]
+    asked = table[np.arange(600, 900)]
     noise = read_table(frame.assign(d=rng.normal(size=900), e=rng.normal(size=900)))
     assert right(taught, 2, asked) == 1.0
     assert right(noise[np.arange(600)], 2, noise[np.arange(600, 900)]) > 0.9
@@ -66,7 +68,8 @@ def test_where_little_can_be_told_the_forest_that_repeats_copies_is_chosen():
     for name in frame:
         lost = rng.random(300) < 0.2
         copied.loc[lost, name] = rng.integers(0, 50, lost.sum())
-    real, made = read_table(frame), read_table(copied)
+    real = read_table(frame)
+    made = read_table(copied)
     assert min(right(made, j, real) for j in range(6)) > 0.3
 
 

@@ -72,7 +72,8 @@ def test_a_few_copied_values_are_found_and_no_others(name):
 def test_splits_of_coincidences_are_kept_by_chance_in_less_than_one_table_in_a_hundred(share):
     """Whatever the number of coincidences that a generator makes with people of both sides."""
     counts = np.arange(400)
-    real, met = counts[:, None], counts[None]
+    real = counts[:, None]
+    met = counts[None]
     kept = binom.sf(real - 1, real + met, share) <= most_by_chance(met)
     for mean in np.geomspace(0.5, 250, 60):
         of_real, of_holdout = (poisson.pmf(counts, mean * x) for x in (share, 1 - share))
@@ -102,7 +103,8 @@ def test_six_addresses_of_seven_hundred_are_found_where_the_holdout_has_none(k):
 
 def test_a_generator_that_meets_anybody_s_address_is_no_leak():
     """Of people who have no address in common among themselves: the hardest of such tables."""
-    games, mean = times(300), 3.5
+    games = times(300)
+    mean = 3.5
     tables = with_addresses(*(addresses(np.random.default_rng(4), 700) for _ in range(3)))
     [column] = tables.texts
     alarms = 0
@@ -132,7 +134,8 @@ def test_tables_of_other_people_share_nothing_beyond_chance(rounder):
 
 def test_names_need_no_holdout_where_many_are_copied():
     rng = np.random.default_rng(2)
-    real, made = people(rng, 500), people(rng, 500)
+    real = people(rng, 500)
+    made = people(rng, 500)
     made.loc[:49, "mail"] = real["mail"].iloc[:50].to_numpy()
     [shown] = found(real, made, None)
     assert shown.column == "mail"

@@ -109,7 +109,8 @@ def persons(draw, columns, n, rows):
 
 def test_the_score_is_that_of_a_comparison_of_pairs(monkeypatch):
     tables = released(rng(4), 60, of="others")
-    asked, made = tables.real, tables.synthetic
+    asked = tables.real
+    made = tables.synthetic
     total = np.zeros((len(asked), len(made)))
     for x, y in zip(asked.values.T, made.values.T, strict=True):
         equal = (x[:, None] == y) | (np.isnan(x)[:, None] & np.isnan(y))
@@ -127,7 +128,8 @@ def test_the_score_is_that_of_a_comparison_of_pairs(monkeypatch):
 
 def test_what_is_near_is_that_of_a_comparison_of_pairs(monkeypatch):
     tables = released(rng(4), 60, of="others")
-    asked, made = tables.real, tables.synthetic
+    asked = tables.real
+    made = tables.synthetic
     n = len(asked) + len(made)
     total = np.zeros((len(asked), len(made)))
     for column, x, y in zip(asked.schema.columns, asked.values.T, made.values.T, strict=True):
@@ -185,7 +187,8 @@ def test_few_stand_out_no_more_often_than_the_level_allows(draw):
 
 def test_neither_the_order_of_rows_nor_of_columns_matters():
     tables = released(rng(2), 80)
-    rows, columns = rng().permutation(80), rng().permutation(6).tolist()
+    rows = rng().permutation(80)
+    columns = rng().permutation(6).tolist()
     scores = rarest_in_common(tables.real, tables.synthetic)
     turned = (columns_of(x, columns) for x in (tables.real[rows], tables.synthetic[rows]))
     np.testing.assert_array_equal(scores[rows], rarest_in_common(*turned))

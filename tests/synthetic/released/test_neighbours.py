@@ -39,7 +39,8 @@ def all_pairs_say(seed, widths, distance, levels):
     rng = np.random.default_rng(seed)
     space = space_of(table_of(rng, 40, *widths, missing=0.1, levels=levels), distance)
     order = rng.permutation(40)
-    asked, among = order[:15], order[10:]
+    asked = order[:15]
+    among = order[10:]
     found = nearest(space, asked, among)
     least, pairs = naive(space, asked, among)
     np.testing.assert_allclose(found.distance, least, atol=1e-12)
@@ -69,7 +70,8 @@ def test_names_are_compared_though_there_are_many():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"name": rng.integers(0, 300, 400).astype(str), "age": rng.random(400)})
     space = space_of(read_table(frame, categorical=["name"]), Minkowski(1))
-    asked, among = np.arange(100), np.arange(100, 400)
+    asked = np.arange(100)
+    among = np.arange(100, 400)
     compact = neighbours._compact(space[np.concatenate([among, asked])], 300)
     assert compact.sizes[0] < space.sizes[0]
     for distinct in (Minkowski(1), Cosine()):
@@ -105,7 +107,8 @@ def test_what_single_precision_cannot_tell_apart(distance):
 
 def test_levels_change_nothing(monkeypatch):
     space = space_of(table_of(np.random.default_rng(0), 1500, 3, 2, missing=0.05), Cosine())
-    asked, among = np.arange(1000), np.arange(1000, 1500)
+    asked = np.arange(1000)
+    among = np.arange(1000, 1500)
     by_level = nearest(space, asked, among)
     monkeypatch.setattr(neighbours, "_PASS", 10**9)
     at_once = nearest(space, asked, among)
@@ -116,7 +119,8 @@ def test_levels_change_nothing(monkeypatch):
 def test_blocks_and_parts_change_nothing(monkeypatch):
     monkeypatch.setattr(neighbours, "_PASS", 10**9)
     space = space_of(table_of(np.random.default_rng(0), 1500, 3, 2, missing=0.05), Cosine())
-    asked, among = np.arange(1000), np.arange(1000, 1500)
+    asked = np.arange(1000)
+    among = np.arange(1000, 1500)
     whole = nearest(space, asked, among)
     monkeypatch.setattr(neighbours, "_BLOCK", 2**14)
     monkeypatch.setattr(neighbours, "_PAIRS", 50)

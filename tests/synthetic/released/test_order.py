@@ -79,7 +79,8 @@ def test_the_share_beyond_chance_is_that_of_a_line():
 @pytest.mark.parametrize("with_holdout", [True, False])
 def test_the_page_says_that_rows_are_in_the_order_of_the_people(with_holdout):
     rng = np.random.default_rng(0)
-    real, holdout = people(rng, 300), people(rng, 300)
+    real = people(rng, 300)
+    holdout = people(rng, 300)
     made = kept_in_part(rng, real, 0.3)
     options = {"attempts": 50, "secrets": ["sex"], "label": "sex"}
     others = holdout if with_holdout else None

@@ -44,7 +44,8 @@ def test_a_person_s_other_rows_hide_nobody():
     numbers = 1 + 0.1 * rng.normal(size=(300, 3))
     numbers[:6] = [1.0, 0.0, 0.0] + 0.001 * rng.normal(size=(6, 3))
     table = read_table(pd.DataFrame(numbers, columns=list("abc")))
-    visits, holdout = table[np.arange(150)], table[np.arange(150, 300)]
+    visits = table[np.arange(150)]
+    holdout = table[np.arange(150, 300)]
     unit = np.maximum(np.arange(150) - 5, 0)
     alone = outlying(Released(visits, table, holdout))
     whole = outlying(Released(visits, table, holdout, unit))
@@ -69,7 +70,8 @@ def test_who_is_real_plays_no_part_in_the_choice(seed):
     chosen = []
     for cut in (130, 100, 160):
         order = rng.permutation(260)
-        real, holdout = order[:cut], order[cut:]
+        real = order[:cut]
+        holdout = order[cut:]
         found = outlying(Released(everybody[real], everybody, everybody[holdout]))
         chosen.append({*real[found.real].tolist(), *holdout[found.holdout].tolist()})
     assert chosen[0] == chosen[1] == chosen[2]
@@ -128,7 +130,8 @@ def test_the_list_says_what_became_of_each():
 def traced(seed, traces):
     """Return a release of other people with near copies of the most outlying real ones."""
     tables = released(np.random.default_rng(seed), 600, of="others")
-    values, rows = tables.synthetic.values.copy(), outlying(tables).real[:traces]
+    values = tables.synthetic.values.copy()
+    rows = outlying(tables).real[:traces]
     middle = np.median(tables.real.values[:, 2])
     values[:traces] = tables.real.values[rows]
     values[:traces, 2] += np.where(values[:traces, 2] < middle, 0.1, -0.1)
@@ -137,7 +140,8 @@ def traced(seed, traces):
 
 @pytest.mark.slow
 def test_a_leak_of_outlying_records_alone_is_found_by_looking_at_them():
-    level, found = 1 - 0.05 / 14, np.zeros(2)
+    level = 1 - 0.05 / 14
+    found = np.zeros(2)
     games = times(8)
     for seed in range(games):
         tables = traced(seed, 36)
@@ -152,7 +156,8 @@ def test_a_leak_of_outlying_records_alone_is_found_by_looking_at_them():
 
 @pytest.mark.slow
 def test_nothing_is_found_of_outlying_records_that_nothing_was_learnt_from():
-    games, wrong = quarter(60), np.zeros(N_OUTLYING)
+    games = quarter(60)
+    wrong = np.zeros(N_OUTLYING)
     secrets = ["sex", "job"] if THOROUGH else ["sex"]
     for seed in range(games):
         tables = released(np.random.default_rng([seed, 9]), 150, of="others")

@@ -83,7 +83,8 @@ def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, ove
         assert said_of(found.overlap) in found.origin.warnings
 
 
-ROWS, GAMES = 1000, times(10)
+ROWS = 1000
+GAMES = times(10)
 LOOKS = 2 + 1 + 15 + 3 + 2
 """At a table with fifteen columns: the forms of the risks, and copies in two ways."""
 
@@ -134,7 +135,9 @@ def test_chance_that_the_holdout_shows_is_no_copying():
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", [0, 0.2, 0.45] if THOROUGH else [0, 0.45])
 def test_an_overlap_makes_no_leak_of_a_table_without_one(overlap):
-    games, found, secrets = quarter(25), 0, None if THOROUGH else ["sex"]
+    games = quarter(25)
+    found = 0
+    secrets = None if THOROUGH else ["sex"]
     for seed in range(games):
         everybody = read_table(people(np.random.default_rng([seed, 3]), 3 * N))
         three = [everybody[np.arange(i * N, (i + 1) * N)] for i in range(3)]
@@ -162,7 +165,8 @@ def common(rng, n, categories=3):
 
 @pytest.mark.parametrize("categories", [2, 3, 5, 8] if THOROUGH else [2, 5])
 def test_what_chance_shares_is_no_overlap(categories):
-    named, games = 0, quarter(100)
+    named = 0
+    games = quarter(100)
     for seed in range(games):
         rng = np.random.default_rng(seed)
         everybody = common(rng, 360, categories)
@@ -200,7 +204,9 @@ GENERATORS = {
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("categories", [2, 4, 8, None])
 def test_no_copy_is_found_where_none_was_made(generator, categories):
-    games, found, n = quarter(60), 0, 200
+    games = quarter(60)
+    found = 0
+    n = 200
     for seed in range(games):
         rng = np.random.default_rng([seed, 7])
         made = (

@@ -56,7 +56,8 @@ every_quick_risk = pytest.mark.parametrize(
 
 
 def p_value(hits):
-    (a, n), (b, m) = hits.counts["attack"], hits.counts["control"]
+    a, n = hits.counts["attack"]
+    b, m = hits.counts["control"]
     return float(fisher_exact([[a, n - a], [b, m - b]])[1])
 
 
@@ -229,7 +230,8 @@ def test_columns_in_neither_half_are_known_to_nobody():
 
 def test_a_number_is_told_within_the_tolerance_and_missing_as_missing():
     nan = np.nan
-    guess, truth = np.array([1.0, 1.0, nan, nan, 1.0]), np.array([1.5, 1.6, nan, 1.0, nan])
+    guess = np.array([1.0, 1.0, nan, nan, 1.0])
+    truth = np.array([1.5, 1.6, nan, 1.0, nan])
     assert agrees(guess, truth, 0.5).tolist() == [True, False, True, False, False]
 
 

@@ -49,7 +49,8 @@ def test_rows_of_different_people_are_nobodys(of):
 
 def test_drift_makes_no_people():
     rng = np.random.default_rng(0)
-    real, holdout = patients(rng, 300), patients(rng, 300)
+    real = patients(rng, 300)
+    holdout = patients(rng, 300)
     holdout["day"] += pd.Timedelta(2000, "D")
     holdout["age"] += 90
     assert constant_columns(*both(real, holdout)) is None

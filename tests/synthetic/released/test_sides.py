@@ -61,7 +61,8 @@ def both(tables: Released):
 @settings(max_examples=times(5), deadline=None)
 def test_shuffling_the_sides_changes_no_encoding(encoder, seed, codes):
     rng = np.random.default_rng(seed)
-    pool, made = coded(rng, 2 * N, codes), coded(rng, N, codes)
+    pool = coded(rng, 2 * N, codes)
+    made = coded(rng, N, codes)
     order = rng.permutation(2 * N)
     halves = [pool.iloc[rows].reset_index(drop=True) for rows in (order[:N], order[N:])]
     encode = ENCODERS[encoder]

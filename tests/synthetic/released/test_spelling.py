@@ -29,7 +29,8 @@ def people(rng, n=80):
             "drug": np.char.add("D", rng.integers(1000, 9999, n).astype(str)),
         }
     )
-    town, rent = frame["town"].mask(gap[:, 0]), frame["rent"].mask(gap[:, 1])
+    town = frame["town"].mask(gap[:, 0])
+    rent = frame["rent"].mask(gap[:, 1])
     return frame.assign(town=town, rent=rent)
 
 
@@ -82,7 +83,8 @@ def test_copies_are_found_however_they_are_spelt(name, share):
 
 def test_the_holdout_is_read_alike():
     rng = np.random.default_rng(1)
-    real, others = people(rng), people(rng)
+    real = people(rng)
+    others = people(rng)
     found = read_together(real, real, SPELT["capitals"](others), categorical=["code"])
     again = read_together(real, real, others, categorical=["code"])
     np.testing.assert_array_equal(found.holdout.values, again.holdout.values)
@@ -113,7 +115,8 @@ def test_categories_that_the_real_table_tells_apart_stay_apart():
 )
 def test_a_column_in_which_no_copy_could_be_seen_is_refused(change, message):
     rng = np.random.default_rng(2)
-    real, others = people(rng), people(rng)
+    real = people(rng)
+    others = people(rng)
     found = read_together(real, real.assign(**change), others, categorical=["code"])
     require_common(found.real, found.holdout)
     with pytest.raises(InputError, match=message):

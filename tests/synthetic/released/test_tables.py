@@ -40,7 +40,8 @@ def test_the_schema_covers_what_only_the_synthetic_table_has():
 
 
 def test_the_real_table_says_what_a_column_is():
-    real, made = frame(code=[*"0123456789", "A", "B"]), frame(code=range(12))
+    real = frame(code=[*"0123456789", "A", "B"])
+    made = frame(code=range(12))
     found = read_together(real, made, real)
     assert not found.schema.columns[2].is_number
     assert found.synthetic.to_frame()["code"].tolist() == [str(i) for i in range(12)]
@@ -55,7 +56,8 @@ def test_files_and_frames_read_alike(tmp_path):
     paths = [tmp_path / f"{i}.csv" for i in range(3)]
     for one, path in zip(frames, paths, strict=True):
         one.to_csv(path, index=False)
-    one, other = read_together(*frames), read_together(*paths)
+    one = read_together(*frames)
+    other = read_together(*paths)
     assert one.schema == other.schema
     for name, table in one.tables().items():
         np.testing.assert_array_equal(table.values, other.tables()[name].values)
@@ -102,7 +104,8 @@ def test_what_does_not_fit_is_refused(made, message):
 
 
 def test_tables_of_two_schemas_are_refused():
-    one, other = read_table(frame()), read_table(frame(15))
+    one = read_table(frame())
+    other = read_table(frame(15))
     with pytest.raises(InputError, match=r"^synthetic must have the schema of real.*read_together"):
         Released(one, other)
     joined = joined_schema(one.schema, other.schema)
@@ -110,7 +113,8 @@ def test_tables_of_two_schemas_are_refused():
 
 
 def test_schemas_that_cannot_be_joined():
-    number, texts = Column("a", "integer", 0, 3), Column("a", "categorical", categories=("x",))
+    number = Column("a", "integer", 0, 3)
+    texts = Column("a", "categorical", categories=("x",))
     with pytest.raises(InputError, match="'a' holds numbers in one table and categories in anoth"):
         joined_schema(Schema((number,)), Schema((texts,)))
     with pytest.raises(InputError, match="at least one, got none"):
@@ -125,7 +129,8 @@ def test_joining_a_schema_with_itself_changes_nothing():
 @pytest.mark.parametrize("seed", range(5))
 def test_equal_rows_as_a_loop_finds_them(seed):
     table = table_of(np.random.default_rng(seed), 90, 2, 1, levels=3, missing=0.1)
-    one, other = table[np.arange(50)], table[np.arange(50, 90)]
+    one = table[np.arange(50)]
+    other = table[np.arange(50, 90)]
     texts = [[repr(row.tolist()) for row in part.values] for part in (one, other)]
     assert occurs(one, other).tolist() == [text in texts[1] for text in texts[0]]
     keys = np.concatenate(equal_rows((one, other)))

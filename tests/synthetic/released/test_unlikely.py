@@ -128,7 +128,10 @@ def test_the_chance_of_independent_columns_is_not_underestimated():
 @pytest.mark.parametrize("generator", [None, Marginals(), BayNet(degree=1)])
 @pytest.mark.parametrize("categories", [2, 4, 8, None])
 def test_rows_of_other_people_are_no_copies(generator, categories):
-    games, wrong, proven, n = quarter(60), 0, 0, 200
+    games = quarter(60)
+    wrong = 0
+    proven = 0
+    n = 200
     for seed in range(games):
         rng = np.random.default_rng([seed, 8])
         made = (
@@ -153,7 +156,8 @@ def audited(real, made, holdout=None, **options):
 @pytest.mark.slow
 def test_a_small_release_of_people_is_a_large_leak():
     rng = np.random.default_rng(0)
-    real, holdout = patients(rng, 1000), patients(rng, 300)
+    real = patients(rng, 1000)
+    holdout = patients(rng, 300)
     for others in (None, holdout):
         verdict = audited(real, real[:30], others).report().verdict
         assert verdict.grade == LARGE
@@ -184,7 +188,8 @@ def test_a_holdout_that_the_generator_saw_hides_nothing(share):
     both = pd.concat([real, holdout], ignore_index=True).sample(frac=1, random_state=1)
     n = round(share * len(both))
     made = pd.concat([both[:n], others[: 800 - n]], ignore_index=True)
-    without, beside = audited(real, made), audited(real, made, holdout)
+    without = audited(real, made)
+    beside = audited(real, made, holdout)
     assert without.report().verdict.grade == beside.report().verdict.grade not in (NONE, UNTOLD)
     assert beside.learnt.copied == int(np.isin(both.index[:n], np.arange(400, 800)).sum())
     assert any("holdout is not a control" in text for text in beside.origin.warnings)
@@ -193,7 +198,8 @@ def test_a_holdout_that_the_generator_saw_hides_nothing(share):
 @pytest.mark.slow
 def test_a_table_made_of_the_holdout_is_no_leak_of_the_real_one():
     rng = np.random.default_rng(0)
-    real, holdout = patients(rng, 300), patients(rng, 300)
+    real = patients(rng, 300)
+    holdout = patients(rng, 300)
     verdict = audited(real, holdout, holdout).report().verdict
     assert verdict.grade == UNTOLD
     assert "synthetic table holds holdout records" in verdict.headline

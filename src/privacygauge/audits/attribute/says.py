@@ -55,7 +55,8 @@ _DIFFER = (
 
 def report(f: AttributeAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    attacks, n_in = _rates(f), int(f.member.sum())
+    attacks = _rates(f)
+    n_in = int(f.member.sum())
     names = ", ".join(plain(name) for name in f.guesses.secret.names)
     told_apart = note(f"The values that were told apart: {names}.")
     first = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
@@ -128,10 +129,14 @@ def _of_surest(surest: Tail) -> Grade:
 
 def verdict(f: AttributeAudit) -> Verdict:
     """Return the verdict on what a model gives away about a column."""
-    found, best, surest = grade(f), f.best, f.surest
+    found = grade(f)
+    best = f.best
+    surest = f.surest
     if found is grades.UNTOLD or best is None or surest is None:
         return _untold(f)
-    added, column, leak = best.advantage, plain(f.column), found is not grades.NONE
+    added = best.advantage
+    column = plain(f.column)
+    leak = found is not grades.NONE
     by_surest = surest.share > max(added.low, 0.0)
     if not leak:
         headline = (
@@ -154,17 +159,22 @@ def verdict(f: AttributeAudit) -> Verdict:
         if leak
         else ("Audit the other sensitive columns too, each by itself.",)
     )
-    label, shown = "Right guesses of members that the model adds", added
+    label = "Right guesses of members that the model adds"
+    shown = added
     if by_surest:
-        n, level = surest.n_in, surest.level
-        label, shown = _EXPOSED, Estimate(surest.share, surest.share, 1.0, level, n, "exact")
+        n = surest.n_in
+        level = surest.level
+        label = _EXPOSED
+        shown = Estimate(surest.share, surest.share, 1.0, level, n, "exact")
     limits = (-0.2, 0.0, 0.1, 0.3, 1.0)
     gauge = grades.gauge(label, shown, limits, ("0%", "10%", "30%"), rule=_RULE)
     return Verdict(found, grades.GRADES, headline, sentences, _UNSAID, advice, gauge)
 
 
 def _untold(f: AttributeAudit) -> Verdict:
-    headline, sentences, advice = direction.HEADLINE, f.origin.warnings[-1:], _DIFFER
+    headline = direction.HEADLINE
+    sentences = f.origin.warnings[-1:]
+    advice = _DIFFER
     if f.fired:
         first = f.fired[0]
         headline = (
@@ -200,7 +210,8 @@ def _points(value: float) -> str:
 
 
 def _average(f: AttributeAudit, best: Added) -> str:
-    imputed, added = f.imputation, best.advantage
+    imputed = f.imputation
+    added = best.advantage
     assert not isinstance(imputed, Skipped)  # then nothing can be told
     rates = next(attack for attack in f.attacks if attack.name == best.name)
     return (
@@ -230,8 +241,11 @@ def _stand_out(surest: Tail) -> str:
 
 
 def _measures(f: AttributeAudit) -> Iterator[Measure]:
-    best, imputed, n = f.best, f.imputation, len(f.attacks)
-    label, name = "Right guesses of members that the model adds", "attribute-advantage"
+    best = f.best
+    imputed = f.imputation
+    n = len(f.attacks)
+    label = "Right guesses of members that the model adds"
+    name = "attribute-advantage"
     told = "What the model gives away about the people that it was trained on."
     if best is None or f.surest is None:
         assert isinstance(imputed, Skipped)
@@ -240,10 +254,12 @@ def _measures(f: AttributeAudit) -> Iterator[Measure]:
         yield Measure("attribute-exposed", _EXPOSED, imputed, shown, "", told, "no leak: 0%")
         return
     added = best.advantage
-    shown, note = percent_estimate(added), f"{_name(best)}, best of {n}"
+    shown = percent_estimate(added)
+    note = f"{_name(best)}, best of {n}"
     yield Measure(name, label, added, shown, note, told, "no leak: 0%", looks=n)
     told = "Beyond what columns tell and what the model adds about anybody."
-    share, note = f.surest.share, f"{count(f.surest.exposed)} of {count(f.surest.n_in)}"
+    share = f.surest.share
+    note = f"{count(f.surest.exposed)} of {count(f.surest.n_in)}"
     yield Measure(
         "attribute-exposed",
         _EXPOSED,
@@ -256,11 +272,13 @@ def _measures(f: AttributeAudit) -> Iterator[Measure]:
     )
     rates = next(attack for attack in f.attacks if attack.name == best.name)
     told = "With the model and all other columns."
-    label, shown = "Right guesses for members", percent_estimate(rates.members)
+    label = "Right guesses for members"
+    shown = percent_estimate(rates.members)
     yield Measure("attribute-rate", label, rates.members, shown, _name(best), told)
     assert not isinstance(imputed, Skipped)  # the attacks could be compared with it
     known = imputed.members
-    label, shown = "Right guesses by imputation", percent_estimate(known)
+    label = "Right guesses by imputation"
+    shown = percent_estimate(known)
     told = "What can be guessed about anyone in the population."
     yield Measure("imputed-rate", label, known, shown, "imputation", told, gate=False)
 

@@ -81,7 +81,8 @@ def audit_candidates(
     running = Running("audit_candidates", seed, level)
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     about = given(model, x, y)
-    features, labels = about.x, about.y
+    features = about.x
+    labels = about.y
     chosen = SharedDesign() if design is None else design
     owner = owners(unit, None, len(labels))
     game = CandidateGame(

@@ -42,10 +42,12 @@ _NAMED = 10
 
 def report(f: CandidateAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    accuracy, records = f.per_target[f.best.title].accuracy, several(len(f.targets), "record")
+    accuracy = f.per_target[f.best.title].accuracy
+    records = several(len(f.targets), "record")
     # Those first that the best attack is most often right on.
     order = np.argsort(-accuracy, kind="stable").astype(np.int64)
-    n_in, n_out = count(f.game.n_in), count(f.game.n_out)
+    n_in = count(f.game.n_in)
+    n_out = count(f.game.n_out)
     guesses = ("Guesses", f"{n_in} about members, {n_out} about non-members")
     best = [e.title == f.best.title for e in f.evaluations]
     attacks: Rows = [
@@ -124,7 +126,8 @@ def verdict(f: CandidateAudit) -> Verdict:
         "Play more iterations, or attack more records: intervals get narrower.",
         REPEAT,
     )
-    scale, said = grades.scale_of(grade), tuple(_sentences(f))
+    scale = grades.scale_of(grade)
+    said = tuple(_sentences(f))
     gauge = grades.accuracy_gauge("the strongest attack", f.reached, grades.BY_ONE_NUMBER)
     return Verdict(grade, scale, headline, said, unsaid(grade), advice, gauge)
 
@@ -154,11 +157,14 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
 
 
 def _measures(f: CandidateAudit) -> Iterator[Measure]:
-    right, auc = f.reached.accuracy, f.best.auc
+    right = f.reached.accuracy
+    auc = f.best.auc
     told = "Models with the record and models without it equally often. Guessing gives 50%. "
-    told, shown = f"{told}Balanced accuracy.", percent_estimate(right)
+    told = f"{told}Balanced accuracy."
+    shown = percent_estimate(right)
     yield Measure("accuracy", grades.right_of(f.reached), right, shown, "", told, GUESSING)
-    label, told = "Pairs put in the right order", "Guessing gives 0.5. Area under the ROC (AUC)."
+    label = "Pairs put in the right order"
+    told = "Guessing gives 0.5. Area under the ROC (AUC)."
     yield Measure("auc", label, auc, decimal_estimate(auc), "", told, "0.5")
     sides = {"train": ("their", f.train_accuracy), "test": ("other", f.test_accuracy)}
     for name, (which, found) in sides.items():
@@ -171,7 +177,8 @@ def _measures(f: CandidateAudit) -> Iterator[Measure]:
 
 
 def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
-    shown, pdtp = order[:RECORDS].tolist(), f.pdtp
+    shown = order[:RECORDS].tolist()
+    pdtp = f.pdtp
     estimates = f.per_target[f.best.title].estimates(f.level)
     yield text(
         f"How often {f.best.title} is right about each record, over the models with and without "

@@ -297,7 +297,8 @@ def audit_pool(
     )
     suite = pool_attacks(logits=target.logits)
     if further is not None:
-        dealt, suite = further.onto(dealt), further.attacks
+        dealt = further.onto(dealt)
+        suite = further.attacks
     audit = assemble(
         [dealt],
         suite if attacks is None else attacks,
@@ -353,7 +354,8 @@ def _fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitted | N
         return None
     if work.read is not None:
         kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
-        member, y = np.tile(records.member, kinds), np.tile(records.y, kinds)
+        member = np.tile(records.member, kinds)
+        y = np.tile(records.y, kinds)
         return Fitted(recorded_target(work.read, member, y), records.member)
     model = fitted_model(
         asked.fitted, labels=asked.label_only, anything=isinstance(held.trainer, ByRows)
@@ -363,14 +365,18 @@ def _fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitted | N
 
 def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
     """Return the number of shadow models, and say what training them will cost."""
-    n_targets, wanted = int(asked.fitted is None), asked.shadows
+    n_targets = int(asked.fitted is None)
+    wanted = asked.shadows
     if asked.half_width is not None:
         return wanted or DEFAULT_SHADOWS
     known = None if work.run is None else plan_in(work.run)
     begun = None if known is None else known.n_units - n_targets
     if begun is not None and wanted in (None, begun):
         return begun
-    trainer, x, y, jobs = held.trainer, held.x, held.records.y, work.jobs
+    trainer = held.trainer
+    x = held.x
+    y = held.records.y
+    jobs = work.jobs
     shadows, told = paid_for(trainer, x, y, wanted, asked.budget, n_targets, jobs, asked.seed)
     work.say(told)
     return shadows

@@ -61,7 +61,8 @@ def assemble(
     the shadow records come from other models, and not from the target's other half; `skipped` and
     `warnings` are known already.
     """
-    level, contents = running.level, contents_of(target, asked.shown)
+    level = running.level
+    contents = contents_of(target, asked.shown)
     columns, unsliced = groups_of(target, asked.slices)
     done = played(
         rounds,

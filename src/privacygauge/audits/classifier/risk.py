@@ -40,9 +40,11 @@ _CLASSES = 60
 def measure(risk: Risk) -> Measure:
     """Return the members' mean risk."""
     label = "Privacy risk of a member"
-    error, noise = percent(risk.reliability.rmse.value), percent(risk.reliability.noise)
+    error = percent(risk.reliability.rmse.value)
+    noise = percent(risk.reliability.noise)
     told = "The mean probability of being a member, at even odds beforehand. Guessing gives 50%."
-    note, shown = f"calibration error {error}, by chance alone {noise}", percent_estimate(risk.mean)
+    note = f"calibration error {error}, by chance alone {noise}"
+    shown = percent_estimate(risk.mean)
     return Measure("risk", label, risk.mean, shown, note, told, "50%")
 
 
@@ -114,7 +116,8 @@ def _plots(risk: Risk) -> Iterator[Plot]:
     caption = (
         "Of the records with a risk near 0.8, about 80% should be members. Bars are intervals."
     )
-    title, draw = "Is the risk score right?", partial(plot_reliability, risk)
+    title = "Is the risk score right?"
+    draw = partial(plot_reliability, risk)
     yield Plot("reliability", title, caption, told, draw, wide=False)
     if risk.classes:
         told = (

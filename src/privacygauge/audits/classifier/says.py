@@ -39,7 +39,8 @@ _SLICES = 60
 
 def report(f: Audit) -> Report:
     """Return everything that the audit says, as plain values."""
-    a, found = f.attacks, riskiest(f)
+    a = f.attacks
+    found = riskiest(f)
     ranked = f.records.vulnerability is not None and bool(f.records.vulnerability.stands_out.any())
     facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts))
     compared = fairness.section(f.comparison)
@@ -134,7 +135,8 @@ def _groups(found: SliceTable) -> Iterator[Block]:
         }
         for s in shown
     ]
-    best, first = [s.announced for s in shown], max(10, len(found.announced))
+    best = [s.announced for s in shown]
+    first = max(10, len(found.announced))
     title = "Groups, those that stand out first"
     if n:
         yield table("slices", title, rows, best=best, at_once=first)
@@ -273,7 +275,8 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
 
 
 def _more(found: Sequence[Foretold]) -> Iterator[Block]:
-    k, n = found[0].auc.n, count(found[0].n_models)
+    k = found[0].auc.n
+    n = count(found[0].n_models)
     yield text(
         "More shadow models make attacks stronger; they make no interval narrower. The table "
         f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "

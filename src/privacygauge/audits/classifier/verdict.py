@@ -295,7 +295,8 @@ def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> flo
     found = 0.0
     for label in np.unique(labels[member]):
         mine = labels == label
-        inside, outside = right[mine & member], right[mine & ~member]
+        inside = right[mine & member]
+        outside = right[mine & ~member]
         if len(outside):
             found += len(inside) * (inside.mean() - outside.mean())
     return float(found / np.count_nonzero(member))
@@ -410,7 +411,8 @@ def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
         if not all(name in r.observation.signals for r in rounds) or name not in shadow.signals:
             continue
         theirs = shadow.signals[name]
-        unseen, seen = float(theirs[~shadow.member].mean()), float(theirs[shadow.member].mean())
+        unseen = float(theirs[~shadow.member].mean())
+        seen = float(theirs[shadow.member].mean())
         ours = float(np.mean(np.concatenate([r.observation.signals[name] for r in rounds])))
         if seen - unseen > _POINTS:
             found.append((ours - unseen) / (seen - unseen))

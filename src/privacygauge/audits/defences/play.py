@@ -147,7 +147,8 @@ def audit_defences(
     """
     running = Running(command, seed, level, provenance)
     owned = settled(as_predictions(target, "target", unit=unit))
-    target, of_units = owned.target, owned.warnings
+    target = owned.target
+    of_units = owned.warnings
     shadow = as_predictions(shadow, "shadow")
     checks.kinds(defences, "defences", "name", "pg.defences.Rounding(2)")
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
@@ -199,7 +200,8 @@ def audit_defended(
     """
     running = Running(command, seed, level, provenance)
     owned = settled(as_predictions(target, "target", unit=unit))
-    target, of_units = owned.target, owned.warnings
+    target = owned.target
+    of_units = owned.warnings
     shadow = as_predictions(shadow, "shadow")
     answers = as_predictions(defended_target, "defended_target")
     own = as_predictions(defended_shadow, "defended_shadow")
@@ -307,7 +309,8 @@ def audit_training_defences(
 
 def _audit(played: Played, fitted: str, warnings: Sequence[str], running: Running) -> DefenceAudit:
     """Return the audit of what was played, with what is to be said beside it."""
-    found, doubts = played.found, tuple(of_classes(played.target, running.level))
+    found = played.found
+    doubts = tuple(of_classes(played.target, running.level))
     behind = (direction.warnings(c.left.inverted, c.title) for c in found.compared)
     turned = (*direction.warnings(found.none.inverted, "Without a defence"), *chain(*behind))
     origin = running.origin(

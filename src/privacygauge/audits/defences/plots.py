@@ -164,7 +164,8 @@ def _draw_epochs(curve: tuple[AfterEpoch, ...], ax: Axes) -> None:
     ax.plot(x, y, color=OTHER, lw=1.0, marker=".", ms=4, label="stopped early")
     ax.vlines(x, low, high, color=OTHER, lw=0.7, alpha=0.45)
     # Names only where they do not run into each other: a tenth of the accuracies' range apart.
-    least, last = (max(x) - min(x)) / 10, -np.inf
+    least = (max(x) - min(x)) / 10
+    last = -np.inf
     for point, across, up in zip(curve, x, y, strict=True):
         if abs(across - last) >= least:
             last = across

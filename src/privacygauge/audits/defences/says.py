@@ -70,31 +70,41 @@ def report(f: DefenceAudit) -> Report:
 
 
 def _measures(f: DefenceAudit) -> Iterator[Measure]:
-    best, name = f.best, plain(f.best.title)
-    found, reached = best.left.reached, [c.left.reached for c in f.compared]
-    label, note = "Right guesses without a defence", f"by {plain(f.none.attack)}"
+    best = f.best
+    name = plain(f.best.title)
+    found = best.left.reached
+    reached = [c.left.reached for c in f.compared]
+    label = "Right guesses without a defence"
+    note = f"by {plain(f.none.attack)}"
     yield _card("accuracy-without", label, f.none.accuracy, note, "Guessing gives 50%.")
     note = f"with {name}, by {plain(best.left.leading)}, {adversary(best)}"
     label = f"{right_of(found)} that are left"
     yield _card("accuracy-left", label, found.accuracy, note, gate=True)
-    label, surprised = "Right guesses if it is a surprise", best.non_adaptive.accuracy
-    note, text = f"by an attacker who does not expect {name}", "Non-adaptive: do not count on it."
+    label = "Right guesses if it is a surprise"
+    surprised = best.non_adaptive.accuracy
+    note = f"by an attacker who does not expect {name}"
+    text = "Non-adaptive: do not count on it."
     yield _card("accuracy-non-adaptive", label, surprised, note, text)
     note = f"on records that it was not trained on; {percent(best.before.value)} without {name}"
-    label, after = "The model's own accuracy with it", best.after
+    label = "The model's own accuracy with it"
+    after = best.after
     yield Measure("model-accuracy", label, after, right(after), note, gate=False)
     yield _price(best)
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
     risk = tenth.undefended if best.undone else tenth.defended
     note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
-    label, text = "Risk of one member in ten, at least", "Guessing gives 50%."
+    label = "Risk of one member in ten, at least"
+    text = "Guessing gives 50%."
     yield Measure("risk-of-tenth", label, risk, right(risk), note, text, gate=False)
     area = best.left.auc
-    label, shown = "AUC that is left with the best defence", decimal_estimate(area)
+    label = "AUC that is left with the best defence"
+    shown = decimal_estimate(area)
     yield Measure("auc-left", label, area, shown, guessing="0.5", card=False)
     turned = [c.title for c in f.compared if c.left.untold]
-    which, gravest = "with the least private defence", max(reached, key=lambda x: x.accuracy.value)
-    highest, areas = [x.accuracy for x in reached], [c.left.auc for c in f.compared]
+    which = "with the least private defence"
+    gravest = max(reached, key=lambda x: x.accuracy.value)
+    highest = [x.accuracy for x in reached]
+    areas = [c.left.auc for c in f.compared]
     yield limited("accuracy", f"{right_of(gravest)} {which}", highest, right, GUESSING, turned)
     yield limited("auc", f"AUC {which}", areas, decimal_estimate, "0.5", turned)
 
@@ -109,11 +119,14 @@ def _price(best: ComparedDefence) -> Measure:
     """Return what early stopping leaves or, of a defence on answers, how far they are changed."""
     early = best.stopped
     if early is None:
-        what, moved = "undefended" if best.at_training else "true", best.judged.distance
+        what = "undefended" if best.at_training else "true"
+        moved = best.judged.distance
         text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
-        label, shown = "Mean change of an answer", decimal_estimate(moved, 2)
+        label = "Mean change of an answer"
+        shown = decimal_estimate(moved, 2)
         return Measure("mean-change", label, moved, shown, "", text, gate=False)
-    name, label = "accuracy-stopped-early", "Right guesses after stopping early"
+    name = "accuracy-stopped-early"
+    label = "Right guesses after stopping early"
     found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
     told = "no epoch is as accurate"
     if not isinstance(early, Skipped):

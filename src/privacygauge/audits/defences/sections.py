@@ -102,7 +102,8 @@ def _compared(f: DefenceAudit) -> Iterator[Block]:
 
 
 def _columns(f: DefenceAudit) -> tuple[Column, ...]:
-    attack, cost = "Best attack, adaptive", "What it costs"
+    attack = "Best attack, adaptive"
+    cost = "What it costs"
     costs = (
         columns("Stopped early, as accurate", "Model right")
         if f.n_shadows
@@ -121,7 +122,8 @@ def _columns(f: DefenceAudit) -> tuple[Column, ...]:
 
 def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
     """Return the row of a defence, or of the model as it is."""
-    first, left = c or f.compared[0], f.none if c is None else c.adaptive
+    first = c or f.compared[0]
+    left = f.none if c is None else c.adaptive
     epoch = () if c is None or c.stopped is None else ("none is as accurate",)
     if c is not None and isinstance(c.stopped, AfterEpoch):
         epoch = (f"epoch {c.stopped.epoch}",)
@@ -186,7 +188,8 @@ def _worst(name: str, title: str, c: ComparedDefence) -> Table:
 def _each(f: DefenceAudit) -> Iterator[Block]:
     yield one_by_one(f.level)
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
-        best, title = c is f.best, shortened(c.title)
+        best = c is f.best
+        title = shortened(c.title)
         rows: Rows = [
             {
                 "Attack": a.title,

@@ -46,7 +46,8 @@ def verdict(f: DefenceAudit) -> Verdict:
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
     sentences = (*_left(f), *_beside(f), *_sure(f), *_by_itself(f, alone))
-    headline, advice = _headline(f, grade), tuple(_advice(f, grade))
+    headline = _headline(f, grade)
+    advice = tuple(_advice(f, grade))
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
     reached = spoken_of.reached if alone is None else f.undefended.reached
     gauge = accuracy_gauge(f"the best attack, {behind}", reached)
@@ -81,7 +82,9 @@ def adversary(c: ComparedDefence) -> str:
 
 
 def _headline(f: DefenceAudit, grade: Grade) -> str:
-    best, before, several = f.best, percent(f.none.accuracy.value), len(f.compared) > 1
+    best = f.best
+    before = percent(f.none.accuracy.value)
+    several = len(f.compared) > 1
     name = plain(best.title)
     if grade == NONE and not f.helps(best):
         return "No leak found, with a defence or without: no attack clearly beat guessing"
@@ -106,7 +109,8 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
 
 def _left(f: DefenceAudit) -> Iterator[str]:
     """Yield what the best defence leaves, and to whom."""
-    best, name = f.best, plain(f.best.title)
+    best = f.best
+    name = plain(f.best.title)
     surprised = best.non_adaptive.accuracy.value
     yield (
         f"Without a defence the strongest attack, {plain(f.none.attack)}, told members and "
@@ -201,7 +205,8 @@ def _costs(best: ComparedDefence) -> str:
 
 def _stopped(f: DefenceAudit) -> Iterator[str]:
     """Yield what early stopping leaves at the same accuracy."""
-    early, title = f.best.stopped, plain(f.best.title)
+    early = f.best.stopped
+    title = plain(f.best.title)
     if isinstance(early, Skipped):
         yield (
             f"No recorded epoch of the undefended training is as accurate as {title}: stopping "
@@ -232,7 +237,8 @@ def _sure(f: DefenceAudit) -> Iterator[str]:
         f"{percent(left.value)} ({percent(tenth.undefended.value)} without a defence); 50% is no "
         "risk."
     )
-    end, n = f.best.left.accuracy, len(f.compared)
+    end = f.best.left.accuracy
+    n = len(f.compared)
     yield (
         f"With {rate(f.level)} confidence the {percent(end.value)} lie between {percent(end.low)} "
         f"and {percent(end.high)}, which allows for the choice among {f.n_attacks} attacks, the "
@@ -274,7 +280,9 @@ def _advice(f: DefenceAudit, grade: Grade) -> Iterator[str]:
 
 def _use(f: DefenceAudit, grade: Grade) -> str:
     """Return which defence to use, if any."""
-    best, name, helps = f.best, plain(f.best.title), f.helps(f.best)
+    best = f.best
+    name = plain(f.best.title)
+    helps = f.helps(f.best)
     if isinstance(best.stopped, AfterEpoch) and best.worth != "less" and helps:
         guarantee = " It gives no guarantee, though." if best.claim is not None else ""
         return (

@@ -12,7 +12,8 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 
-LONG, HIGH = 100, 10.0
+LONG = 100
+HIGH = 10.0
 """From so many records, and from such a value on, an axis is logarithmic."""
 
 

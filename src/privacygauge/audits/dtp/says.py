@@ -27,7 +27,8 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 def report(f: DtpAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    path, shown = f.removal, f.order[: words.MOST]
+    path = f.removal
+    shown = f.order[: words.MOST]
     removal = {} if path is None else {"removal.csv": lambda: words.removal_frame(path)}
     small = f" Small figures are {rate(f.level)} intervals." if f.averages else ""
     if not f.complete:
@@ -61,9 +62,12 @@ def report(f: DtpAudit) -> Report:
 
 
 def _measures(f: DtpAudit) -> Iterator[Measure]:
-    n, low, high = len(f.rows), float(f.dtp.low.max()), float(f.dtp.high.max())
+    n = len(f.rows)
+    low = float(f.dtp.low.max())
+    high = float(f.dtp.high.max())
     guessing = f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}"
-    label, shown = "Largest log ratio over all queries (DTP)", Shown(between(low, high))
+    label = "Largest log ratio over all queries (DTP)"
+    shown = Shown(between(low, high))
     yield Measure("dtp", label, low, shown, *_over_all(f), guessing)
     upper = Shown(nats(high))
     yield Measure("dtp-upper", "Log ratio that no query exceeds", high, upper, card=False)
@@ -71,11 +75,13 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
     exactly = f"Of {several(n, 'record')} measured; others may be above it."
     if f.complete:
         exactly = "Computed for every record, not estimated."
-    told, shown = f"{told}own query. {exactly}", Shown(nats(f.highest))
+    told = f"{told}own query. {exactly}"
+    shown = Shown(nats(f.highest))
     yield Measure("pdtp", "Largest PDTP", f.highest, shown, "the limit is 1", told)
     infinite = f" {count(f.n_infinite)} of them {'is' if f.n_infinite == 1 else 'are'} infinite."
     told = f"By PDTP.{infinite if f.n_infinite else ''}"
-    above, shown = f.share_above, Shown(f"{count(f.n_above)} of {count(n)}")
+    above = f.share_above
+    shown = Shown(f"{count(f.n_above)} of {count(n)}")
     note = f"of the whole training set {percent_estimate(above)}, {rate(f.level)} interval, if "
     note += "these are a random sample"
     if f.complete:
@@ -94,7 +100,8 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
     if f.removal is not None:
         yield _of_removal(f.removal)
     if f.averages:
-        over, n = f.averages[0], f.n_above_on_average
+        over = f.averages[0]
+        n = f.n_above_on_average
         told = f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
         told += f"{rate(over.level)} interval is."
         note = f"over {several(over.n, 'training set')}"
@@ -117,8 +124,11 @@ def _over_all(f: DtpAudit) -> tuple[str, str]:
 
 
 def _of_removal(path: RemovalPath) -> Measure:
-    first, best, n = float(path.highest[0]), path.best, count(len(path.removed))
-    lowest, note = first, ""
+    first = float(path.highest[0])
+    best = path.best
+    n = count(len(path.removed))
+    lowest = first
+    note = ""
     if first <= LIMIT:
         label = "Largest value before removals"
         text = "At most 1 before any removal: none is needed for it."

@@ -99,7 +99,8 @@ def overview(f: DtpAudit) -> tuple[Table, ...]:
         "Method": f.method,
         "Bins": f"width {f.width:g}" if f.width else "none",
     }
-    prose, spare = ("Model", "Method"), ("Bins",)
+    prose = ("Model", "Method")
+    spare = ("Bins",)
     settings = table("settings", "How it was measured", [how], prose=prose, spare=spare)
     first = _people(f, "first", "The riskiest records", f.order[:_PRINTED], "Riskiest records")
     return (first, settings)
@@ -121,7 +122,8 @@ def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") 
 
 
 def _who(f: DtpAudit, i: int) -> Cell:
-    name, row = name_of(f, i), str(int(f.rows[i]))
+    name = name_of(f, i)
+    row = str(int(f.rows[i]))
     where = "" if name == row else f"row {row}, "
     tags = ("other queries",) if f.indirect[i] else ()
     return Cell(name, (f"{where}class {class_of(f, int(f.labels[i]))}",), tags)
@@ -175,7 +177,8 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
 
 def _known(f: DtpAudit) -> str:
     """Return how well DTP is known, in a sentence."""
-    found, n = f.reach, len(f.rows)
+    found = f.reach
+    n = len(f.rows)
     if found.exact == n:
         return "Exact for every record: the lower and the upper end are equal."
     if found.unknown == n:
@@ -205,7 +208,8 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
         "another one that it had shielded, so more is not always better."
     )
     first, lowest, last = (nats(float(path.highest[i])) for i in (0, path.best, -1))
-    n, shown = len(path.removed), range(1, 1 + min(MOST, len(path.removed)))
+    n = len(path.removed)
+    shown = range(1, 1 + min(MOST, len(path.removed)))
     yield Plot(
         "sawtooth",
         f"Largest {path.measure} while records are removed",
@@ -214,7 +218,8 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
         f"{first} before any removal, {lowest} after {path.best}, {last} after all {count(n)}.",
         lambda: plots.plot_removal(f),
     )
-    tags, best = {path.best: ("stop here",)}, [i == path.best for i in shown]
+    tags = {path.best: ("stop here",)}
+    best = [i == path.best for i in shown]
     steps: Rows = [
         {
             "Removed": Cell(record_of(f, int(path.removed[i - 1])), tags=tags.get(i, ())),
@@ -248,7 +253,8 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
 
 
 def _averages(f: DtpAudit) -> Iterator[Block]:
-    n, above = f.averages[0].n, f.n_above_on_average
+    n = f.averages[0].n
+    above = f.n_above_on_average
     methods = "; ".join(sorted({x.method for x in f.averages}))
     yield text(
         "PDTP belongs to one training set. To see how much of it belongs to the record, it was "

@@ -34,20 +34,24 @@ def verdict(f: DtpAudit) -> Verdict:
     """
     above = f.decision == "do not publish"
     grade = ABOVE if above else CERTAIN if f.certified else SEEN
-    sentences, advice = tuple(_sentences(f)), tuple(_advice(f))
+    sentences = tuple(_sentences(f))
+    advice = tuple(_advice(f))
     return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), advice, _gauge(f))
 
 
 def _gauge(f: DtpAudit) -> Gauge:
     """Return what some query shows, up to what none exceeds, beside the limit of DTP-1."""
-    low, high = float(f.dtp.low.max()), float(f.dtp.high.max())
+    low = float(f.dtp.low.max())
+    high = float(f.dtp.high.max())
     label = f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries"
     rule = (
         "The line runs from what some query shows to what none exceeds. The limit is that of the "
         "DTP-1 rule (Long et al. 2017)."
     )
-    shown, limits = Shown(between(low, high)), beside(LIMIT, low, high)
-    ticks, zones = (f"1, a factor of {FACTOR}",), ("Below the limit", "Above it")
+    shown = Shown(between(low, high))
+    limits = beside(LIMIT, low, high)
+    ticks = (f"1, a factor of {FACTOR}",)
+    zones = ("Below the limit", "Above it")
     return Gauge(label, shown, low, low, high, limits, ticks, rule, zones)
 
 
@@ -58,9 +62,11 @@ def measured(f: DtpAudit) -> str:
 
 def _headline(f: DtpAudit) -> str:
     if f.decision == "do not publish":
-        n, how = f.n_above, "change the model's answer about themselves"
+        n = f.n_above
+        how = "change the model's answer about themselves"
         if not n:
-            n, how = f.n_indirect, "change the model's answer to other queries"
+            n = f.n_indirect
+            how = "change the model's answer to other queries"
         one = how.replace("change ", "changes ").replace("themselves", "itself")
         of = f"{several(len(f.rows), 'record')}{'' if f.complete else ' measured'}"
         does = one if n == 1 else how
@@ -111,7 +117,8 @@ def _sentences(f: DtpAudit) -> Iterator[str]:
         "(DTP-1, Long et al. 2017)."
     )
     if not f.complete:
-        share, left = f.share_above, f.n_train - len(f.rows)
+        share = f.share_above
+        left = f.n_train - len(f.rows)
         yield (
             f"{several(left, 'record')} {'was' if left == 1 else 'were'} not measured. If those "
             f"that were are a random sample, {percent_estimate(share)} of all have a PDTP above 1 "
@@ -129,7 +136,8 @@ def _sentences(f: DtpAudit) -> Iterator[str]:
 
 
 def _queries(f: DtpAudit) -> str:
-    found, most = f.reach, float(f.dtp.high.max())
+    found = f.reach
+    most = float(f.dtp.high.max())
     whose = "any record" if f.complete else "the measured records"
     if found.unknown:
         n = "any record" if found.unknown == len(f.rows) else several(found.unknown, "record")
@@ -214,7 +222,9 @@ def _advice(f: DtpAudit) -> Iterator[str]:
 
 
 def _path(path: RemovalPath) -> str:
-    first, best, n = float(path.highest[0]), path.best, len(path.removed)
+    first = float(path.highest[0])
+    best = path.best
+    n = len(path.removed)
     lowest = float(path.highest[best])
     if first <= LIMIT:
         return (

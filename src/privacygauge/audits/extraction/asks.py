@@ -79,7 +79,8 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)
-    settled, told = asked.settled(), asked.told(COMMAND.name)
+    settled = asked.settled()
+    told = asked.told(COMMAND.name)
     settings = {**{name: settled[name] for name in _DECIDES}, "files": told["provenance"]}
     opened: list[Run] = []
     with work.resumable(asked), work.bar("Reading texts") as progress:

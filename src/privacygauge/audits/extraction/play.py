@@ -128,7 +128,8 @@ def audit_extraction(
     check_one_kind(models)
     for model in models:
         _check_writes(model)
-    how, tries = writing or Writing(), asked or Tries()
+    how = writing or Writing()
+    tries = asked or Tries()
     if tries.edits and isinstance(models[0], MaskedModel):
         raise InputError(
             f"edits must be 0 for a masked model, which does not write on, got {tries.edits}"

@@ -52,7 +52,8 @@ EXTRACTED = Grade("extracted", Severity.GRAVE)
 SCALE = (NOTHING, FEW, EXTRACTED)
 """From mild to grave."""
 
-_LISTED, _AT_ONCE = 50, 10
+_LISTED = 50
+_AT_ONCE = 10
 """People who are listed, and those before a fold."""
 
 
@@ -102,8 +103,11 @@ _CONTENT = (
 
 def report(a: ExtractionAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    f, w, ways = a.found, _words(a), _ways(a)
-    n_in, n_out = int(f.judged.inside.sum()), int((~f.judged.inside).sum())
+    f = a.found
+    w = _words(a)
+    ways = _ways(a)
+    n_in = int(f.judged.inside.sum())
+    n_out = int((~f.judged.inside).sum())
     return Report(
         kind="extraction",
         title="Audit of extraction",
@@ -150,8 +154,11 @@ def report(a: ExtractionAudit) -> Report:
 
 def verdict(a: ExtractionAudit) -> Verdict:
     """Return the verdict: by the lower end of what members' texts give beyond others'."""
-    f, level, w = a.found, a.level, _words(a)
-    found, rates = f.share(f.hits[SAMPLED], level), _rates(a, f.hits[SAMPLED])
+    f = a.found
+    level = a.level
+    w = _words(a)
+    found = f.share(f.hits[SAMPLED], level)
+    rates = _rates(a, f.hits[SAMPLED])
     beyond = rates.difference
     alone = "" if f.reference is None else ", and the reference does not give it"
     told = (
@@ -161,12 +168,14 @@ def verdict(a: ExtractionAudit) -> Verdict:
     )
     if beyond.high < 0:
         return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
-    k, n = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum()), found.n
+    k = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum())
+    n = found.n
     grade = EXTRACTED if beyond.low > 0 else FEW if k else NOTHING
     seen = f.seen_by_reference(level)
     if grade != EXTRACTED and seen is not None:
         return _no_judge(seen, w)
-    n_tries, which = _tries(f.asked.tries), " with a chance of " + rate(f.asked.chance)
+    n_tries = _tries(f.asked.tries)
+    which = " with a chance of " + rate(f.asked.chance)
     shown = percent_estimate(found)
     headline = (
         f"{w.thing.capitalize()}s of {count(k)} of {count(n)} people ({shown.interval}%) can be "
@@ -236,11 +245,15 @@ def _rates(a: ExtractionAudit, hit: Bools) -> BothSides:
 
 
 def _measures(a: ExtractionAudit) -> Iterator[Measure]:
-    f, w = a.found, _words(a)
-    within, alone = f"within {_tries(f.asked.tries)}", "By the target and not by the reference."
+    f = a.found
+    w = _words(a)
+    within = f"within {_tries(f.asked.tries)}"
+    alone = "By the target and not by the reference."
     chance = f"{within}, chance {rate(f.asked.chance)}"
-    beyond, extracted = _rates(a, f.hits[SAMPLED]).difference, f.share(f.hits[SAMPLED], a.level)
-    verbatim, memory = f.share(f.hits[VERBATIM], a.level), "likeliest tokens, no sampling"
+    beyond = _rates(a, f.hits[SAMPLED]).difference
+    extracted = f.share(f.hits[SAMPLED], a.level)
+    verbatim = f.share(f.hits[VERBATIM], a.level)
+    memory = "likeliest tokens, no sampling"
     gives = "What the model gives away because it was trained on the texts."
     for name, label, found, beside_it, meaning in (
         ("extracted-beyond", f"an extracted {w.short}, beyond others", beyond, within, gives),
@@ -258,7 +271,8 @@ def _both(x: BothSides) -> dict[str, Content]:
 
 
 def _ways(a: ExtractionAudit) -> Table:
-    f, n = a.found, a.found.asked.tries
+    f = a.found
+    n = a.found.asked.tries
     names = {
         SAMPLED: f"Target alone, {_tries(n)}",
         VERBATIM: "Target alone, verbatim",
@@ -289,7 +303,8 @@ def _by_tries(a: ExtractionAudit) -> Table:
 
 
 def _contents(a: ExtractionAudit) -> Iterator[Block]:
-    f, w = a.found, _words(a)
+    f = a.found
+    w = _words(a)
     if not len(f.first):
         yield text("Nothing was extracted.")
         return
@@ -363,7 +378,8 @@ def _worst(a: ExtractionAudit) -> Worst:
 def _frame(a: ExtractionAudit) -> pd.DataFrame:
     import pandas as pd
 
-    f, chance = a.found, a.found.asked.chance
+    f = a.found
+    chance = a.found.asked.chance
     models = {"target": f.target} | ({} if f.reference is None else {"reference": f.reference})
     by_model = {
         f"{name}_{role}": values

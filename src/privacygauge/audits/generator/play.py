@@ -214,7 +214,8 @@ def audit_synthetic(
 
 def _description(making: Making) -> GameDescription:
     """Return what was played, in words."""
-    game, sizes = making.game, making.setting.sizes
+    game = making.game
+    sizes = making.setting.sizes
     data = {
         "average": "a fresh data set for every table, with the record or another in its place",
         "specific": "one data set for each record, with it or with another in its place",
@@ -248,8 +249,10 @@ def seen_from(smallest: float | None) -> str:
 
 def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
     """Return what may mislead the reader; `schema` is the one that was given."""
-    setting, generator = making.setting, making.generator
-    sizes, told = setting.sizes, []
+    setting = making.setting
+    generator = making.generator
+    sizes = setting.sizes
+    told = []
     if sizes.tests < enough_tests(0.1, level):
         told.append(
             f"{sizes.tests} test tables a record give an AUC an interval wider than 0.1 on either "

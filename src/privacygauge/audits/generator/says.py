@@ -91,7 +91,8 @@ def report(f: SyntheticAudit) -> Report:
 
 
 def _measures(f: SyntheticAudit) -> Iterator[Measure]:
-    n, worst = len(f.targets), f.headline.worst
+    n = len(f.targets)
+    worst = f.headline.worst
     whose = f"for {called(f, f.headline.target)}"
     yield Measure(
         "auc",
@@ -103,7 +104,8 @@ def _measures(f: SyntheticAudit) -> Iterator[Measure]:
         "picked. Guessing gives 0.5. AUC.",
         "0.5",
     )
-    shown, label = decimal_estimate(worst.auc), "For the worst record"
+    shown = decimal_estimate(worst.auc)
+    label = "For the worst record"
     yield Measure("worst", label, worst.auc, shown, whose, "AUC.", "0.5", card=n > 1)
     yield Measure(
         "told",

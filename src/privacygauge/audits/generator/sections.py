@@ -192,7 +192,8 @@ def people_table(f: SyntheticAudit, most: int, *, contents: bool = True) -> Tabl
 
 
 def _person(f: SyntheticAudit, i: int, contents: tuple[str, ...]) -> Row:
-    target, headline = f.best.targets[i], i == f.headline.target
+    target = f.best.targets[i]
+    headline = i == f.headline.target
     rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
     cells: tuple[Content, ...] = (
         _who(f, i),
@@ -255,7 +256,8 @@ def groups(f: SyntheticAudit) -> Iterator[Block]:
 def _group(
     group: Group, attack: int, beside: dict[str, str], *, drawn: bool = False
 ) -> dict[str, Content]:
-    n, mean = len(group.positions), group.means[attack]
+    n = len(group.positions)
+    mean = group.means[attack]
     return {
         "Chosen by": group.method,
         **beside,
@@ -285,10 +287,8 @@ def use(f: SyntheticAudit) -> Iterator[Block]:
             "Privacy: worst record": decimal_estimate(f.headline.worst.auc),
         }
     )
-    heads, alone = (
-        ("Synthetic records", "Real records"),
-        "Of a single table, so without an interval.",
-    )
+    heads = ("Synthetic records", "Real records")
+    alone = "Of a single table, so without an interval."
     yield table("use", "Use", use_rows(found, *heads), alone)
     told = list(found.notes)
     if isinstance(found.learnt, Skipped):

@@ -53,18 +53,23 @@ def verdict(f: SyntheticAudit) -> Verdict:
     grade = SMALL if _only_bounded(f) else _by_auc(f)
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
-    said, unsaid = tuple(_sentences(f, grade)), _unsaid(f, grade)
+    said = tuple(_sentences(f, grade))
+    unsaid = _unsaid(f, grade)
     todo = tuple(_advice(f, grade))
     return Verdict(grade, GRADES, _headline(f, grade), said, unsaid, todo, _gauge(f))
 
 
 def _gauge(f: SyntheticAudit) -> Gauge:
     """Return the graver of the mean AUC and that of the worst record on the scale of grades."""
-    mean, worst = f.headline.auc, f.headline.worst.auc
-    label, found = ("Mean AUC", mean)
+    mean = f.headline.auc
+    worst = f.headline.worst.auc
+    label = "Mean AUC"
+    found = mean
     if len(f.targets) > 1 and worst.low > mean.low:
-        label, found = ("AUC of the record that is exposed most", worst)
-    ticks, limits = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}"), (0.3, 0.5, *CUTS, 1.0)
+        label = "AUC of the record that is exposed most"
+        found = worst
+    ticks = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}")
+    limits = (0.3, 0.5, *CUTS, 1.0)
     return gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE)
 
 
@@ -80,7 +85,8 @@ def _headline(f: SyntheticAudit, grade: Grade) -> str:
     if grade is NONE:
         which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
         return f"No leak found: {which} was not clearly better than guessing"
-    leak, n = f"{grade.word.capitalize()} leak", len(f.targets)
+    leak = f"{grade.word.capitalize()} leak"
+    n = len(f.targets)
     if _only_bounded(f):
         return f"{leak}: some tables give a record away, though most do not"
     if not f.n_told:
@@ -99,7 +105,9 @@ def _of(counted: int, n: int) -> str:
 
 
 def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
-    n, auc, worst = len(f.targets), f.headline.auc, f.headline.worst.auc
+    n = len(f.targets)
+    auc = f.headline.auc
+    worst = f.headline.worst.auc
     yield _told(f)
     over = f" on average over the {count(n)} records" if n > 1 else ""
     yield (
@@ -133,7 +141,8 @@ def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
 
 
 def _told(f: SyntheticAudit) -> str:
-    n, title = len(f.targets), plain(f.best.title)
+    n = len(f.targets)
+    title = plain(f.best.title)
     if f.n_told:
         many = f"{_of(f.n_told, n)} attacked records"
         whom = many if n > 1 else "the one record that was attacked"
@@ -158,7 +167,8 @@ def _told(f: SyntheticAudit) -> str:
 
 
 def _on_epsilon(f: SyntheticAudit) -> Iterator[str]:
-    promise, shown = f.promised, f.headline.worst.epsilon
+    promise = f.promised
+    shown = f.headline.worst.epsilon
     if promise is not None and f.broken_promise:
         # Replacing a record is taking one out and putting another one in.
         may = " If that promise is for adding or taking out a record, twice as much is allowed."
@@ -188,7 +198,8 @@ def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
 
 def name_of(f: SyntheticAudit, i: int) -> tuple[str, str]:
     """Return a target's id, and its row where that is something else, else an empty text."""
-    name, row = shortened(plain(f.targets.ids[i])), str(int(f.targets.rows[i]))
+    name = shortened(plain(f.targets.ids[i]))
+    row = str(int(f.targets.rows[i]))
     return name, "" if name == row else row
 
 

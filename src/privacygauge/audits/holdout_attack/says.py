@@ -62,7 +62,8 @@ _OF_SCORES = {
     "each example's hidden value is as likely as the scores make it.",
 }
 """Words of the page that another metric changes."""
-_EACH, _ROOM = 0.16, 1.0
+_EACH = 0.16
+_ROOM = 1.0
 """Inches for each result, and beside them."""
 
 
@@ -102,8 +103,10 @@ def report(f: HoldoutAudit) -> Report:
 
 
 def _measures(f: HoldoutAudit) -> Iterator[Measure]:
-    worst, accuracy = f.worst, _accuracy(f.worst)
-    bias, pairs = points_estimate(worst.corrected), len(f.results)
+    worst = f.worst
+    accuracy = _accuracy(f.worst)
+    bias = points_estimate(worst.corrected)
+    pairs = len(f.results)
     allowing = f" The interval allows for {pairs} pairs." if pairs > 1 else ""
     yield Measure(
         "bias",
@@ -149,8 +152,10 @@ def _guaranteed_for(f: HoldoutAudit) -> str:
 
 def _accuracy(r: Result) -> Estimate:
     """Return the accuracy with an interval that allows for the choice among all results."""
-    value, found = r.accuracy.value, r.corrected
-    low, high = r.baseline + found.low, r.baseline + found.high
+    value = r.accuracy.value
+    found = r.corrected
+    low = r.baseline + found.low
+    high = r.baseline + found.high
     # The sum may be off by its last digit.
     return replace(found, value=value, low=min(low, value), high=max(high, value))
 

@@ -57,7 +57,8 @@ def verdict(f: HoldoutAudit) -> Verdict:
     """
     grade = UNTOLD if f.trials == 1 else grade_of(f.worst)
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
-    said, todo = tuple(_sentences(f)), _advice(f, grade)
+    said = tuple(_sentences(f))
+    todo = _advice(f, grade)
     return Verdict(grade, scale, _headline(f, grade), said, UNSAID, todo, _gauge(f, grade))
 
 
@@ -65,7 +66,8 @@ def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
     """Return the gain of the strongest attack on the scale of grades."""
     if grade is UNTOLD:
         return None
-    bias, found = f.worst.bias, f.worst.corrected
+    bias = f.worst.bias
+    found = f.worst.corrected
     return Gauge(
         f"Points of {f.scored} that the strongest attack gains",
         Shown(points(bias.value), points(found.low), points(found.high)),
@@ -132,7 +134,8 @@ def _headline(f: HoldoutAudit, grade: Grade) -> str:
 
 
 def _sentences(f: HoldoutAudit) -> Iterator[str]:
-    worst, tried = f.worst, len(f.results)
+    worst = f.worst
+    tried = len(f.results)
     from_ = "what it knew before" if worst.informed else "a guess"
     told = f", {count(f.classes)} classes" if f.classes else ""
     yield (

@@ -75,7 +75,9 @@ class BoundRequest(Request):
     @property
     def submissions(self) -> tuple[int, int]:
         """The submissions of each account, and the number of accounts."""
-        queries, accounts, per_account = self.queries, self.accounts, self.per_account
+        queries = self.queries
+        accounts = self.accounts
+        per_account = self.per_account
         if queries is not None and accounts is None and per_account is None:
             return queries, 1
         if queries is None and accounts is not None and per_account is not None:

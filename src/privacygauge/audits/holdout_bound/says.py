@@ -55,7 +55,8 @@ _FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-
 
 def report(f: HoldoutBounds) -> Report:
     """Return everything that the bounds say, as plain values."""
-    submitted, within = several(f.queries, "submission"), f"Within {points(f.allowed_bias)} points"
+    submitted = several(f.queries, "submission")
+    within = f"Within {points(f.allowed_bias)} points"
     return Report(
         "holdout-bound",
         "Reuse of a test set: what submissions can buy",
@@ -100,12 +101,11 @@ def _measures(f: HoldoutBounds) -> Iterator[Measure]:
     first = (_strongest(f), _honest(f)) if f.strongest else (_honest(f), _strongest(f))
     yield from first
     kl = f.bias("kl").value
-    text, shown = "No guarantee: so many answers can tell every label.", "no limit"
+    text = "No guarantee: so many answers can tell every label."
+    shown = "no limit"
     if limits(kl, 1 - f.chance):
-        text, shown = (
-            f"With probability {rate(f.level)}, on uniform labels.",
-            f"{points(kl)} points",
-        )
+        text = f"With probability {rate(f.level)}, on uniform labels."
+        shown = f"{points(kl)} points"
     yield Measure("kl", "Any attack gains at most", kl, Shown(shown), text=text)
     for name, key in _FURTHER.items():
         found = f.bias(key)

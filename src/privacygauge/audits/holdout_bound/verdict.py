@@ -35,13 +35,17 @@ def verdict(f: HoldoutBounds) -> Verdict:
     """
     found = grade(f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
-    headline, said, todo = _headline(f, found), tuple(_sentences(f)), _advice(f, found)
+    headline = _headline(f, found)
+    said = tuple(_sentences(f))
+    todo = _advice(f, found)
     return Verdict(found, scale, headline, said, SCORES, todo, _gauge(f))
 
 
 def _gauge(f: HoldoutBounds) -> Gauge:
     """Return the gains from honest selection to the guarantee, beside what is allowed."""
-    honest, known, most = f.bias("honest_best_of_k").value, f.strongest, f.allowed_bias
+    honest = f.bias("honest_best_of_k").value
+    known = f.strongest
+    most = f.allowed_bias
     value = honest if known is None else max(0.0, known.value)
     said = "attacks: not known" if known is None else f"{points(value)} by attack"
     return Gauge(
@@ -60,7 +64,8 @@ def _gauge(f: HoldoutBounds) -> Gauge:
 
 def grade(f: HoldoutBounds) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`."""
-    most, strongest = f.allowed_bias, f.strongest
+    most = f.allowed_bias
+    strongest = f.strongest
     if f.bias("honest_best_of_k").value > most:
         return WORN
     if f.bias("kl").value <= most:
@@ -80,7 +85,8 @@ def submissions(number: int | None) -> str:
 
 
 def _headline(f: HoldoutBounds, found: Grade) -> str:
-    k, most = several(f.queries, "submission"), points(f.allowed_bias)
+    k = several(f.queries, "submission")
+    most = points(f.allowed_bias)
     honest = points(f.bias("honest_best_of_k").value)
     gain = "" if f.strongest is None else _gain(f.strongest.value)
     if found == WORN:
@@ -97,7 +103,9 @@ def _headline(f: HoldoutBounds, found: Grade) -> str:
 
 
 def _sentences(f: HoldoutBounds) -> Iterator[str]:
-    honest, strongest, kl = f.bias("honest_best_of_k"), f.strongest, f.bias("kl").value
+    honest = f.bias("honest_best_of_k")
+    strongest = f.strongest
+    kl = f.bias("kl").value
     begin = (
         f"With {several(f.queries, 'submission')} to {several(f.n, 'example')} of "
         f"{count(f.classes)} classes, an honest team whose submissions are all "
@@ -140,7 +148,8 @@ def _gain(bias: float) -> str:
 
 
 def _allowed(f: HoldoutBounds) -> str:
-    honest, every = f.allowed[0], f.allowed[-1]
+    honest = f.allowed[0]
+    every = f.allowed[-1]
     known = [a.submissions for a in f.allowed[1:-1] if a.submissions is not None]
     attacked = (
         f"; {_several(min(known))} by the strongest known attack, on average" if known else ""

@@ -343,7 +343,9 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
     target, reference, *_ = asked.models_and_texts
     texts = asked.models_and_texts[2:]
-    settled, told, run = asked.settled(), asked.told(NAME, asked.texts), work.run
+    settled = asked.settled()
+    told = asked.told(NAME, asked.texts)
+    run = work.run
     coins, warnings = _coins(asked)
     opened: list[Run] = []
     if asked.answers is not None:

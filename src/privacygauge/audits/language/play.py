@@ -212,7 +212,8 @@ def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> Game
 
 def _warnings(scores: TextScores, found: Audited, level: float) -> Iterator[str]:
     """Yield what may mislead the reader, the gravest first."""
-    samples, controls = found.samples, found.controls
+    samples = found.samples
+    controls = found.controls
     if not controls.played:
         yield _UNCHECKED
     yield from scores.notes

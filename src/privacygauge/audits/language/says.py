@@ -85,12 +85,14 @@ def _gated(f: LanguageAudit) -> Iterator[Measure]:
 
 def _one_run(f: LanguageAudit) -> Measure:
     """Return the bound on epsilon that coins allow, person by person."""
-    name, label = "patient-epsilon", "Epsilon of one person is at least"
+    name = "patient-epsilon"
+    label = "Epsilon of one person is at least"
     if f.one_run is None:
         reason = "needs the coins that dealt the people: `privacygauge language split` writes them"
         none = Skipped("epsilon, person by person", reason)
         return Measure(name, label, none, decimal_estimate(none), card=False)
-    bound, most = f.one_run.estimate, fixed(f.one_run.largest, 2)
+    bound = f.one_run.estimate
+    most = fixed(f.one_run.largest, 2)
     return Measure(
         name,
         label,
@@ -173,7 +175,8 @@ def records_frame(f: LanguageAudit) -> DataFrame:
     """
     import pandas as pd
 
-    energies, n = f.energies, len(f.records.member)
+    energies = f.energies
+    n = len(f.records.member)
     group = pd.array([None] * n if energies.group is None else list(energies.group), "string")
     reference = np.full(n, np.nan) if energies.reference is None else energies.reference
     return frame(

@@ -157,7 +157,8 @@ def _control(
 ) -> dict[str, Content]:
     value: Content = DASH
     if isinstance(found, Skipped):
-        says, text = "not played", f"Not played: {found.reason}"
+        says = "not played"
+        text = f"Not played: {found.reason}"
     else:
         value = decimal_estimate(found.fall if isinstance(found, MatchedAttack) else found.auc)
         says = _FIRES if found.fires else "quiet"
@@ -228,7 +229,8 @@ def _patients(f: LanguageAudit) -> Iterator[Block]:
         "about people: this is what somebody who holds several notes of a person can tell."
     )
     sizes = f"{count(unit.n_in)} members and {count(unit.n_out)} non-members"
-    title, best = f"How well each attack did on {sizes}", unit.headline.attack.title
+    title = f"How well each attack did on {sizes}"
+    best = unit.headline.attack.title
     yield _attacks(unit.evaluations, best, "patients", title)
     yield _thresholds_of(unit, "patient-thresholds", "Thresholds, patient by patient")
     if unit.notes:
@@ -275,7 +277,8 @@ def _lengths(f: LanguageAudit) -> Iterator[Block]:
 
 
 def _curves(f: LanguageAudit) -> Iterator[Plot]:
-    signals, name = f.samples.signals, plain(f.headline.attack.name)
+    signals = f.samples.signals
+    name = plain(f.headline.attack.name)
     yield plots.roc_log(signals, caption=_LOG)
     yield plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
     if not isinstance(f.patients, Skipped):
@@ -289,7 +292,8 @@ def _riskiest(f: LanguageAudit) -> Iterator[Block]:
     found = riskiest(f)
     hidden = "" if f.records.contents else "; their texts are not in this file"
     yield text(f"Members by falling score of {found.by}, named by id{hidden}.")
-    title, heads = "Samples by falling score", ("Sample", "Score")
+    title = "Samples by falling score"
+    heads = ("Sample", "Score")
     yield records.table(found, title, heads=heads, attacks="", whole=True)
     yield note(
         f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all judged "

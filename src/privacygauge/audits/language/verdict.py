@@ -74,7 +74,8 @@ def verdict(f: LanguageAudit) -> Verdict:
         headline = f"{grade.word.capitalize()} leak: {_few(f)}"
     elif len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
-    said, unsaid = tuple(_sentences(f, unit, found)), _unsaid(grade)
+    said = tuple(_sentences(f, unit, found))
+    unsaid = _unsaid(grade)
     if grade == UNTOLD:
         more = (_MORE, _REPEAT) if headline == TOO_FEW else advice(f, grade)
         return Verdict(grade, scale_of(grade), headline, said, unsaid, more)

@@ -60,10 +60,8 @@ _MOST = 4_000
 
 def report(f: LeaderboardAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    n, accounts = (
-        several(len(f.submissions.accounts), "submission"),
-        several(f.n_accounts, "account"),
-    )
+    n = several(len(f.submissions.accounts), "submission")
+    accounts = several(f.n_accounts, "account")
     classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
     return Report(
         "leaderboard",
@@ -100,7 +98,9 @@ def report(f: LeaderboardAudit) -> Report:
 
 
 def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
-    n, w, explained = len(f.findings), f.winner, f.winner.explained
+    n = len(f.findings)
+    w = f.winner
+    explained = f.winner.explained
     yield Measure(
         "findings",
         "Findings",
@@ -317,12 +317,14 @@ def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
     """Draw scores, best so far, noise and Ladder over submissions; numbers: `Submissions`."""
-    s, new = f.submissions, ax is None
+    s = f.submissions
+    new = ax is None
     ax = axes(ax)
     place = np.arange(1, len(s.scores) + 1)
     flagged = np.array([bool(names) for names in s.flags])
     shown = flagged | (np.arange(len(place)) % max(1, len(place) // _MOST) == 0)
-    others, marked = shown & ~flagged, flagged
+    others = shown & ~flagged
+    marked = flagged
     size = 9 if len(place) < 500 else 4
     ax.scatter(
         place[others], s.scores[others] * 100, s=size, color=OTHER, lw=0, label="submissions"

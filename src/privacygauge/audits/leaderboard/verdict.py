@@ -28,7 +28,8 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     """Return whether anything stands out, who, and what selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
-    unsaid, said = NO_PROOF if f.findings else _missed(f), tuple(_sentences(f))
+    unsaid = NO_PROOF if f.findings else _missed(f)
+    said = tuple(_sentences(f))
     return Verdict(found, scale, headline(f), said, unsaid, tuple(advice(f)), _gauge(f))
 
 
@@ -37,7 +38,8 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
     if not f.tests or f.errors:
         return None
     least = min(test.adjusted for test in f.tests)
-    evidence, limit = -math.log10(least), -math.log10(1 - f.origin.level)
+    evidence = -math.log10(least)
+    limit = -math.log10(1 - f.origin.level)
     return Gauge(
         f"The clearest of {several(len(f.tests), 'test')}, corrected for all of them",
         Shown(f"p {_p(least)}"),

@@ -64,7 +64,8 @@ _ACROSS = {
 
 def report(f: ClaimAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    canaries, n = f.canaries, count(f.n_in + f.n_out)
+    canaries = f.canaries
+    n = count(f.n_in + f.n_out)
     dealt = f"{n} made-up records were put in or left out by coins"
     if f.design != "one-run":
         dealt = f"In {n} trainings a made-up record was put in or left out by coins"
@@ -114,11 +115,14 @@ def _sample(f: ClaimAudit) -> str:
 
 def _measures(f: ClaimAudit) -> Iterator[Measure]:
     by = f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
-    epsilon, note = f.claim.epsilon, f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
-    label, shown = "Claimed epsilon", Shown(exact(epsilon))
+    epsilon = f.claim.epsilon
+    note = f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
+    label = "Claimed epsilon"
+    shown = Shown(exact(epsilon))
     yield Measure("claimed-epsilon", label, epsilon, shown, note, gate=False)
     for metric, bound in zip(METRICS, f.bounds, strict=False):
-        label, shown = f"Epsilon ({_NAMES[bound.name]})", Shown(at_least(bound.estimate))
+        label = f"Epsilon ({_NAMES[bound.name]})"
+        shown = Shown(at_least(bound.estimate))
         note = f"certifiable: {rounded_down(bound.largest)}"
         told = f"All bounds hold together with {rate(f.origin.level)} confidence."
         guessing = f"0; the claim is {claimed(f)}"

@@ -50,21 +50,25 @@ def verdict(f: ClaimAudit) -> Verdict:
         return direction.verdict(direction.sentences(f.inverted), found)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
-    headline, said = _headline(f, found), tuple(_sentences(f, found))
+    headline = _headline(f, found)
+    said = tuple(_sentences(f, found))
     return Verdict(found, scale, headline, said, unsaid, advice(f, found), _gauge(f, found))
 
 
 def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     """Return what was shown of epsilon beside what is claimed."""
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
-    low, claim = bound.estimate.low, f.claim.epsilon
+    low = bound.estimate.low
+    claim = f.claim.epsilon
     assumed = f", if {bound.condition}" if bound is f.gaussian else ""
-    label, shown = f"Epsilon that the attack shows{assumed}", Shown(f"at least {rounded_down(low)}")
+    label = f"Epsilon that the attack shows{assumed}"
+    shown = Shown(f"at least {rounded_down(low)}")
     rule = (
         f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true epsilon "
         f"lies on it with {rate(f.origin.level)} confidence."
     )
-    limits, zones = beside(claim, low), ("As claimed", "More than claimed")
+    limits = beside(claim, low)
+    zones = ("As claimed", "More than claimed")
     return Gauge(label, shown, low, low, math.inf, limits, (exact(claim),), rule, zones)
 
 
@@ -173,7 +177,8 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
 
 
 def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
-    shown, gaussian = rounded_down(f.free.estimate.low), f.gaussian
+    shown = rounded_down(f.free.estimate.low)
+    gaussian = f.gaussian
     fewer = (
         f"fewer than {rate(1 - f.origin.level)} of audits would find an attack as successful as "
         "this one."

@@ -271,7 +271,8 @@ def audit_released(
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     found = measured(tables, asked, named, label, parts, seed, progress)
-    played, left_out = found.played, no_control(found.release)
+    played = found.played
+    left_out = no_control(found.release)
     unplayed = Skipped("membership attacks", left_out or f"no holdout: {NO_CONTROL}")
     of_holdout = () if left_out is None else (left_out,)
     origin = running.origin(
@@ -328,7 +329,9 @@ def _game(played: Membership) -> GameDescription:
 
 def _caveats(found: Measured) -> tuple[str, ...]:
     """Return what may mislead, the most important first."""
-    tables, copied, blind = found.tables, found.copied, found.release.blind
+    tables = found.tables
+    copied = found.copied
+    blind = found.release.blind
     told: list[str] = []
     if blind is not None and told_apart(blind):
         told.append(
@@ -356,7 +359,8 @@ def _caveats(found: Measured) -> tuple[str, ...]:
 def _size(released: Released) -> list[str]:
     if released.holdout is None:
         return []
-    n, real = len(released.holdout), len(released.real)
+    n = len(released.holdout)
+    real = len(released.real)
     if n >= SMALLER * real and n - n // 2 >= FEW:
         return []
     return [

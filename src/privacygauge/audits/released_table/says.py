@@ -42,9 +42,11 @@ def report(f: ReleasedAudit) -> Report:
     """Return everything that the audit says, as plain values."""
     shown = _riskiest(f)
     told = verdict(f)
-    measures, parts = tuple(_measures(f)), tuple(_sections(f, shown))
+    measures = tuple(_measures(f))
+    parts = tuple(_sections(f, shown))
     if told.grade == UNTOLD and f.membership is not None:
-        measures, parts = tuple(map(_hedged, measures)), tuple(map(_with_doubt, parts))
+        measures = tuple(map(_hedged, measures))
+        parts = tuple(map(_with_doubt, parts))
     holdout = (
         f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
     )
@@ -195,13 +197,17 @@ def _highest(f: ReleasedAudit, name: str, title: str) -> Measure:
 
 
 def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
-    order, bound, no = "Pairs put in the right order", "Epsilon is at least", "there was no holdout"
+    order = "Pairs put in the right order"
+    bound = "Epsilon is at least"
+    no = "there was no holdout"
     if f.headline is None:
         yield _none("accuracy", "Right guesses about membership", no)
         yield _none("auc", order, no)
         yield _none("epsilon", bound, no)
         return
-    best, epsilon, reached = f.headline.attack, f.headline.epsilon, f.headline.reached
+    best = f.headline.attack
+    epsilon = f.headline.epsilon
+    reached = f.headline.reached
     yield Measure(
         "accuracy",
         f"{right_of(reached)} about membership",
@@ -261,7 +267,8 @@ def _void(f: ReleasedAudit) -> str:
 
 
 def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
-    found, risk = f.worst, f.furthest_from_baseline
+    found = f.worst
+    risk = f.furthest_from_baseline
     if found is not None:
         yield Measure(
             "furthest",

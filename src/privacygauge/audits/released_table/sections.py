@@ -157,7 +157,8 @@ def _by_lower_end(risk: ReleaseRisk) -> tuple[float, str]:
 def overview(f: ReleasedAudit) -> Table:
     """Return the risks as a terminal shows them, the one furthest beyond its control first."""
     shown = sorted(f.risks, key=_by_lower_end)[:_AT_ONCE]
-    rest, beyond = len(f.risks) - len(shown), f"Beyond control ({rate(f.level)})"
+    rest = len(f.risks) - len(shown)
+    beyond = f"Beyond control ({rate(f.level)})"
     return table(
         "overview-risks",
         "The three risks",
@@ -296,7 +297,8 @@ _SIDES = (
     ("control", "s", SERIES[0], 0.0, "holdout (control)"),
     ("baseline", "x", SERIES[2], 0.22, "baseline"),
 )
-_EACH, _ROOM = 0.36, 1.0
+_EACH = 0.36
+_ROOM = 1.0
 """Inches for each risk, and beside them."""
 
 
@@ -320,7 +322,8 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
     """
     if not f.risks:
         raise InputError("at least one risk is needed to be drawn, got none")
-    frame, new = risks_frame(f), ax is None
+    frame = risks_frame(f)
+    new = ax is None
     ax = axes(ax)
     place = np.arange(len(frame))
     for name, marker, colour, off, title in _SIDES:

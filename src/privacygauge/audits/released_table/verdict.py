@@ -109,7 +109,8 @@ def verdict(f: ReleasedAudit) -> Verdict:
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
-    todo, unsaid = tuple(_advice(f, grade)), _unsaid(grade)
+    todo = tuple(_advice(f, grade))
+    unsaid = _unsaid(grade)
     return Verdict(grade, GRADES, _headline(f, grade), tuple(said), unsaid, todo, _gauge(f))
 
 
@@ -207,7 +208,8 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
 
 def grades(f: ReleasedAudit) -> dict[str, Grade]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
-    attacks, found = f.membership, f.worst
+    attacks = f.membership
+    found = f.worst
     few = None if f.questions is None else f.questions.tail
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
@@ -290,7 +292,8 @@ def _membership(f: ReleasedAudit) -> tuple[str, ...]:
 def _copied(f: ReleasedAudit) -> Iterator[str]:
     beyond = f.corrected.copies
     if beyond is not None and beyond.low > 0:
-        real, others = f.copies[0].estimate, f.copies[1].estimate
+        real = f.copies[0].estimate
+        others = f.copies[1].estimate
         yield (
             f"{percent(real.value)} of the real records occur in the synthetic table, equal in "
             f"every column, and {percent(others.value)} of the holdout: more than chance explains. "
@@ -341,7 +344,9 @@ def _rows(rows: Sequence[int]) -> str:
 
 def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
     """Yield what is known of copies without a holdout; `told` where their share was said."""
-    alone, rows, n = f.corrected.alone, f.corrected.rows, len(f.proven)
+    alone = f.corrected.alone
+    rows = f.corrected.rows
+    n = len(f.proven)
     if alone is not None and alone.low > 0 and not told:
         yield (
             f"Of the real records that equal no other one, at least {percent(alone.low)} are "
@@ -363,7 +368,8 @@ def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
 
 
 def _risks(f: ReleasedAudit) -> Iterator[str]:
-    found, n = f.worst, len(f.risks)
+    found = f.worst
+    n = len(f.risks)
     if found is None:
         return
     forms = f"{count(n)} forms" if n > 1 else "the one form"

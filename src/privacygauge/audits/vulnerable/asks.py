@@ -89,7 +89,8 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         require_free(schema_file.parent, [schema_file.name], inputs=read, way_out=another)
         check_writable(schema_file.parent)
     data = read_frame(asked.data, asked.separator, names=(asked.unit,))
-    people, apart = column_named(data, asked.unit, "--unit"), [x for x in (asked.unit,) if x]
+    people = column_named(data, asked.unit, "--unit")
+    apart = [x for x in (asked.unit,) if x]
     table = read_table(
         data.drop(columns=apart),
         schema=asked.given_schema,

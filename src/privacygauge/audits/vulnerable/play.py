@@ -224,7 +224,8 @@ def _verdict(f: VulnerableRecords) -> Verdict:
 
 def _gauge(f: VulnerableRecords) -> Gauge:
     """Return the records by their scores."""
-    mean, n = float(f.scores.mean()), min(len(f), _DRAWN)
+    mean = float(f.scores.mean())
+    n = min(len(f), _DRAWN)
     drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
     told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
     return Gauge(
@@ -252,7 +253,8 @@ def _highest(f: VulnerableRecords) -> float:
 
 
 def _measures(f: VulnerableRecords) -> Iterator[Measure]:
-    mean, highest = float(f.scores.mean()), _highest(f)
+    mean = float(f.scores.mean())
+    highest = _highest(f)
     yield Measure(
         "vulnerability",
         f"Mean distance of a record to its {_nearest(f)}",
@@ -262,7 +264,8 @@ def _measures(f: VulnerableRecords) -> Iterator[Measure]:
         "Computed, not estimated, so it has no interval.",
         "no guess is made",
     )
-    shown, row = Shown(fixed(highest, 3)), count(int(f.order[0]))
+    shown = Shown(fixed(highest, 3))
+    row = count(int(f.order[0]))
     yield Measure("highest", "Highest score", highest, shown, f"row {row}", gate=False)
 
 

@@ -153,7 +153,8 @@ def compared(
 ) -> WorstCaseComparison:
     """Return what `compare_worst_cases` does, from who is asked about and how it is run."""
     features, labels = require_records(x, y)
-    trainer, owner = as_trainer(model), owners(unit, None, len(labels))
+    trainer = as_trainer(model)
+    owner = owners(unit, None, len(labels))
     how = {name: getattr(running, name) for name in ("run", "invocation", "n_jobs", "progress")}
     found, failed = trained_and_judged(
         trainer,
@@ -264,7 +265,8 @@ def audit_worst_case(
 
 
 def _warnings(f: ComparedTrainings) -> Iterator[str]:
-    n, c = len(f.targets.y), len(f.targets.canaries)
+    n = len(f.targets.y)
+    c = len(f.targets.canaries)
     if c > _MANY * n:
         yield (
             f"{c:,} of {n:,} records are canaries with a wrong label: more than a tenth of them "

@@ -66,8 +66,13 @@ def report(f: WorstCaseComparison) -> Report:
 
 
 def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
-    best, none, at, name = f.best, f.none, f"at {rate(f.fpr)} false alarms", how(f.best)
-    found, usual, auc = best.canaries(f.fpr), best.ordinary(f.fpr), best.found.canaries.highest_auc
+    best = f.best
+    none = f.none
+    at = f"at {rate(f.fpr)} false alarms"
+    name = how(f.best)
+    found = best.canaries(f.fpr)
+    usual = best.ordinary(f.fpr)
+    auc = best.found.canaries.highest_auc
     right = f"The models are right {percent(none.accuracy.value)} of the time."
     label = "Canaries found without a defence"
     if best is not none:
@@ -75,14 +80,17 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     told = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
     label = "Pairs of canaries in the right order"
     area = Measure("auc-left", label, auc, decimal_estimate(auc), "", told, "0.5")
-    guessing, label = f"Guessing finds {rate(f.fpr)}.", f"Canaries found {at}"
+    guessing = f"Guessing finds {rate(f.fpr)}."
+    label = f"Canaries found {at}"
     left = _found("tpr-left", label, found, name, guessing, gate=True)
-    same, label = f"{name}, in the same models", f"Ordinary records found {at}"
+    same = f"{name}, in the same models"
+    label = f"Ordinary records found {at}"
     ordinary = _found("tpr-ordinary", label, usual, same)
     # A register takes the first number that a release can be held to.
     first = ranking_decides(best.found.canaries)
     yield from (area, left, ordinary) if first else (left, ordinary, area)
-    label, shown = "The models' own accuracy", percent_estimate(best.accuracy, 1)
+    label = "The models' own accuracy"
+    shown = percent_estimate(best.accuracy, 1)
     note = f"{name}, on ordinary records that they were not trained on"
     yield Measure("model-accuracy", label, best.accuracy, shown, note, gate=False)
     yield from _limits(f)
@@ -91,8 +99,10 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
 def _found(
     name: str, label: str, found: RateAtFpr, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
-    shown, few = tpr_estimate(found.estimate, found.fpr), not found.resolved
-    known, guessing = found.estimate, _guessing(found.fpr)
+    shown = tpr_estimate(found.estimate, found.fpr)
+    few = not found.resolved
+    known = found.estimate
+    guessing = _guessing(found.fpr)
     return Measure(name, label, known, shown, note, text, guessing, gate=gate, doubtful=few)
 
 
@@ -109,7 +119,8 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
         label = f"Canaries found at {rate(fpr)} false alarms {whom}"
         found = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
         yield limited(name, label, found, partial(tpr_estimate, fpr=fpr), _guessing(fpr), turned)
-    areas, label = [t.found.canaries.highest_auc for t in trainings], "Pairs of canaries in the"
+    areas = [t.found.canaries.highest_auc for t in trainings]
+    label = "Pairs of canaries in the"
     yield limited("auc", f"{label} right order {whom}", areas, decimal_estimate, "0.5", turned)
 
 

@@ -152,7 +152,8 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
-    none, found = f.none, f.canaries
+    none = f.none
+    found = f.canaries
     alone = found.attacks[0]
     rows = {
         "Wrong label": f"{none.found.label.capitalize()}.",

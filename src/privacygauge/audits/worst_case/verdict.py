@@ -35,7 +35,8 @@ def verdict(f: WorstCaseComparison) -> Verdict:
     if turned and grade in (NONE, UNTOLD):
         hidden = turned[0].canaries.inverted + turned[0].ordinary.inverted
         return direction.verdict(direction.sentences(hidden))
-    sentences, advice = tuple(_sentences(f)), tuple(_advice(f, grade))
+    sentences = tuple(_sentences(f))
+    advice = tuple(_advice(f, grade))
     found = f.best.canaries(f.fpr).estimate
     gauge = grades.gauge(
         f"Canaries found at {rate(f.fpr)} false alarms, {how(f.best)}",
@@ -96,8 +97,10 @@ def _grade_at(found: RateAtFpr) -> Grade:
 
 
 def _headline(f: WorstCaseComparison, grade: Grade) -> str:
-    best, at = f.best, f"at {rate(f.fpr)} false alarms"
-    found, without = _canaries(f, best), _canaries(f, f.none)
+    best = f.best
+    at = f"at {rate(f.fpr)} false alarms"
+    found = _canaries(f, best)
+    without = _canaries(f, f.none)
     if grade == NONE and grade_of_training(f.none) == NONE:
         where = ", with a defence or without" if f.defended else ""
         return f"No leak found{where}: no attack found canaries clearly more often than guessing"
@@ -128,7 +131,9 @@ def _found(f: WorstCaseComparison) -> str:
 
 
 def _sentences(f: WorstCaseComparison) -> Iterator[str]:
-    best, none, at = f.best, f.none, rate(f.fpr)
+    best = f.best
+    none = f.none
+    at = rate(f.fpr)
     if f.defended:
         yield f"{_order(f)}; {_at_risk(f)}."
     left = ""

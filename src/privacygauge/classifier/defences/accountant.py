@@ -24,7 +24,8 @@ EXACT = "exact (Gaussian mechanism)"
 RDP = "RDP (PrivacyGauge)"
 """The accountant without the extra `accounting`: Renyi differential privacy."""
 
-_LEAST_NOISE, _MOST_NOISE = 1e-2, 1e5
+_LEAST_NOISE = 1e-2
+_MOST_NOISE = 1e5
 
 _ORDERS = math.log(0.01), math.log(1023.0)
 """Renyi orders that are looked at, as logarithms of what they are above 1."""
@@ -129,7 +130,8 @@ class SubsampledGaussian:
         return np.array([self.steps * self._log_moment(a) / (a - 1) for a in asked.tolist()])
 
     def _log_moment(self, order: float) -> float:
-        q, s = self.sampling_rate, self.noise_multiplier
+        q = self.sampling_rate
+        s = self.noise_multiplier
         if q == 1:
             return order * (order - 1) / (2 * s**2)
         # The ratio has its nearest zeros pi s^2 away from the real line.
@@ -202,7 +204,8 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     def at(log_noise: float) -> SubsampledGaussian:
         return SubsampledGaussian(math.exp(log_noise), sampling_rate, steps)
 
-    low, high = math.log(_LEAST_NOISE), math.log(_MOST_NOISE)
+    low = math.log(_LEAST_NOISE)
+    high = math.log(_MOST_NOISE)
     if renyi(high) > 0:
         raise InputError(
             f"epsilon must be one that noise can reach in {steps} steps, got {epsilon}: take a "

@@ -166,7 +166,8 @@ class AdversarialRegularisation(ByEpoch):
             for batch in batches(task, model, epoch):
                 for _ in range(self.attack_steps):
                     attacker.learn(module, *(_drawn(rng, x, task) for x in (own, references)))
-                logits, y = module(task.x[batch]), task.y[batch]
+                logits = module(task.x[batch])
+                y = task.y[batch]
                 gain = logsigmoid(attacker.log_odds(logits, y)).mean()
                 descend(optimiser, cross_entropy(logits, y) + self.weight * gain, weights)
             yield module
@@ -179,7 +180,8 @@ class _Attacker:
         import torch
         from torch import nn
 
-        sizes, k = defence.sizes, task.n_classes
+        sizes = defence.sizes
+        k = task.n_classes
         own = int(seeds.stream(seed, "attack-network").integers(2**31))
         with seeded(own, torch.device("cpu")):
             answers = MLP(sizes.answers[:-1], "relu")(k, sizes.answers[-1])
@@ -212,7 +214,8 @@ class _Attacker:
         with torch.no_grad():
             logits = module(self._task.x[rows])
         found = self.log_odds(logits, self._task.y[rows])
-        inside, outside = found[: len(members)], found[len(members) :]
+        inside = found[: len(members)]
+        outside = found[len(members) :]
         loss = (softplus(-inside).mean() + softplus(outside).mean()) / 2
         descend(self._optimiser, loss, self._weights)
 

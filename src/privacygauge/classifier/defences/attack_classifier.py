@@ -68,7 +68,8 @@ class AttackClassifier:
 
         if member.all() or not member.any():
             raise InputError("an attack classifier needs members and non-members to learn from")
-        rows, inside = even_rows(member, rng), member.astype(np.int64)
+        rows = even_rows(member, rng)
+        inside = member.astype(np.int64)
         inputs = np.take_along_axis(p, _largest_first(p), axis=1) if self.sorted else p
         model = MLPClassifier(
             self.hidden,

@@ -134,7 +134,8 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
     """Return one model's logits after the epochs, (e, a, k)."""
     import torch
 
-    kept, last = set(epochs.tolist()), int(epochs[-1])
+    kept = set(epochs.tolist())
+    last = int(epochs[-1])
     found = []
     # The seed is for what is random in training, such as dropout.
     with seeded(task.seeds[model], task.x.device), torch.enable_grad():

@@ -62,7 +62,8 @@ def undefended_of(
     order = seeds.stream(seed, "reference").permutation(n)
     needed = any(isinstance(defence, AgainstAttacker) for defence in defences)
     kept = n // _SHARE if needed else 0
-    references, rows = np.sort(order[:kept]), np.sort(order[kept:])
+    references = np.sort(order[:kept])
+    rows = np.sort(order[kept:])
     return Undefended(trainer, len(rows), tuple(references.tolist())), rows
 
 
@@ -95,9 +96,11 @@ def models_behind(
     seed: int,
 ) -> tuple[list[Defended], list[Skipped]]:
     """Return the models behind each defence, and the defences whose training failed."""
-    found, failed = [], []
+    found = []
+    failed = []
     for number, defence in enumerate(defences):
-        claim, models = None, without.last
+        claim = None
+        models = without.last
         if isinstance(defence, StopAfter):
             stopped = without.after(defence.epoch)
         elif isinstance(defence, TrainingDefence):

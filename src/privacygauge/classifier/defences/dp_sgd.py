@@ -145,7 +145,8 @@ class PrivateTraining(ByEpoch):
         """Yield the rows that take part in each step of an epoch; there may be none."""
         import torch
 
-        rng, own = seeds.stream(task.seeds[model], "sampled", epoch), task.inside[model]
+        rng = seeds.stream(task.seeds[model], "sampled", epoch)
+        own = task.inside[model]
         for _ in range(self.steps_an_epoch):
             # Coins for the records of others too: leaving one out changes no other's coins.
             rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
@@ -192,7 +193,8 @@ class DpSgd(PrivateTraining):
         """Yield a model after each epoch: one module, trained further every time."""
         import torch
 
-        module, noise = task.module(model), noise_of(task, model)
+        module = task.module(model)
+        noise = noise_of(task, model)
         weights = [p.detach() for p in module.parameters()]
         optimiser = Optimiser(task.rule, weights)
         for epoch in range(task.epochs):

@@ -101,7 +101,8 @@ def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> 
 
     Each has a defence of its own, fitted and drawn apart; see `defended`.
     """
-    pool, generators = models.pool, rng.spawn(len(models.pool) + 1)
+    pool = models.pool
+    generators = rng.spawn(len(models.pool) + 1)
     target = defended(defence, models.target, generators[0])
     shadows = [
         replace(models.target, answers=values, logits=pool.logits, member=inside)

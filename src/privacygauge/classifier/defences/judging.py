@@ -85,8 +85,11 @@ def judged(
     name: str, variant: str, games: DefenceGames, undefended: Found, asked: Asked
 ) -> JudgedDefence:
     """Return what attacks achieve in spite of a defence, and what it costs."""
-    adaptive, level = asked.of(games.adaptive), asked.level
-    target, before, after = games.undefended.target, undefended.scores, adaptive.scores
+    adaptive = asked.of(games.adaptive)
+    level = asked.level
+    target = games.undefended.target
+    before = undefended.scores
+    after = adaptive.scores
     worst = (
         WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
         for i in foremost(after, target.unit, WORST)
@@ -113,7 +116,8 @@ def _costs(
     before: Predictions, after: Predictions, level: float
 ) -> tuple[tuple[Fact, ...], Estimate]:
     p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
-    moved, unit = np.abs(q - p).sum(axis=1), before.units
+    moved = np.abs(q - p).sum(axis=1)
+    unit = before.units
     facts = [
         Fact(
             f"accuracy on {side} {when} the defence",
@@ -132,7 +136,9 @@ def _costs(
 
 def accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
     """Return a model's accuracy on its members, and on the non-members."""
-    right, unit, member = target.values.argmax(axis=1) == target.labels, target.units, target.member
+    right = target.values.argmax(axis=1) == target.labels
+    unit = target.units
+    member = target.member
     inside, outside = (proportion(right[x], unit[x], level) for x in (member, ~member))
     return inside, outside
 

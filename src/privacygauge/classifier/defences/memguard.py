@@ -126,7 +126,8 @@ class FittedMemGuard:
     def _candidates(self, p: Floats) -> Floats:
         """Return phase I's answers; p itself where no noise was found."""
         z = np.log(np.maximum(p, _TINY))
-        found, active = p.copy(), np.arange(len(p))
+        found = p.copy()
+        active = np.arange(len(p))
         c3 = self.defence.c3
         for _ in range(_MOST_ROUNDS):
             noisy, reached = self._descended(z[active], p[active], c3)
@@ -139,9 +140,13 @@ class FittedMemGuard:
 
     def _descended(self, z: Floats, p: Floats, c3: float) -> tuple[Floats, Bools]:
         """Return answers after gradient steps on phase I's loss, and which reached the goal."""
-        logits, result, predicted = z.copy(), p.copy(), p.argmax(axis=1)
+        logits = z.copy()
+        result = p.copy()
+        predicted = p.argmax(axis=1)
         start, towards = self._log_odds_and_gradient(p)
-        odds, reached, active = start, np.zeros(len(p), np.bool_), np.arange(len(p))
+        odds = start
+        reached = np.zeros(len(p), np.bool_)
+        active = np.arange(len(p))
         for _ in range(self.defence.steps):
             if not len(active):
                 break
@@ -154,7 +159,9 @@ class FittedMemGuard:
             kept = result[active].argmax(axis=1) == predicted[active]
             done = (odds * start[active] <= 0) & kept
             reached[active] = done
-            active, odds, towards = active[~done], odds[~done], towards[~done]
+            active = active[~done]
+            odds = odds[~done]
+            towards = towards[~done]
         return result, reached
 
     def _log_odds(self, p: Floats) -> Floats:

@@ -68,7 +68,8 @@ def curve_by_epoch(
     for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
         if isinstance(models, Skipped):
             continue
-        last, target = models is without.last, models.target
+        last = models is without.last
+        target = models.target
         here = undefended.results if last else asked.results(PoolGame(target, models.pool))
         best = best_attack(judging.evaluations(here), together, asked.level)
         found.append(AfterEpoch(epoch, *judging.accuracies(target, asked.level), best))
@@ -133,7 +134,8 @@ def on_answers(
     `owners` are predictions of target and shadow on what their defences are fitted on; `told` is
     called with the games that were played and their number.
     """
-    undefended, total = asked.of(PredictionGame(target, shadow)), len(defences) + 1
+    undefended = asked.of(PredictionGame(target, shadow))
+    total = len(defences) + 1
     told(1, total)
     results = []
     for done, defence in enumerate(defences, start=2):
@@ -183,7 +185,8 @@ def at_training(
 
     `ids` (n,) and `owner` (n,) are the records' names and people.
     """
-    trainer, seed = records.trainer, asked.seed
+    trainer = records.trainer
+    seed = asked.seed
     require_different(defences)
     of, rows = undefended_of(trainer, len(records.y), defences, seed)
     trainings, places = trainings_of(of, defences)
@@ -250,7 +253,8 @@ def _side_by_side(
     none, others = compared(
         judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
     )
-    n_in, n_out = target.n_in, target.n_out
+    n_in = target.n_in
+    n_out = target.n_out
     found = ComparedDefences(asked.headline(undefended), undefended.risk, none, others, n_in, n_out)
     skipped = (result for result in undefended.results if isinstance(result, Skipped))
     return Played(found, target, tuple(skipped))

@@ -117,7 +117,8 @@ class PdtpRisk:
         learner = naive_bayes_for(x) if self.learner is None else self.learner
         members = np.flatnonzero(inside)
         fitted = learner.fit(x[members], y[members], n_classes=n_classes)
-        told, without = fitted.log_p(x[members]), fitted.log_p_without(np.arange(len(members)))
+        told = fitted.log_p(x[members])
+        without = fitted.log_p_without(np.arange(len(members)))
         result = np.zeros(len(y))
         result[members] = log_ratio(told, without, self.width)
         return result

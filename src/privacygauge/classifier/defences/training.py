@@ -222,7 +222,8 @@ class Private:
 
     def trainer(self, of: Undefended) -> PrivateTraining:
         """Return DP-SGD with the same settings, as many epochs, and as much noise as is needed."""
-        networks, delta = of.networks(self.name), self.at_delta(of)
+        networks = of.networks(self.name)
+        delta = self.at_delta(of)
         rate = min(1.0, networks.batch_size / of.n_trained)
         steps = networks.epochs * round(1 / rate)
         noise = noise_for(self.epsilon, delta, rate, steps)

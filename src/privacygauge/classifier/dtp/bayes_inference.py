@@ -113,7 +113,8 @@ class FittedBayesInference:
 
     def _group_of(self, queries: NDArray[Any]) -> Ints:
         """Return each query's group, (q,); the last row of counts where no record is equal."""
-        keys, asked = self._groups[0], _keys(matrix(queries, "queries", columns=self.x.shape[1]))
+        keys = self._groups[0]
+        asked = _keys(matrix(queries, "queries", columns=self.x.shape[1]))
         place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
         return np.where(keys[place] == asked, place, len(keys))
 

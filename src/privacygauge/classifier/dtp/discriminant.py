@@ -118,7 +118,8 @@ class FittedLinearDiscriminant:
 
     @cached_property
     def _n_over(self) -> float:
-        n, present = float(len(self.x)), float(np.count_nonzero(self._counts))
+        n = float(len(self.x))
+        present = float(np.count_nonzero(self._counts))
         return float(self._divide_by(np.array(n), np.array(present)))
 
     @cached_property
@@ -198,7 +199,9 @@ class FittedLinearDiscriminant:
         return class_log_p(asked @ weights + bias[:, None, :])
 
     def _without(self, rows: Ints) -> tuple[Floats, Floats]:
-        scatter, labels, n = self._scatter, self.y[rows], len(self.x)
+        scatter = self._scatter
+        labels = self.y[rows]
+        n = len(self.x)
         counts = self._counts - np.eye(self.n_classes)[labels]
         rest = self._counts[labels] - 1.0
         present = counts > 0

@@ -102,7 +102,8 @@ class _Sums:
 
     def frontiers(self) -> Floats:
         """Return the largest change over all sets that can matter, record by record."""
-        n, work = len(self.base), 0
+        n = len(self.base)
+        work = 0
         result = np.full(n, np.nan)
         for i in range(n):
             if i >= _TRIAL and work / i * n > MOST_WORK:
@@ -124,14 +125,16 @@ class _Sums:
     def _corner(
         self, i: int, other: Floats, rho_sign: float, odds_sign: float
     ) -> tuple[float, int]:
-        rho, odds = np.array([self.base[i]]), np.array([self.prior])
+        rho = np.array([self.base[i]])
+        odds = np.array([self.prior])
         entries = 0
         for j in np.argsort(self.step[i]):
             rho = np.concatenate([rho + self.step[i, j], rho])
             odds = np.concatenate([odds + self.same[i, j], odds + other[i, j]])
             entries += len(rho)
             kept = _best(rho_sign * rho, odds_sign * odds)
-            rho, odds = rho[kept], odds[kept]
+            rho = rho[kept]
+            odds = odds[kept]
             if len(rho) > MOST_PAIRS:
                 return float("nan"), entries
         return float(_moved(odds, rho).max(initial=0.0)), entries
@@ -274,7 +277,8 @@ def _over_others(
 ) -> NDArray[Any]:
     """Return, in place of each entry, the extreme of all others along the axis."""
     values = np.moveaxis(values, axis, 0)
-    before, after = np.full_like(values, empty), np.full_like(values, empty)
+    before = np.full_like(values, empty)
+    after = np.full_like(values, empty)
     join.accumulate(values[:-1], axis=0, out=before[1:])
     join.accumulate(values[:0:-1], axis=0, out=after[-2::-1])
     return np.moveaxis(join(before, after), 0, axis)

@@ -243,17 +243,21 @@ def measurement(
 
     Of people with several records one stands for each: the riskiest.
     """
-    y, owner = task.y, task.unit
-    chosen, names = rows_of(rows, len(y), owner), names_of(class_names, task.n_classes)
+    y = task.y
+    owner = task.unit
+    chosen = rows_of(rows, len(y), owner)
+    names = names_of(class_names, task.n_classes)
     measured = task.measured(chosen)
     if owner is not None:
         riskiest, measured = measured.of_units(owner[chosen])
         chosen = chosen[riskiest]
-    learner, pdtp = measured.learner, measured.pdtp
+    learner = measured.learner
+    pdtp = measured.pdtp
     path, skipped = task.removal(asked.remove, asked.order, learner) if asked.remove else (None, ())
     named = np.arange(len(y)) if ids is None else checks.vector(ids, "ids", length=len(y))
     n_train = len(y) if owner is None else checks.n_distinct(owner)
-    complete, above = len(chosen) == n_train, pdtp > LIMIT
+    complete = len(chosen) == n_train
+    above = pdtp > LIMIT
     repeated = None
     if asked.training_sets:
         repeated = task.repeated(chosen, asked.training_sets, learner)

@@ -116,7 +116,8 @@ class Planted:
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedPlanted:
         """Return the classifier trained on records (n, d) of the classes (n,)."""
-        x, y = np.asarray(x), np.asarray(y)
+        x = np.asarray(x)
+        y = np.asarray(y)
         if x.ndim != 2 or x.shape[1] != len(self.record):
             raise InputError(f"x must have the shape (n, {len(self.record)}), got {x.shape}")
         if n_classes < 2:

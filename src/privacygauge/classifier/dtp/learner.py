@@ -42,7 +42,9 @@ class LearnerTrainer:
 
     def train_logs(self, cohort: Cohort) -> Floats:
         """Return the log probabilities that each model gives; see `log_answers`."""
-        x, y, k = cohort.x, cohort.y, cohort.n_classes
+        x = cohort.x
+        y = cohort.y
+        k = cohort.n_classes
         models = (self.learner.fit(x[rows], y[rows], n_classes=k) for rows in cohort.inside)
         return np.stack([model.log_p(x[cohort.asked]) for model in models])
 

@@ -75,7 +75,10 @@ class _Change:
     """Scores with all records, and without each of some."""
 
     def __init__(self, w: Floats, b: Floats, w_without: Floats, b_without: Floats) -> None:
-        self.w, self.b, self.w_without, self.b_without = w, b, w_without, b_without
+        self.w = w
+        self.b = b
+        self.w_without = w_without
+        self.b_without = b_without
         first, second = np.triu_indices(len(b), 1)
         dw = (w - w_without).transpose(0, 2, 1)
         self.slopes = dw[:, first] - dw[:, second]
@@ -90,7 +93,8 @@ class _Change:
 
     def bound(self, box: Box) -> Floats:
         """Return what no query of the box exceeds, (r,); infinite where a class is lost."""
-        up, down = np.maximum(self.slopes, 0.0), np.minimum(self.slopes, 0.0)
+        up = np.maximum(self.slopes, 0.0)
+        down = np.minimum(self.slopes, 0.0)
         most = self.shifts + up @ box.high + down @ box.low
         least = self.shifts + up @ box.low + down @ box.high
         change = np.where(self.real, np.maximum(most, -least), 0.0).max(axis=1, initial=0.0)

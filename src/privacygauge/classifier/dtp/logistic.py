@@ -124,7 +124,8 @@ class _Chords:
         group: Ints,
     ) -> _Chords:
         """Return the steps for records of these groups."""
-        x, free = problem.x[group], start.shape[1]
+        x = problem.x[group]
+        free = start.shape[1]
         columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
         spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
         own = problem.spreads(x @ start)
@@ -141,7 +142,9 @@ class _Chords:
         everyone = self.problem.gradients(self.start[:, None])
         gradients = self._without_own(np.repeat(everyone, r, axis=1), v, np.arange(r))
         excess = self.problem.excess(gradients)
-        best, moving, steps = excess, np.arange(r), _Steps((), self.metric)
+        best = excess
+        moving = np.arange(r)
+        steps = _Steps((), self.metric)
         unsure = np.zeros(r, np.bool_)
         for _ in range(_CHORDS):
             steps = steps.followed_by(self._chord(gradients, moving))
@@ -153,14 +156,17 @@ class _Chords:
             unsure[moving[far & ~going]] = True
             if not going.any():
                 break
-            moving, steps = moving[going], steps.of(going)
+            moving = moving[going]
+            steps = steps.of(going)
             gradients = self.problem.gradients(v[:, moving])
             gradients = self._without_own(gradients, v[:, moving], moving)
             excess = self.problem.excess(gradients)
             # Ten times worse than it was, or not a number: chords do not get there.
             hopeful = excess < 10 * best[moving]
             best[moving] = np.where(hopeful, np.minimum(excess, best[moving]), np.nan)
-            moving, gradients, steps = moving[hopeful], gradients[:, hopeful], steps.of(hopeful)
+            moving = moving[hopeful]
+            gradients = gradients[:, hopeful]
+            steps = steps.of(hopeful)
             excess = excess[hopeful]
         for i in np.flatnonzero(unsure | ~(best <= 1)):
             alone = self.problem.without(int(self.group[i]))
@@ -182,7 +188,8 @@ class _Chords:
 
     def _chord(self, gradients: Floats, some: Ints) -> Floats:
         """Return what to take from the parameters, (d + 1, r, c - 1)."""
-        x, n = self.problem.x[self.group[some]], len(some)
+        x = self.problem.x[self.group[some]]
+        n = len(some)
         flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
         plain = self.solve(flat).reshape(*self.start.shape, n)
         along = np.einsum("rab,rd,dbr->ra", self.inner[some], x, plain, optimize=True)
@@ -228,7 +235,8 @@ class Logistic:
         InputError
             If records are not finite, classes not in 0..k-1, or there are too many parameters.
         """
-        x, y = _finite(x), np.asarray(y, np.int64)
+        x = _finite(x)
+        y = np.asarray(y, np.int64)
         if x.shape[0] != len(y) or not len(y):
             raise InputError(f"x and y must have as many rows, at least 1, got {len(x)}, {len(y)}")
         if y.min() < 0 or y.max() >= n_classes:

@@ -58,7 +58,8 @@ class Problem:
     def of(cls, x: Floats, y: Ints, l2: float, tol: float, *, standardised: bool) -> Problem:
         """Return the problem of records (n, d) of the classes (n,)."""
         classes, labels = np.unique(y, return_inverse=True)
-        basis, d = _basis(len(classes)), x.shape[1]
+        basis = _basis(len(classes))
+        d = x.shape[1]
         if (d + 1) * basis.shape[1] > MOST_PARAMETERS:
             raise InputError(
                 f"the Hessian of {(d + 1) * basis.shape[1]} parameters is too large (at most "
@@ -76,7 +77,8 @@ class Problem:
         rounding = 16 * np.finfo(np.float64).eps * (n @ size)
         enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
-        own, times = labels[first], n.astype(np.float64)
+        own = labels[first]
+        times = n.astype(np.float64)
         return cls(rows, times, own, group, classes, basis, scale, standardised, penalty, enough)
 
     def penalty_without(self, group: Ints) -> Floats:
@@ -104,7 +106,8 @@ class Problem:
                 np.exp(found, out=found)
             found += 1.0
             return np.asarray(np.divide(sign, found, out=found))
-        p, own = softmax(scores @ self.basis.T, axis=-1), label[:, None, None]
+        p = softmax(scores @ self.basis.T, axis=-1)
+        own = label[:, None, None]
         np.put_along_axis(p, own, 0.0, axis=-1)
         np.put_along_axis(p, own, -p.sum(axis=-1, keepdims=True), axis=-1)
         return np.asarray(p @ self.basis, np.float64)
@@ -117,7 +120,8 @@ class Problem:
 
     def loss(self, v: Floats) -> tuple[float, float]:
         """Return what is minimised, and how far rounding may have moved it."""
-        scores, own = self.x @ v @ self.basis.T, self.label[:, None]
+        scores = self.x @ v @ self.basis.T
+        own = self.label[:, None]
         scores -= np.take_along_axis(scores, own, axis=1)
         np.put_along_axis(scores, own, -np.inf, axis=1)
         losses = np.logaddexp(0.0, logsumexp(scores, axis=1))

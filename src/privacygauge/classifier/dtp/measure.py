@@ -72,7 +72,9 @@ class Measured:
         """
         order = np.lexsort((-self.dtp.low, -self.pdtp, unit))
         _, first = np.unique(unit[order], return_index=True)
-        place, low, high = order[first], self.dtp.low[order], self.dtp.high[order]
+        place = order[first]
+        low = self.dtp.low[order]
+        high = self.dtp.high[order]
         dtp = DtpRange(
             np.maximum.reduceat(low, first), np.maximum.reduceat(high, first), self.dtp.method
         )
@@ -180,7 +182,8 @@ class TrainingSet:
         again = np.union1d(some, np.flatnonzero(unsure))
         run = self._below("refits")
         said = self._refits(rows[again], queries, run)
-        own, at = log_ratio(said.with_it, said.without, self.width), np.searchsorted(again, some)
+        own = log_ratio(said.with_it, said.without, self.width)
+        at = np.searchsorted(again, some)
         shown = np.maximum(
             quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
         )
@@ -197,7 +200,9 @@ class TrainingSet:
             trained = self._trained(rows)
             return replace(trained, warnings=(*trained.warnings, why), checked=checked)
         refitted = np.searchsorted(again, np.flatnonzero(unsure))
-        pdtp, low, high = quick.pdtp.copy(), quick.dtp.low.copy(), quick.dtp.high.copy()
+        pdtp = quick.pdtp.copy()
+        low = quick.dtp.low.copy()
+        high = quick.dtp.high.copy()
         pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
         some_left_out = len(queries) < len(self.queries)
@@ -232,7 +237,8 @@ class TrainingSet:
         members: Bools | None = None,
     ) -> Retrained:
         """Return what the model as it was given says without each of the records (r,)."""
-        n, everything = len(self.y), joined(self.x, queries)
+        n = len(self.y)
+        everything = joined(self.x, queries)
         number = np.arange(len(everything))
         inside = number < n
         unit = None if self.unit is None else np.append(self.unit, number[n:])
@@ -271,7 +277,8 @@ class TrainingSet:
     def _within(self, members: Bools, rows: Ints, name: str, learner: Learner | None) -> Floats:
         if not len(rows):
             return np.zeros(0)
-        x, y = taken(self.x, np.flatnonzero(members)), self.y[members]
+        x = taken(self.x, np.flatnonzero(members))
+        y = self.y[members]
         places = np.cumsum(members)[rows] - 1
         if learner is not None and learner is not self.model:
             shortcut = recognised(self.model, x, y)
@@ -300,7 +307,8 @@ class TrainingSet:
         return remove_riskiest(self._remaining(learner), steps, order), ()
 
     def _remaining(self, learner: Learner) -> Remaining:
-        everyone, k = np.ones(len(self.y), np.bool_), self.n_classes
+        everyone = np.ones(len(self.y), np.bool_)
+        k = self.n_classes
         if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
             codes, _ = learner.parts(self.numbers)
             return categorical_records(codes, self.y, learner.sizes, self.n_classes, learner.alpha)

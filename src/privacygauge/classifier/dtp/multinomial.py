@@ -95,7 +95,8 @@ class FittedMultinomial:
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        own, each = self.x[rows], np.arange(len(rows))
+        own = self.x[rows]
+        each = np.arange(len(rows))
         joint = _log_likelihood(own, self._of_classes)
         shares = self._log_shares(self._of_others[rows])
         joint[each, self.y[rows]] = _times(own, shares).sum(axis=1)
@@ -103,7 +104,8 @@ class FittedMultinomial:
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
-        asked, each = self._queries(queries), np.arange(len(rows))
+        asked = self._queries(queries)
+        each = np.arange(len(rows))
         likely = _log_likelihood(asked, self._of_classes)
         joint = np.repeat(likely[None], len(rows), axis=0)
         own = _log_likelihood(asked, self._log_shares(self._of_others[rows]))

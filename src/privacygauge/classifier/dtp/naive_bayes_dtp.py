@@ -50,14 +50,17 @@ def _of_categories(counted: Counted, rows: Ints, width: float, box: Box) -> DtpR
     parts = _certified(counted, rows[left], width, box)
     if len(left) == len(rows):
         return parts
-    low, high = values.copy(), values.copy()
+    low = values.copy()
+    high = values.copy()
     low[left], high[left] = parts.low, parts.high
     return DtpRange(low, high, f"{method}; for {len(left):,} of {len(rows):,}: {CERTIFIED}")
 
 
 def _exact(counted: Counted, rows: Ints, width: float) -> tuple[Floats, str]:
     """Return exact values, NaN where there would be too much to look at."""
-    counts, codes, y = counted.counts, counted.codes[rows], counted.y[rows]
+    counts = counted.counts
+    codes = counted.codes[rows]
+    y = counted.y[rows]
     if width:
         if len(rows) * n_cells(counts.sizes) > MOST_ANSWERS:
             return np.full(len(rows), np.nan), EXACT
@@ -106,11 +109,13 @@ def posterior_bound(counted: Counted, rows: Ints, box: Box) -> Floats:
     O(number of attributes) for a record.
     """
     if not counted.numbers.shape[1]:
-        counts, y = counted.counts, counted.y[rows]
+        counts = counted.counts
+        y = counted.y[rows]
         shared = counts.occurrences(counted.codes[rows], y)
         return naive_bayes_bound(counts.n[y], shared, counts.sizes, alpha=counts.alpha)
     low, high = np.zeros((2, len(rows), counted.n_classes))
-    some, y = np.arange(len(rows)), counted.y[rows]
+    some = np.arange(len(rows))
+    y = counted.y[rows]
     removal = counted.removal
     low[some, y], high[some, y] = removal.at_record[rows], removal.base[rows]
     ends = _numbers_of(counted, box)
@@ -133,7 +138,8 @@ Queries = tuple[Ints, Floats]
 
 def _candidates(counted: Counted, rows: Ints, box: Box) -> list[Queries]:
     """Return queries, one for each record, that may show more than the record itself."""
-    codes, numbers = counted.codes[rows], counted.numbers[rows]
+    codes = counted.codes[rows]
+    numbers = counted.numbers[rows]
     places = [numbers]
     if numbers.shape[1]:
         places += [np.broadcast_to(end, numbers.shape) for end in _numbers_of(counted, box)]
@@ -145,7 +151,8 @@ def _candidates(counted: Counted, rows: Ints, box: Box) -> list[Queries]:
 
 def _extreme_codes(counted: Counted, rows: Ints, other: int) -> list[Ints]:
     """Return the categories that speak most against and for the own class, but for the own."""
-    lowest, highest = counted.codes[rows].copy(), counted.codes[rows].copy()
+    lowest = counted.codes[rows].copy()
+    highest = counted.codes[rows].copy()
     y = counted.y[rows]
     for j, size in enumerate(counted.sizes):
         if size < 2:

@@ -85,7 +85,8 @@ class FittedNeighbours:
         Shape (r, q, n_classes).
         """
         near = nearest(self.x, self._queries(queries), self.k + 1)
-        first, identity = near[:, : self.k], np.eye(self.n_classes)
+        first = near[:, : self.k]
+        identity = np.eye(self.n_classes)
         inside = np.zeros((len(rows), len(near)), np.bool_)
         for column in first.T:
             inside |= column == np.asarray(rows)[:, None]
@@ -219,7 +220,8 @@ def settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
 
 
 def _settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
-    norms, asked = (x**2).sum(axis=1), (queries**2).sum(axis=1)[:, None]
+    norms = (x**2).sum(axis=1)
+    asked = (queries**2).sum(axis=1)[:, None]
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps * (norms + asked)
     far = norms + asked - 2 * (queries @ x.T)
     found = np.ones(len(queries), np.bool_)
@@ -236,7 +238,8 @@ def _settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
 
 
 def _nearest(x: Floats, queries: Floats, m: int) -> Ints:
-    norms, asked = (x**2).sum(axis=1), (queries**2).sum(axis=1)
+    norms = (x**2).sum(axis=1)
+    asked = (queries**2).sum(axis=1)
     # What a sum of d products of this size can be off, generously; every record has its own, so
     # that one far away does not make candidates of all.
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps

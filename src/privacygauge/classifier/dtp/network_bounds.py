@@ -165,7 +165,9 @@ def network_constant(
         _check_alike(networks[0], other)
     far = _far(box)
     _check_chain(networks[0], box)
-    reach, total, change = float(far.max(initial=0)), float(far.sum()), 0.0
+    reach = float(far.max(initial=0))
+    total = float(far.sum())
+    change = 0.0
     for depth, layers in enumerate(zip(*networks, strict=True)):
         norm = max(float(np.abs(w).sum(axis=1).max()) for w, _ in layers)
         shift = max(float(np.abs(b).max()) for _, b in layers)
@@ -214,9 +216,11 @@ def network_bound(
     change = np.zeros(len(box.low))
     for (w, b), (w_without, b_without) in zip(layers[:-1], without[:-1], strict=True):
         moved = activation.slope * _moved((w, b), (w_without, b_without), one, other, change)
-        one, other = _image(w, b, one, activation), _image(w_without, b_without, other, activation)
+        one = _image(w, b, one, activation)
+        other = _image(w_without, b_without, other, activation)
         change = np.minimum(moved, np.maximum(one[1] - other[0], other[1] - one[0]))
-    last, last_without = _differences(*layers[-1]), _differences(*without[-1])
+    last = _differences(*layers[-1])
+    last_without = _differences(*without[-1])
     moved = _moved(last, last_without, one, other, change)
     return Bound(
         float(moved.max(initial=0.0)),
@@ -238,7 +242,8 @@ def _moved(
     change: Floats,
 ) -> Floats:
     """Return how far a layer's sums can move, (out,), if its inputs move by `change`."""
-    dw, db = layer[0] - without[0], layer[1] - without[1]
+    dw = layer[0] - without[0]
+    db = layer[1] - without[1]
     ways = [
         _largest(dw, db, one) + np.abs(without[0]) @ change,
         _largest(dw, db, other) + np.abs(layer[0]) @ change,
@@ -253,7 +258,8 @@ def _largest(w: Floats, b: Floats, of: Interval) -> Floats:
 
 def _interval(w: Floats, b: Floats, of: Interval) -> Interval:
     """Return the smallest and largest values of W h + b, (out,), for h in an interval."""
-    up, down = np.maximum(w, 0.0), np.minimum(w, 0.0)
+    up = np.maximum(w, 0.0)
+    down = np.minimum(w, 0.0)
     low, high = of
     return up @ low + down @ high + b, up @ high + down @ low + b
 

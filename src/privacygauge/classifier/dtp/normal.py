@@ -67,7 +67,8 @@ class Normals:
         if not self.x.shape[1]:
             return np.zeros((len(rows), len(self.n)))
         mean, variance = self.without(rows)
-        label, some = self.y[rows], np.arange(len(rows))
+        label = self.y[rows]
+        some = np.arange(len(rows))
         floor = self.floors_without(rows)
         whole = self.squares / np.maximum(self.n, 1)[:, None] + floor[:, None, None]
         means = np.broadcast_to(self.mean, whole.shape).copy()
@@ -82,7 +83,8 @@ class Normals:
         The change is a quadratic in each number: its extremes are at the ends or the vertex.
         """
         mean, variance, floor = (*self.without(rows), self.floors_without(rows))
-        k, some = len(self.n), np.arange(len(rows))
+        k = len(self.n)
+        some = np.arange(len(rows))
         shape = (len(rows), k, self.x.shape[1])
         before = (
             np.broadcast_to(self.mean, shape),

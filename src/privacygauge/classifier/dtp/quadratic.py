@@ -88,7 +88,8 @@ class FittedQuadraticDiscriminant:
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        asked, labels = self.x[rows], self.y[rows]
+        asked = self.x[rows]
+        labels = self.y[rows]
         joint = self._log_densities(asked)
         for label in np.unique(labels):
             own = np.flatnonzero(labels == label)
@@ -100,7 +101,8 @@ class FittedQuadraticDiscriminant:
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
-        asked, labels = matrix(queries, "queries", columns=self.x.shape[1]), self.y[rows]
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        labels = self.y[rows]
         joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
         for label in np.unique(labels):
             own = np.flatnonzero(labels == label)

@@ -20,7 +20,8 @@ Answers = Literal["normalised", "geometric-mean"]
 
 # The increment and the multipliers of SplitMix64 (Steele, Lea, Flood 2014, section 4).
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,16 @@ class RandomDecisionTrees:
         ends[:, number] = np.array(self.ranges, np.float64).reshape(-1, 2).T
         low, high = (np.tile(end, (len(x), 1)) for end in ends)
         free = np.ones(x.shape, np.bool_)
-        node, each = np.full(len(x), root), np.arange(len(x))
+        node = np.full(len(x), root)
+        each = np.arange(len(x))
         for _ in range(self.depth if number.any() else min(self.depth, len(number))):
             place = free.cumsum(axis=1)
             chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
             attribute = (place > chosen[:, None]).argmax(axis=1)
             at = each, attribute
             threshold = low[at] + _uniform(_child(node, 2)) * (high[at] - low[at])
-            numeric, above = number[attribute], x[at] > threshold
+            numeric = number[attribute]
+            above = x[at] > threshold
             low[at] = np.where(above, threshold, low[at])
             high[at] = np.where(above, high[at], threshold)
             free[at] = numeric
@@ -254,7 +257,8 @@ class FittedTrees:
         the log ratio is at most log R + log O.
         """
         counts = self._counts(self.leaves[:, rows])
-        before, after = self._shares(counts), self._shares(counts - self._one(rows))
+        before = self._shares(counts)
+        after = self._shares(counts - self._one(rows))
         terms = _mean_terms(before, after)
         told = self._answers(*self._sums(self.leaves[:, rows]))
         low = log_ratio(told, self.log_p_without(rows), width)

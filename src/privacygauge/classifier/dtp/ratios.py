@@ -114,7 +114,8 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
     """
     silent = _silent(with_it), _silent(without)
     if width:
-        with_it, without = _binned_logs(with_it, width), _binned_logs(without, width)
+        with_it = _binned_logs(with_it, width)
+        without = _binned_logs(without, width)
     with np.errstate(invalid="ignore"):
         difference = np.abs(with_it - without)
     # Of two probabilities that are both 0, the logs have no difference.

@@ -61,7 +61,8 @@ def recognised(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     x = np.asarray(x)
     if candidates is None or x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
         return None
-    numbers, alone = x.astype(np.float64), unsure.lone(x, y)
+    numbers = x.astype(np.float64)
+    alone = unsure.lone(x, y)
     with warnings.catch_warnings():
         # What an estimator warns of in a trial it will warn of again when it is used.
         warnings.simplefilter("ignore")

@@ -112,7 +112,10 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     checks.at_least(1, steps=steps)
     check_order(order)
     values = first = remaining.values()
-    highest, removed, own, before = [float(np.nanmax(values))], [], [], []
+    highest = [float(np.nanmax(values))]
+    removed = []
+    own = []
+    before = []
     earlier = np.full(len(values), np.nan)
     for _ in range(steps):
         ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
@@ -122,7 +125,8 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
         removed.append(remaining.row(group))
         own.append(values[group])
         before.append(earlier[group])
-        remaining, earlier = remaining.less(group), values
+        remaining = remaining.less(group)
+        earlier = values
         values = remaining.values()
         highest.append(float(np.nanmax(values)))
     return RemovalPath(
@@ -206,7 +210,8 @@ class LearnerRecords:
 
     def values(self) -> Floats:
         """Return the PDTP of every record that is left, (n,)."""
-        x, y = self.x[self.here], self.y[self.here]
+        x = self.x[self.here]
+        y = self.y[self.here]
         fitted = self.learner.fit(x, y, n_classes=self.n_classes)
         result = np.full(len(self.y), np.nan)
         without = fitted.log_p_without(np.arange(len(y)))

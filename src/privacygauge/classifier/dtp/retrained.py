@@ -126,7 +126,8 @@ class LeavingOut:
     def _compared(self, whole: Floats, made: Floats, model: Ints) -> Mapping[str, NDArray[Any]]:
         """Return what the records say of the whole and of `model` (rows,), the number of theirs."""
         n_rows = len(model)
-        without, searched = np.empty((n_rows, self.n_classes)), np.empty(n_rows)
+        without = np.empty((n_rows, self.n_classes))
+        searched = np.empty(n_rows)
         for i, log_p in enumerate(made[number] for number in model):
             asked = np.r_[i, n_rows : len(log_p)]
             without[i] = log_p[i]
@@ -202,7 +203,8 @@ def retrained(
 
 def _here(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
     """Return what tasks would write, computed in this process and kept in memory."""
-    n, size = len(work.rows), _records_a_task(work)
+    n = len(work.rows)
+    size = _records_a_task(work)
     tell = progress or (lambda done, total: None)
     parts = []
     with one_thread():
@@ -244,12 +246,14 @@ def _repeats_itself(work: LeavingOut) -> bool:
     some = work.rows[np.unique(np.linspace(0, n - 1, several).astype(np.int64))]
     inside = work.members & (work.unit != work.unit[some][:, None])
     cohort = work.cohort(inside, np.concatenate([some, work.queries[:REPEATED]]))
-    once, again = work.refits(cohort), work.refits(cohort)
+    once = work.refits(cohort)
+    again = work.refits(cohort)
     return np.allclose(once, again, rtol=1e-6, atol=1e-6, equal_nan=True)
 
 
 def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
-    r, k = len(work.rows), work.n_classes
+    r = len(work.rows)
+    k = work.n_classes
     known = plan_in(folder)
     alone = np.array_equal(work.unit, np.arange(len(work.unit)))
     settings = {

@@ -287,7 +287,8 @@ def _checked(
     n: ArrayLike, shared: ArrayLike, sizes: ArrayLike, alpha: float
 ) -> tuple[Floats, Floats, Floats]:
     values = _sizes(sizes)
-    own, counts = np.asarray(n, np.float64), np.asarray(shared, np.float64)
+    own = np.asarray(n, np.float64)
+    counts = np.asarray(shared, np.float64)
     if not (np.isfinite(alpha) and alpha >= 0):
         raise InputError(f"alpha must be at least 0, got {alpha}")
     if own.ndim != 1 or counts.shape != (len(own), len(values)):

@@ -111,7 +111,8 @@ def drawn_rows(
     """Return a record of each person that is drawn, so many of them; None for all."""
     owner = owners(records.unit, records.ids, len(records))
     first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
-    n, what = len(first), "records" if owner is None else "people"
+    n = len(first)
+    what = "records" if owner is None else "people"
     if number is None or number == n:
         return None
     if not 1 <= number <= n:

@@ -30,7 +30,8 @@ def lone(x: NDArray[np.generic], y: Ints) -> Bools:
 
 def of_gaussian(x: Floats, y: Ints) -> Bools:
     """Return the records for which densities of Gaussian naive Bayes lose digits, (n,)."""
-    rows, normals = np.arange(len(y)), Normals.of(x, y, int(y.max()) + 1)
+    rows = np.arange(len(y))
+    normals = Normals.of(x, y, int(y.max()) + 1)
     floors = normals.floors_without(rows)[:, None]
     present = normals.n > 0
     others = (normals.squares[present] / normals.n[present, None]).min(axis=0)
@@ -45,7 +46,8 @@ def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
     counts = np.zeros((int(y.max()) + 1, x.shape[1]))
     np.add.at(counts, y, x)
     rest = np.maximum(counts[y] - x, 0.0) + alpha
-    total, left = x.sum(axis=1), rest.sum(axis=1)
+    total = x.sum(axis=1)
+    left = rest.sum(axis=1)
     heavy = (x**2 > FAR * rest).any(axis=1) | (total**2 > FAR * left)
     return np.asarray(heavy | (total > FINE), np.bool_)
 
@@ -60,7 +62,8 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     means = np.zeros((len(counts), x.shape[1]))
     np.add.at(means, y, x)
     means /= np.maximum(counts, 1)[:, None]
-    v, ratio = x - means[y], counts[y] / np.maximum(counts[y] - 1, 1)
+    v = x - means[y]
+    ratio = counts[y] / np.maximum(counts[y] - 1, 1)
     squares = (v**2).sum(axis=0)
     size = np.abs(x).max(axis=0)
     constant = np.all([np.ptp(x[y == label], axis=0) == 0 for label in np.unique(y)], axis=0)
@@ -86,7 +89,8 @@ def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
 
     What a record takes from the smallest variance of its class is at most its leverage.
     """
-    unsure, size = np.zeros(len(y), np.bool_), np.abs(x).max()
+    unsure = np.zeros(len(y), np.bool_)
+    size = np.abs(x).max()
     nearest = np.full(len(y), np.inf)
     for label in np.unique(y):
         own = np.flatnonzero(y == label)

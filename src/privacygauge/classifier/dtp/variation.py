@@ -54,9 +54,11 @@ class Variation:
     def edges(self) -> Floats:
         """(25,) Edges of bins that hold all predictions."""
         values = np.concatenate([self.initialisation, self.sampling, [self.with_it, self.without]])
-        low, high = float(values.min()), float(values.max())
+        low = float(values.min())
+        high = float(values.max())
         if high - low < 1e-9:
-            low, high = low - 0.005, high + 0.005
+            low = low - 0.005
+            high = high + 0.005
         return np.linspace(low, high, 25)
 
 

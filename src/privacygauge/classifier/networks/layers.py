@@ -54,7 +54,8 @@ class MLP:
     def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
         """Return an untrained network."""
         nn = the_torch().nn
-        layers, width = [], n_features
+        layers = []
+        width = n_features
         for units in self.hidden:
             layers += [nn.Linear(width, units), getattr(nn, _ACTIVATIONS[self.activation])()]
             width = units
@@ -178,7 +179,8 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
         activation = _activation(children[0][1]) if children else None
         if activation is not None:
             children.pop(0)
-        bias, width = linear.bias is not None, linear.out_features
+        bias = linear.bias is not None
+        width = linear.out_features
         found.append(Layer(name, linear.in_features, width, width, bias, activation))
     # A layer that comes twice has its weights counted once.
     n_weights = sum(p.numel() for p in module.parameters())

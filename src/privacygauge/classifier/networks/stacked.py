@@ -67,7 +67,8 @@ class _Matrices:
         first, *others = [layers_of(module) for module in modules]
         if first is None or any(_sizes(layers) != _sizes(first) for layers in others):
             raise InputError("make must return the same architecture for every seed")
-        self.layers, states = padded(first), [module.state_dict() for module in modules]
+        self.layers = padded(first)
+        states = [module.state_dict() for module in modules]
         self.matrices: list[torch.Tensor] = []
         """(m, n_in, n_out) of each layer."""
         self.biases: list[torch.Tensor | None] = []
@@ -94,7 +95,8 @@ class _Matrices:
         """Return the inputs of the first layer and the outputs of each."""
         import torch
 
-        values, a = [x], len(x)
+        values = [x]
+        a = len(x)
         for layer, matrix, bias in zip(self.layers, self.matrices, self.biases, strict=True):
             x = torch.bmm(x, matrix[:a]) if bias is None else torch.baddbmm(bias[:a], x, matrix[:a])
             if layer.activation is not None:
@@ -105,7 +107,8 @@ class _Matrices:
     def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
         import torch
 
-        values, a = self._values(x), len(x)
+        values = self._values(x)
+        a = len(x)
         by_bias: list[torch.Tensor] = []
         slope = _by_logits(values[-1], y, share)
         for i, layer in reversed([*enumerate(self.layers)]):
@@ -141,8 +144,10 @@ class _Modules:
         kept = [{k: p for k, p in own.items() if not p.requires_grad} for own in weights]
         buffers = [dict(module.named_buffers()) for module in modules]
         self.fixed = stack([{**a, **b} for a, b in zip(kept, buffers, strict=True)])
-        self.names, self.learnt = list(learnt), list(learnt.values())
-        self.bare, self.first = copy.deepcopy(modules[0]).to("meta"), _first_names(modules[0])
+        self.names = list(learnt)
+        self.learnt = list(learnt.values())
+        self.bare = copy.deepcopy(modules[0]).to("meta")
+        self.first = _first_names(modules[0])
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         return self._mapped(self.bare.eval(), self.learnt, x)
@@ -175,7 +180,8 @@ def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> to
     """Return the gradient of the mean cross-entropy by the logits: probability less target."""
     import torch
 
-    slope, own = torch.softmax(logits, 2), logits.gather(2, y)
+    slope = torch.softmax(logits, 2)
+    own = logits.gather(2, y)
     # Minus one, but NaN where the loss is infinite: so are the weights of its model from then on.
     return slope.scatter_add_(2, y, own - own - 1).mul_(share)
 
@@ -190,7 +196,8 @@ def _copy(weight: torch.Tensor) -> NDArray[Any]:
 
 def _first_names(module: torch.nn.Module) -> dict[str, str]:
     """Return for each name in the state the first name of what two layers may share."""
-    weights, buffers = module.named_parameters, module.named_buffers
+    weights = module.named_parameters
+    buffers = module.named_buffers
     first = {id(value): name for named in (weights(), buffers()) for name, value in named}
     state = module.state_dict(keep_vars=True)
     return {name: first[id(value)] for name, value in state.items()}
@@ -214,7 +221,8 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
     optimiser = Optimiser(task.rule, [weight[run] for run in runs for weight in stack.learnt])
     in_epoch = steps(sizes, task.batch_size)[: task.most_steps]
     order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
-    inside, seeds = task.inside[models], [task.seeds[model] for model in models.tolist()]
+    inside = task.inside[models]
+    seeds = [task.seeds[model] for model in models.tolist()]
     shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
     # Room that is used again: memory that is new at every step takes longer than filling it.
     room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])

@@ -198,7 +198,8 @@ class Task:
         self, model: int, rows: torch.Tensor, rng: np.random.Generator | None
     ) -> torch.Tensor:
         """Return records to train a model on, altered where there are `alterations`."""
-        x, augment = self.seen_by(np.array([model]), self.x[rows][None])[0], self.augment
+        x = self.seen_by(np.array([model]), self.x[rows][None])[0]
+        augment = self.augment
         if augment is None or rng is None:
             return x
         return on_tensor(x, lambda array: altered(array, augment, rng))

@@ -89,7 +89,8 @@ class Networks:
             value = getattr(self, name)
             _require(value is None or _count(value), name, "None or at least 1", value)
         _require(self.optimiser in ("adam", "sgd"), "optimiser", "adam or sgd", self.optimiser)
-        rate, decay = self.learning_rate, self.weight_decay
+        rate = self.learning_rate
+        decay = self.weight_decay
         _require(0 < rate < math.inf, "learning_rate", "above 0", rate)
         _require(0 <= self.momentum < 1, "momentum", "in [0, 1)", self.momentum)
         only_sgd = self.optimiser == "sgd" or not self.momentum
@@ -188,7 +189,8 @@ class Networks:
 
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training the cohort's models, on the device."""
-        torch, device = the_torch(), checked_device(self.device)
+        torch = the_torch()
+        device = checked_device(self.device)
         x = inputs.features(cohort.x, self.dtype, device)
         task = Task(
             make=self.make,

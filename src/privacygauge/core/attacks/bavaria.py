@@ -136,7 +136,8 @@ def variance_priors(
 
     A group without noise has the other group's.
     """
-    both, own = _moments(inside, outside), (_moments(inside), _moments(outside))
+    both = _moments(inside, outside)
+    own = (_moments(inside), _moments(outside))
 
     def prior(group: int) -> InverseGamma:
         quiet = own[group].mean == 0

@@ -84,7 +84,8 @@ def over_records(
         Takes values, (k, b, q), and who was inside, (k, b, 1), of b records; returns arrays
         (b, q). What it gives of a record must not depend on the others.
     """
-    k, n = len(worlds), len(worlds.signal)
+    k = len(worlds)
+    n = len(worlds.signal)
     width = max(BLOCK // (k * signal_of(worlds).shape[1]), 2)
     width = -(-width // worlds.step) * worlds.step
     # No block of a single record: numpy adds such a column in another order.
@@ -139,7 +140,8 @@ def centres(
 
 
 def _filled(worlds: Worlds, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
-    has_in, has_out = worlds.counts > 0, worlds.counts < len(worlds)
+    has_in = worlds.counts > 0
+    has_out = worlds.counts < len(worlds)
     both = has_in & has_out
     gap = np.zeros(inside.shape[1])
     if both.any():

@@ -252,8 +252,10 @@ class LiraOffline:
 
 def log_ratio(signal: Floats, inside: Group, outside: Group, variance: Variance) -> Floats:
     """Return the log ratio of the two normal densities of every record and query, (n, q)."""
-    with_it, without_it = variance.of(inside, outside), variance.of(outside, inside)
-    near, far = signal - inside.mean, signal - outside.mean
+    with_it = variance.of(inside, outside)
+    without_it = variance.of(outside, inside)
+    near = signal - inside.mean
+    far = signal - outside.mean
     return (
         far * far / without_it - near * near / with_it + np.log(without_it) - np.log(with_it)
     ) / 2

@@ -119,7 +119,8 @@ class Histogram:
         return np.log(np.maximum(-signal, self.floor))
 
     def _fit(self, scale: Floats, member: Bools) -> tuple[Floats, Floats]:
-        low, high = float(scale.min()), float(scale.max())
+        low = float(scale.min())
+        high = float(scale.max())
         edges = np.linspace(low, high if high > low else low + 1.0, self.bins + 1)
         index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, self.bins - 1)
         inside = np.bincount(index[member], minlength=self.bins) / max(member.sum(), 1)
@@ -252,16 +253,19 @@ def _isotonic(signal: Floats, member: Bools) -> Step:
     values, index = np.unique(signal, return_inverse=True)
     inside = np.bincount(index[member], minlength=len(values))
     outside = np.bincount(index[~member], minlength=len(values))
-    a, b = inside / inside.sum(), outside / outside.sum()
+    a = inside / inside.sum()
+    b = outside / outside.sum()
     fit = isotonic_regression(a / (a + b), weights=a + b)
     ends = fit.blocks
     block = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     # Half a record more of either kind: a pure block is no certainty. The same weight for both,
     # whatever their numbers, so that a block which holds everything gives even odds.
-    weight_in, weight_out = np.bincount(block, a), np.bincount(block, b)
+    weight_in = np.bincount(block, a)
+    weight_out = np.bincount(block, b)
     extra = 0.5 / min(inside.sum(), outside.sum())
     smooth = np.maximum.accumulate((weight_in + extra) / (weight_in + weight_out + 2 * extra))
-    first, last = values[ends[:-1]], values[ends[1:] - 1]
+    first = values[ends[:-1]]
+    last = values[ends[1:] - 1]
     knots = np.column_stack([first, last]).ravel()
     return Step(knots, np.repeat(smooth, 2))
 
@@ -275,7 +279,8 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     balance = _even_weights(member, stratum, n_classes)
     errors = np.zeros((len(_SHRINKAGES), len(signal)))
     for f in range(5):
-        kept, judged = fold != f, fold == f
+        kept = fold != f
+        judged = fold == f
         if member[kept].all() or not member[kept].any() or not judged.any():
             continue
         fit = _fit(signal[kept], member[kept], stratum[kept], n_classes, 0.0)

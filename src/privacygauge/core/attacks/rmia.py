@@ -134,7 +134,8 @@ def chosen_slope(worlds: Worlds) -> float | None:
     """
     areas = np.zeros(len(SLOPES))
     for played in _played(worlds).tolist() if len(worlds) > 1 else ():
-        others, member = worlds.without(played), worlds.inside[played]
+        others = worlds.without(played)
+        member = worlds.inside[played]
         if member.all() or not member.any() or needs("", others, members=False):
             continue
         signal, _, outside = _log_probabilities(others)
@@ -160,7 +161,8 @@ def _ratio(signal: Floats, outside: Floats, a: float) -> Floats:
 
 def _area(value: Floats, member: Bools) -> float:
     """Return the area under the ROC curve; ties count half."""
-    inside, outside = value[member], np.sort(value[~member])
+    inside = value[member]
+    outside = np.sort(value[~member])
     below = sum(np.searchsorted(outside, inside, side).mean() for side in ("left", "right"))
     return float(below / (2 * len(outside)))
 

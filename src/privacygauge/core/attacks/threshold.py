@@ -43,7 +43,8 @@ class Threshold:
         shadow = observation.shadow_with(self.signal, self.name)
         if isinstance(shadow, Skipped):
             return shadow
-        known, values = shadow.signals[self.signal], observation.signals[self.signal]
+        known = shadow.signals[self.signal]
+        values = observation.signals[self.signal]
         if not self.per_class:
             overall = best_threshold(known[shadow.member], known[~shadow.member])
             return Scores(values, Cut(overall, "learnt on records with known membership"))

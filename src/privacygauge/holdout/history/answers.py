@@ -35,7 +35,10 @@ from privacygauge.holdout.history.scores import (
 NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2
 """Labels: a scan whose last candidate is inferred changes two."""
-_MOST, _HALF, _TENTH, _QUARTER = 0.75, 0.5, 0.1, 0.25
+_MOST = 0.75
+_HALF = 0.5
+_TENTH = 0.1
+_QUARTER = 0.25
 WINDOW = 12
 """Submissions of the account around one that have to predict it."""
 _FEWEST = 7
@@ -64,7 +67,8 @@ def random_rows(history: History, near: Nearness) -> Bools:
     others = int(np.count_nonzero(inside)) - 1
     if others < 1:
         return np.zeros(len(history), np.bool_)
-    s, rate = len(near.points), 1 / history.n_classes
+    s = len(near.points)
+    rate = 1 / history.n_classes
     agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
     limit = s * rate * others + BAND * math.sqrt(s * rate * (1 - rate) * others)
     return np.asarray(inside & (agreed <= limit))
@@ -91,7 +95,8 @@ _OTHERS = 3
 """Accounts beside one, before they say that it is the points that are hard."""
 _SAME = 0.9
 """Of the points on which an account never wavers: where one with the same base does not either."""
-_AS_MUCH, _ALIKE = 1 / 3, 0.3
+_AS_MUCH = 1 / 3
+_ALIKE = 0.3
 """Of an account's changes on the points on which it wavers, how many others make there; and how
 these go along with its own over all points, as a correlation."""
 
@@ -208,7 +213,8 @@ def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evid
 
 def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
     """Return for every two accounts whether each goes on with the other's work."""
-    k, accounts = len(history), range(len(history.names))
+    k = len(history)
+    accounts = range(len(history.names))
     earlier = np.tri(k, k=-1, dtype=np.bool_) & near.fresh
     agreed = np.where(earlier, near.agreement, -np.inf)
     # (accounts, k): how far a submission is from the nearest earlier one of each account.
@@ -264,9 +270,11 @@ def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evid
     return Evidence(LINEAGE, names, probability(log_p), says, rows)
 
 
-_AROUND, _NEIGHBOURS = 40, 12
+_AROUND = 40
+_NEIGHBOURS = 12
 """Submissions of the account around one that it is compared with, and the fewest."""
-_WAVERING, _WRONG = 100, 30
+_WAVERING = 100
+_WRONG = 30
 """Points on which those disagree, and of these where their majority is wrong: the fewest."""
 _BASELESS = 0.4
 """Of all points: what changes more of them has no base, and is found as random."""
@@ -321,9 +329,11 @@ def _compared(row: Ints, counts: Answers, total: int, truth: Ints) -> _Compared 
     """Return how a submission changes the majority of `total` others, given their counts."""
     if total < _NEIGHBOURS:
         return None
-    base, changes = counts.argmax(axis=0), total - counts.max(axis=0)
+    base = counts.argmax(axis=0)
+    changes = total - counts.max(axis=0)
     contested = changes > 0
-    size, wrong = int(contested.sum()), base != truth
+    size = int(contested.sum())
+    wrong = base != truth
     if size < _WAVERING or np.count_nonzero(wrong & contested) < _WRONG:
         return None
     off = row != base

@@ -37,7 +37,8 @@ class Evidence:
 def longest_run(flags: Bools) -> tuple[int, int]:
     """Return start and stop of the longest run of True; the first of equally long ones."""
     edges = np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))
-    starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    starts = np.flatnonzero(edges == 1)
+    stops = np.flatnonzero(edges == -1)
     if not len(starts):
         return 0, 0
     best = int(np.argmax(stops - starts))
@@ -61,7 +62,8 @@ def log_excess(flags: Bools, rate: float) -> float:
     Twice the smaller of the binomial tail and that of the longest run: the first sees flags
     spread over an account, the second a stretch within much else.
     """
-    count, trials = int(np.count_nonzero(flags)), len(flags)
+    count = int(np.count_nonzero(flags))
+    trials = len(flags)
     if count == 0:
         return 0.0
     start, stop = longest_run(flags)

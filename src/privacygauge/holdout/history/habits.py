@@ -15,7 +15,8 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 
-SHARED, OWN = 1.0, 0.6
+SHARED = 1.0
+OWN = 0.6
 """Standard deviations of the errors that all teams share, and of a team's own."""
 
 
@@ -64,14 +65,16 @@ def _rising(world: World, k: int, public: Floats, rng: np.random.Generator) -> I
 def _steps(world: World, k: int, start: Floats, rng: np.random.Generator, *, climbs: bool) -> Ints:
     """Return a walk in small steps, from half a percent to five percent of a unit of logit."""
     size = float(rng.choice([0.02, 0.05, 0.1]))
-    present, rows = start, [start.argmax(axis=1)]
+    present = start
+    rows = [start.argmax(axis=1)]
     best = float(world.score(rows[0]))
     for _ in range(k - 1):
         following = present + world.errors(size, rng)
         rows.append(following.argmax(axis=1))
         score = float(world.score(rows[-1]))
         if not climbs or score > best:
-            present, best = following, max(best, score)
+            present = following
+            best = max(best, score)
     return np.stack(rows)
 
 
@@ -87,7 +90,8 @@ def _seeds(world: World, k: int, public: Floats, rng: np.random.Generator) -> In
 
 def _ensemble(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
     """Return models, and in the second half averages of the best five by their scores."""
-    own, skill = world.errors(OWN, rng), float(rng.uniform(1.0, 2.5))
+    own = world.errors(OWN, rng)
+    skill = float(rng.uniform(1.0, 2.5))
     models: list[Floats] = []
     rows: list[Ints] = []
     for t in range(k):

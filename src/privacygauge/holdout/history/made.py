@@ -259,7 +259,8 @@ class _Recording:
 
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         self.rows.append(np.array(marked.labels))
-        labels, truth = marked.labels[: self.public], marked.truth[: self.public]
+        labels = marked.labels[: self.public]
+        truth = marked.truth[: self.public]
         right = int(np.count_nonzero(labels == truth))
         seen = Marked(right, len(truth), marked.n_classes, None, labels, truth)
         return self.guard.answer(seen, state)
@@ -298,7 +299,8 @@ def _flips(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.i
     A label that came with higher scores than others by more than 1.5 standard deviations of all
     such differences takes the model's place.
     """
-    n, m = len(world.labels), world.m
+    n = len(world.labels)
+    m = world.m
     base = world.logits(2.0, world.errors(OWN, rng)).argmax(axis=1)
     other = (base + rng.integers(1, m, (queries, n))) % m
     rows = np.where(rng.random((queries, n)) < _FLIPPED, other, base)

@@ -69,7 +69,8 @@ def codes_of(rows: Answers) -> Ints:
     """Return the rank, (k, s), of every label among those that its point has in the rows."""
     order = np.argsort(rows, axis=0, kind="stable")
     ranked = np.take_along_axis(rows, order, axis=0)
-    ranks, codes = np.zeros(rows.shape, np.int64), np.empty(rows.shape, np.int64)
+    ranks = np.zeros(rows.shape, np.int64)
+    codes = np.empty(rows.shape, np.int64)
     np.cumsum(ranked[1:] != ranked[:-1], axis=0, out=ranks[1:])
     np.put_along_axis(codes, order, ranks, axis=0)
     return codes
@@ -80,8 +81,10 @@ def around(codes: Ints, size: int) -> Iterator[tuple[Ints, Answers]]:
 
     The counts, (labels, s), stand until the next row.
     """
-    (k, s), labels = codes.shape, int(codes.max(initial=0)) + 1
-    places, counts = codes * s + np.arange(s), np.zeros(labels * s, np.int32)
+    k, s = codes.shape
+    labels = int(codes.max(initial=0)) + 1
+    places = codes * s + np.arange(s)
+    counts = np.zeros(labels * s, np.int32)
     for row in places[: size + 1]:
         counts[row] += 1
     before = 0

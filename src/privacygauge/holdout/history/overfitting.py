@@ -91,7 +91,8 @@ def gap(
     -------
     Newcombe (1998), method 10.
     """
-    (a, b), (n, m) = scores, points
+    a, b = scores
+    n, m = points
     deviation = float(_deviation(scores, points, metric))
     if metric.like_share:
         first, second = (
@@ -110,7 +111,8 @@ def _deviation(
     scores: tuple[ArrayLike, ArrayLike], points: tuple[float, float], metric: Metric
 ) -> Floats:
     """Return the standard deviation of the difference of two scores that are equal in truth."""
-    (a, b), (n, m) = map(np.asarray, scores), points
+    a, b = map(np.asarray, scores)
+    n, m = points
     pooled = (a * n + b * m) / (n + m)
     variance = np.clip(pooled * (1 - pooled), 0, None)
     if not metric.like_share:
@@ -143,11 +145,13 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     if history.private is None:
         return None
     rows = [_judged(history, code) for code in range(len(history.names))]
-    public, private = history.scores[rows], history.private[rows]
+    public = history.scores[rows]
+    private = history.private[rows]
     gaps: list[Estimate | None] = [None] * len(rows)
     adjusted: list[float | None] = [None] * len(rows)
     if history.n_private is not None:
-        metric, sizes = metric_named(history.metric), (history.n, history.n_private)
+        metric = metric_named(history.metric)
+        sizes = (history.n, history.n_private)
         tested = [gap(pair, sizes, metric, level) for pair in zip(public, private, strict=True)]
         gaps = [found for found, _ in tested]
         adjusted = list(map(float, holm(np.array([p for _, p in tested]))))
@@ -229,12 +233,14 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
     others = np.delete(gaps, code)
     usual = float(np.median(others))
     spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
-    metric, sizes = metric_named(history.metric), (history.n, history.n_private)
+    metric = metric_named(history.metric)
+    sizes = (history.n, history.n_private)
     # The variance of a median of m normals is about pi/2 over m.
     wider = math.sqrt(1 + math.pi / (2 * len(others)))
 
     def standard(rows: Ints) -> tuple[Floats, Floats]:
-        public, private = history.scores[rows], private_scores[rows]
+        public = history.scores[rows]
+        private = private_scores[rows]
         scale = np.maximum(spread, _deviation((public, private), sizes, metric)) * wider
         certain = scale > _PERFECT_TIES
         z = (public - private - usual) / np.where(certain, scale, 1.0)

@@ -109,13 +109,18 @@ def _whole(value: object) -> int:
 TIME = "time"
 COLUMNS = ("account", "score")
 """What every history has to have."""
-ANSWERS, SUBMISSION = "predictions", "submission"
+ANSWERS = "predictions"
+SUBMISSION = "submission"
 """Columns that it may have: a list of labels, and a name of the submission."""
 
-NUMBER, GUARD, METRIC, EXACT = "number", "guard", "metric", "exact"
+NUMBER = "number"
+GUARD = "guard"
+METRIC = "metric"
+EXACT = "exact"
 """Columns of a scoring server's log: the order, what answered, what was scored, and how it really
 scored where the owner added that."""
-PRIVATE, SELECTED = "private", "selected"
+PRIVATE = "private"
+SELECTED = "selected"
 """Columns of a contest that has ended: the score that decided, and whether its team chose it."""
 _KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, NUMBER, GUARD, METRIC, EXACT, PRIVATE, SELECTED)
 
@@ -182,7 +187,8 @@ def read_history(
     size = n if n is not None else _size(answers, truth)
     if size is None:
         raise InputError("--n is needed: the number of examples of the test set")
-    guard, scored = _same(rows, path, GUARD), _metric(rows, path, metric)
+    guard = _same(rows, path, GUARD)
+    scored = _metric(rows, path, metric)
     scores = _scores(rows, path, "score", scored, exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)

@@ -167,7 +167,8 @@ def winner(history: History) -> Winner:
     best = float(history.scores[first])
     others = history.scores[history.codes != code]
     scores = history.scores[of]
-    different, correlation = _different(history, of), _correlation(history, of)
+    different = _different(history, of)
+    correlation = _correlation(history, of)
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
     return Winner(
         history.names[code],

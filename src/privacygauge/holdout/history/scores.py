@@ -28,7 +28,8 @@ SINGLE = 0.78
 """P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
 _MEMORY = 16
 """Submissions: the best of so many is a scan's present level."""
-_AROUND, _STRAY = 8, 0.02
+_AROUND = 8
+_STRAY = 0.02
 """Right answers around a base that was not submitted, and the share of scores there that are not
 one off it, the most."""
 _BESIDE = 3
@@ -308,7 +309,8 @@ def _evidence(
 def _chance(history: History) -> tuple[float, float]:
     """Return the mean and the standard deviation of the right answers of random labels."""
     assert history.n_classes is not None
-    n, m = history.n, history.n_classes
+    n = history.n
+    m = history.n_classes
     return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
 
 

@@ -242,7 +242,8 @@ def taken_for_errors(history: History) -> str:
     if history.answers is not None and history.labels is not None:
         return ""
     if history.n_classes is not None and history.metric == "accuracy":
-        middle, chance = float(np.median(history.scores)), 1 / history.n_classes
+        middle = float(np.median(history.scores))
+        chance = 1 / history.n_classes
         if middle < chance - _BELOW * np.sqrt(chance * (1 - chance) / history.n):
             return (
                 f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of "

@@ -77,7 +77,8 @@ class _Queries:
 def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
     """Return the queries of accounts with several whose changes are random in number as well."""
     assert history.answers is not None
-    usable, changed = np.zeros(len(history), np.bool_), np.zeros(len(history), np.int64)
+    usable = np.zeros(len(history), np.bool_)
+    changed = np.zeros(len(history), np.int64)
     for code in range(len(history.names)):
         for kind in (throughout, ~throughout):
             of = np.flatnonzero(queries & kind & (history.codes == code))
@@ -136,7 +137,8 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
     left = float(((agreed - slope * score) ** 2).sum()) / freedom
     honest = 1.0
     if history.n_classes is not None and usable.throughout[asked].all():
-        m, accuracy = history.n_classes, history.n_correct[answer] / history.n
+        m = history.n_classes
+        accuracy = history.n_correct[answer] / history.n
         honest = max(0.0, (m * accuracy - 1) / (m - 1))
     if left == 0:
         return (_LEAST if slope > honest else 1.0), slope
@@ -169,7 +171,8 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     place = len(of) - 1 - int(np.argmax(history.n_correct[of][::-1]))
     if place < _EARLIER:
         return None
-    rows, answer = history.answers[of[:place]], history.answers[of[place]]
+    rows = history.answers[of[:place]]
+    answer = history.answers[of[place]]
     majority = majority_of(rows)
     off = np.count_nonzero(rows != majority, axis=1)
     usual = off <= _BROKEN * np.median(off)
@@ -177,7 +180,8 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     rows = np.concatenate([rows[usual], history.answers[others]])
     majority = majority_of(rows)
     kept = np.count_nonzero(rows == majority, axis=0)
-    agreed, contested = kept == len(rows), kept <= _SHARE * len(rows)
+    agreed = kept == len(rows)
+    contested = kept <= _SHARE * len(rows)
     right = rows[:, contested] == history.labels[contested]
     best = np.where(contested, rows[np.count_nonzero(right, axis=1).argmax()], majority)
     p, inside, outside = max(
@@ -205,10 +209,13 @@ def _settled_p(
     moved = np.count_nonzero((answer != before) & agreed)
     if not contested.any() or moved > _MOVED * agreed.sum() or not agreed.any():
         return _NOTHING
-    right, known = answer == labels, before == labels
+    right = answer == labels
+    known = before == labels
     both = agreed | contested
-    hits, inside = int(right[both].sum()), int(right[contested].sum())
-    size, total = int(contested.sum()), int(both.sum())
+    hits = int(right[both].sum())
+    inside = int(right[contested].sum())
+    size = int(contested.sum())
+    total = int(both.sum())
     harder = float(hypergeom.sf(inside - 1, total, hits, size))
     gained = int(np.count_nonzero(right & ~known & contested))
     lost = int(np.count_nonzero(~right & known & contested))

@@ -116,7 +116,8 @@ def checked_name(name: str) -> str:
 
 
 def _give_token(connection: Connection, name: str) -> str:
-    token_id, secret = secrets.token_hex(8), secrets.token_hex(32)
+    token_id = secrets.token_hex(8)
+    secret = secrets.token_hex(32)
     _set_token(connection, name, token_id, _digest(secret))
     return f"{token_id}.{secret}"
 
@@ -132,7 +133,8 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-HIDE, SHOW = "hide", "show"
+HIDE = "hide"
+SHOW = "show"
 _REASON = 500
 
 

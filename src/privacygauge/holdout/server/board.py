@@ -259,7 +259,8 @@ class Board:
 
     def _exact(self, sent: Values, marked: Marked) -> dict[str, float | None]:
         """Return what a submission scores on either part, for the owner alone."""
-        metric, hidden = self.holdout.metric, self.private
+        metric = self.holdout.metric
+        hidden = self.private
         private = None
         if hidden is not None:
             private = metric.score(self.part(sent, private=True), hidden.labels)
@@ -377,9 +378,11 @@ def _write(
     row = asdict(receipt) | {"account_id": holder["id"], "claimed": claimed, "key": key}
     del row["account"]
     connection.execute(insert(SUBMISSION).values(row))
-    best, number = holder["best"], holder["best_number"]
+    best = holder["best"]
+    number = holder["best_number"]
     if receipt.about == receipt.number and (best is None or receipt.score > best):
-        best, number = receipt.score, receipt.number
+        best = receipt.score
+        number = receipt.number
     query = update(ACCOUNT).where(ACCOUNT.c.id == holder["id"])
     connection.execute(query.values(used=holder["used"] + 1, best=best, best_number=number))
 

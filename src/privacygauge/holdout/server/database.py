@@ -30,7 +30,8 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.server import schema
 from privacygauge.holdout.server.extra import require_extra
 
-_WRITE, _READY = "privacygauge_write", "privacygauge_ready"
+_WRITE = "privacygauge_write"
+_READY = "privacygauge_ready"
 # More than there are threads that ask at the same time, so that none waits for a connection.
 _CONNECTIONS = {"pool_size": 10, "max_overflow": 40}
 _SECONDS = 60

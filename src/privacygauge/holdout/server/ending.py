@@ -101,7 +101,8 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     # Of equal ones the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
-    metric, points = metric_named(board["metric"]), (board["points"], board["private_points"])
+    metric = metric_named(board["metric"])
+    points = (board["points"], board["private_points"])
     gaps = [gap((row["public"], row["private"]), points, metric, level) for row in private]
     p_values = holm(np.array([p for _, p in gaps])) if gaps else np.empty(0)
     results = [

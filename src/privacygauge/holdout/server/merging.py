@@ -114,10 +114,12 @@ def _replayed(
     held = int(stays["id"])
     row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
     key = bytes((row or begun_board(connection))["state_key"])
-    state, about = board.guard.start(key), 0
+    state = board.guard.start(key)
+    about = 0
     best: tuple[float | None, int | None] = None, None
     for each, marked in _submissions(board, connection, held, apart):
-        answer, own = each["score"], each["about"] == each["number"]
+        answer = each["score"]
+        own = each["about"] == each["number"]
         if apart:
             before = state
             answer, state = board.guard.answer(marked, before)
@@ -144,7 +146,8 @@ def _submissions(
         .order_by(SUBMISSION.c.number)
     )
     hidden = board.holdout
-    n, m = len(hidden), hidden.n_classes
+    n = len(hidden)
+    m = hidden.n_classes
     for row in connection.execute(query).mappings().all():
         if row["content"] is not None:
             sent = unpacked(bytes(row["content"]), board.n, m, hidden.metric.form)

@@ -172,7 +172,8 @@ def public_of(row: RowMapping) -> Bools | None:
 
 
 def _parts(truth: Values, row: RowMapping) -> tuple[Holdout, Holdout | None]:
-    metric, mask = metric_named(row["metric"]), public_of(row)
+    metric = metric_named(row["metric"])
+    mask = public_of(row)
     if mask is None:
         return Holdout(truth, row["n_classes"], metric), None
     public, private = (Holdout(truth[part], row["n_classes"], metric) for part in (mask, ~mask))

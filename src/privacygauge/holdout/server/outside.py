@@ -56,7 +56,8 @@ class Outside:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, seen = time.perf_counter(), {"status": 500}
+        began = time.perf_counter()
+        seen = {"status": 500}
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -161,7 +162,8 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem} for status in (*statuses, 429, 503)}
 
 
-_AGAIN, _LATER = "send it again, with the same Idempotency-Key", {"Retry-After": "5"}
+_AGAIN = "send it again, with the same Idempotency-Key"
+_LATER = {"Retry-After": "5"}
 
 
 def _answering(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Any:

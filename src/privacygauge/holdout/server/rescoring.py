@@ -194,7 +194,8 @@ def _merge(
 
 def _moved(old: Connection, new: Connection) -> Iterator[Moved]:
     """Yield the teams whose place or score changed, by their new place."""
-    before, after = _places(old), _places(new)
+    before = _places(old)
+    after = _places(new)
     for name, (place, score) in after.items():
         earlier = before.get(name, (None, None))
         if earlier != (place, score):

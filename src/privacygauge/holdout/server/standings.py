@@ -206,7 +206,8 @@ def as_json_lines(rows: Iterable[Mapping[str, object]]) -> str:
 
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as CSV."""
-    text, found = io.StringIO(), list(rows)
+    text = io.StringIO()
+    found = list(rows)
     columns = found[0] if found else (*(field.name for field in fields(Receipt)), "guard", "metric")
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
@@ -238,7 +239,8 @@ def introduction(board: Board, url: str) -> str:
 
 def promise(board: Board, now: Standings) -> str:
     """Return what the guard and the budget promise together, where there is a budget."""
-    hidden, metric = board.holdout, board.holdout.metric
+    hidden = board.holdout
+    metric = board.holdout.metric
 
     def most_gained(nats: float) -> float:
         if metric == ACCURACY:
@@ -259,7 +261,8 @@ def promise(board: Board, now: Standings) -> str:
     if apart is None and k == most:
         whose = "any number of accounts"
     elif now.nats is not None and (by_nats := most_gained(now.nats)) <= bias:
-        bias, whose = by_nats, "any number of accounts"
+        bias = by_nats
+        whose = "any number of accounts"
     return (
         f": in all they let no attack from {whose} without knowledge of the points gain more than "
         f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'} over "

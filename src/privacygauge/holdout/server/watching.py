@@ -23,7 +23,8 @@ from privacygauge.holdout.server.opening import public_of
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
 
 ALERT = "alert"
-_FEWEST, _GROWTH = 20, 1.1
+_FEWEST = 20
+_GROWTH = 1.1
 """Submissions before the first look, and how many more there are at the next."""
 
 
@@ -99,7 +100,8 @@ def recorded(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> His
 
     Answers and labels are those of the points that the guard answers about.
     """
-    metric, public = metric_named(board["metric"]), public_of(board)
+    metric = metric_named(board["metric"])
+    public = public_of(board)
     kept = board["keep"] and metric.form == "i" and metric.width(board["n_classes"]) == 1
     query = (
         select(SUBMISSION.c.number, SUBMISSION.c.score, ACCOUNT.c.name, EXACT.c.public)
@@ -115,7 +117,8 @@ def recorded(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> His
     seen = slice(None) if public is None else public
     answers = None
     if kept:
-        n, m = board["n"], board["n_classes"]
+        n = board["n"]
+        m = board["n_classes"]
         answers = np.stack([unpacked(bytes(row["content"]), n, m)[seen] for row in rows])
     truth = None if labels is None or not kept else metric.truth(labels, None)[0][seen]
     return in_time(

@@ -110,7 +110,9 @@ def _add_routes(app: FastAPI, board: Board) -> None:
 
 
 def _request_body(board: Board) -> dict[str, Any]:
-    n, m, metric = board.n, board.holdout.n_classes, board.holdout.metric
+    n = board.n
+    m = board.holdout.n_classes
+    metric = board.holdout.metric
     each: dict[str, Any] = {"type": "number"}
     what = f"What the metric {metric.name} asks for"
     if metric.form == "i":
@@ -175,7 +177,8 @@ async def submit(
     wait = request.app.state.rate.wait(account)
     if wait:
         raise RateError(wait)
-    metric, m = board.holdout.metric, board.holdout.n_classes
+    metric = board.holdout.metric
+    m = board.holdout.n_classes
     most = bodies.largest_body(board.n, m, metric, board.ids)
     headers = request.headers
     kind = bodies.check_head(headers.get("content-type"), headers.get("content-length"), most)

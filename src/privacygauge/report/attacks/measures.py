@@ -40,7 +40,8 @@ GUESSING = "50%: members and non-members count the same"
 
 def intro(a: Attacks) -> str:
     """Return what to know before the cards."""
-    n, small = len(a.evaluations), f"Small figures are {rate(a.level)} intervals"
+    n = len(a.evaluations)
+    small = f"Small figures are {rate(a.level)} intervals"
     allows = f"; that of the right guesses allows for the choice among {n} attacks"
     return f"Of the strongest attack, {a.best.title}. {small}{allows if n > 1 else ''}."
 
@@ -57,17 +58,20 @@ def highest(a: Attacks) -> Iterator[Measure]:
     found = a.headline.reached
     value = max(x.value for x in (found.accuracy, *(e.accuracy for e in a.evaluations)))
     right = replace(found.accuracy, value=value, high=max(value, found.accuracy.high))
-    label, shown = f"{right_of(found)} of the strongest attack", percent_estimate(right)
+    label = f"{right_of(found)} of the strongest attack"
+    shown = percent_estimate(right)
     yield Measure("accuracy", label, right, shown, guessing=GUESSING, card=False)
     ranked = [advantage_of(found.accuracy)] if found.by_ranking else []
     every = [*ranked, *(e.advantage for e in a.evaluations)]
     label = "Highest advantage of all attacks"
     yield highest_of("advantage", label, every, percent_estimate, "0%", _NO_ATTACK)
-    every, label = [e.auc for e in a.evaluations], "Highest AUC of all attacks"
+    every = [e.auc for e in a.evaluations]
+    label = "Highest AUC of all attacks"
     yield highest_of("auc", label, every, decimal_estimate, "0.5", _NO_ATTACK)
     for fpr in GATED_RATES:
         every = [r.estimate for e in a.evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
-        name, label = f"tpr@{key(fpr)}", f"Highest TPR at {rate(fpr)} FPR of all attacks"
+        name = f"tpr@{key(fpr)}"
+        label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
         yield highest_of(name, label, every, partial(tpr_estimate, fpr=fpr), rate(fpr), _NO_ATTACK)
     yield from of_questions(a)
 
@@ -197,13 +201,16 @@ def cards(a: Attacks) -> Iterator[Measure]:
     """
     rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
     precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
-    right, auc = a.headline.accuracy, a.best.auc
+    right = a.headline.accuracy
+    auc = a.best.auc
     text = "Members and non-members equally often. Guessing gives 50%. Balanced accuracy."
-    label, shown = "Right guesses", percent_estimate(right)
+    label = "Right guesses"
+    shown = percent_estimate(right)
     yield Measure("strongest-accuracy", label, right, shown, "", text, GUESSING, gate=False)
     yield from rates
     text = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
-    label, shown = "Pairs put in the right order", decimal_estimate(auc)
+    label = "Pairs put in the right order"
+    shown = decimal_estimate(auc)
     yield Measure("strongest-auc", label, auc, shown, "", text, "0.5", gate=False)
     yield epsilon(a)
     yield from precise
@@ -225,14 +232,19 @@ def epsilon(a: Attacks) -> Measure:
 
 
 def _found_at(r: RateAtFpr) -> Measure:
-    name, label = f"strongest-tpr@{key(r.fpr)}", f"Found at {rate(r.fpr)} false alarms"
-    fpr, shown, few = rate(r.fpr), tpr_estimate(r.estimate, r.fpr), not r.resolved
+    name = f"strongest-tpr@{key(r.fpr)}"
+    label = f"Found at {rate(r.fpr)} false alarms"
+    fpr = rate(r.fpr)
+    shown = tpr_estimate(r.estimate, r.fpr)
+    few = not r.resolved
     text = f"Share of the members. Guessing finds {fpr}. TPR at {fpr} FPR."
     return Measure(name, label, r.estimate, shown, "", text, fpr, gate=False, doubtful=few)
 
 
 def _precise(prior: float, found: Estimate | Skipped) -> Measure:
-    name, label = f"strongest-ppv@{key(prior)}", "Right when it says \u201cmember\u201d"
-    shown, guessing = percent_estimate(found), rate(prior)
+    name = f"strongest-ppv@{key(prior)}"
+    label = "Right when it says \u201cmember\u201d"
+    shown = percent_estimate(found)
+    guessing = rate(prior)
     text = f"If {guessing} of those asked about are members. Guessing is right {guessing} of the "
     return Measure(name, label, found, shown, "", f"{text}time.", guessing, gate=False)

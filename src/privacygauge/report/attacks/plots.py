@@ -97,7 +97,8 @@ def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
     """Draw how an attack scores members and non-members; numbers: `curves.score_shares`."""
     ax = axes(ax)
     shares = score_shares(attack)
-    inside, outside = shares.members * 100, shares.nonmembers * 100
+    inside = shares.members * 100
+    outside = shares.nonmembers * 100
     # Filled against hollow: the two are not told apart by colour alone.
     ax.stairs(inside, shares.edges, color=SERIES[1], fill=True, alpha=0.45, lw=0, label="members")
     ax.stairs(outside, shares.edges, color=SERIES[0], lw=1.6, label="non-members")

@@ -77,7 +77,8 @@ def table(
     long ones. `further` columns have a cell for each record of the table.
     """
     more = further or {}
-    records, n = found.records, len(found.records.guesses)
+    records = found.records
+    n = len(found.records.guesses)
     first, number = heads
     cut = str if whole else shortened
     return Table(

@@ -36,7 +36,8 @@ _LINE = (
 _FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
 """The same, in a terminal."""
 
-_LOWEST, _HIGHEST = 0.4, 1.0
+_LOWEST = 0.4
+_HIGHEST = 1.0
 """The ends of the line that an accuracy is drawn on."""
 
 
@@ -119,7 +120,8 @@ def overview(a: Attacks) -> Table:
         for e in a.evaluations
     ]
     spare = [heads[fpr] for fpr in shown if fpr < 0.01]
-    best, note = [e.title == a.best.title for e in a.evaluations], _FEW if few else ""
+    best = [e.title == a.best.title for e in a.evaluations]
+    note = _FEW if few else ""
     return table("overview", "How well each attack did", rows, note, spare=spare, best=best)
 
 

@@ -240,7 +240,8 @@ def _ability(a: Attacks) -> Iterator[str]:
         f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members "
         "are the records that went into what is released."
     )
-    found, area = a.headline.reached, a.headline.auc
+    found = a.headline.reached
+    area = a.headline.auc
     if found.by_ranking:
         yield (
             f"Its guesses show less than its scores do: {ranked_pairs(area)} ({percent(area.low)} "
@@ -254,7 +255,8 @@ def _ability(a: Attacks) -> Iterator[str]:
 def _exposed(found: Exposure | None, is_raised: bool) -> Iterator[str]:
     if found is None:
         return
-    fpr, tpr = rate(found.rate.fpr), tpr_estimate(found.rate.estimate, found.rate.fpr)
+    fpr = rate(found.rate.fpr)
+    tpr = tpr_estimate(found.rate.estimate, found.rate.fpr)
     step = " The grade is one step higher for it." if is_raised else ""
     yield (
         f"Some records are far more exposed than the average: while accusing only {fpr} of the "

@@ -100,7 +100,8 @@ class TargetAttention:
                 f"needs at least {self.folds} tables with and without the target, got {fewest}",
             )
         reader = Reader.of(view.schema, view.target, self.top, rng)
-        shadows, released = reader.nearest(view.shadows), reader.nearest(view.released)
+        shadows = reader.nearest(view.shadows)
+        released = reader.nearest(view.released)
         fold = stratified_folds(view.inside, self.folds, rng)
         games = Games(shadows, view.inside, fold, released)
         import torch  # noqa: F401  -- what is loaded within one_thread keeps its limit
@@ -193,8 +194,10 @@ class Reader:
 
     def _found(self, tables: Floats) -> tuple[tuple[Ints, Ints], NDArray[np.float32]]:
         """Return the table and the rank of each row that is kept, and the row."""
-        codes, scaled = self.encoding.codes(tables), self.encoding.scaled(tables)
-        distance, key = self._distances(codes, scaled), np.zeros(tables.shape[:2])
+        codes = self.encoding.codes(tables)
+        scaled = self.encoding.scaled(tables)
+        distance = self._distances(codes, scaled)
+        key = np.zeros(tables.shape[:2])
         parts = (*np.moveaxis(codes, -1, 0), *np.moveaxis(scaled, -1, 0))
         for weight, values in zip(self.ties, parts, strict=True):
             key += weight * values

@@ -185,10 +185,13 @@ def train(games: Games, training: Training, rng: np.random.Generator) -> tuple[F
 
 
 def _stopped(step: _Step, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    games, training = step.games, step.training
-    m, s = step.n_networks, len(games.fold)
+    games = step.games
+    training = step.training
+    m = step.n_networks
+    s = len(games.fold)
     least = np.full(m, np.inf)
-    own, asked = np.zeros((m, s)), np.zeros((m, len(games.released.rows)))
+    own = np.zeros((m, s))
+    asked = np.zeros((m, len(games.released.rows)))
     waited = 0
     for _ in range(training.epochs):
         order = rng.permutation(s)
@@ -220,7 +223,8 @@ class _Step:
     def __init__(self, games: Games, training: Training, rng: np.random.Generator) -> None:
         import torch
 
-        self.games, self.training = games, training
+        self.games = games
+        self.training = training
         self.n_networks = int(games.fold.max()) + 1
         self._weights = initial(games.shadows.rows.shape[2], self.n_networks, rng)
         self._generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
@@ -241,9 +245,11 @@ class _Step:
 
         index = torch.from_numpy(tables)
         near = self.games.shadows
-        rows, there = torch.from_numpy(near.rows[tables]), torch.from_numpy(near.there[tables])
+        rows = torch.from_numpy(near.rows[tables])
+        there = torch.from_numpy(near.there[tables])
         found = log_odds(self._weights, rows, there, self._target, self._masks(len(tables)))
-        truth, learns = self._inside[index].expand_as(found), self._learns[:, index]
+        truth = self._inside[index].expand_as(found)
+        learns = self._learns[:, index]
         losses = binary_cross_entropy_with_logits(found, truth, reduction="none") * learns
         # A batch may hold no table that a network learns from.
         loss = (losses.sum(1) / learns.sum(1).clamp(min=1.0)).sum()
@@ -293,7 +299,8 @@ class _Step:
         with torch.no_grad():
             for start in range(0, len(near.rows), BLOCK):
                 part = slice(start, start + BLOCK)
-                rows, there = torch.from_numpy(near.rows[part]), torch.from_numpy(near.there[part])
+                rows = torch.from_numpy(near.rows[part])
+                there = torch.from_numpy(near.there[part])
                 found = log_odds(self._weights, rows, there, self._target, Masks())
                 result[:, part] = found.numpy()
         return result

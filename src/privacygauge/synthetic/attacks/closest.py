@@ -79,7 +79,8 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
     """
     width = len(schema.columns)
     rows = np.vstack([tables.reshape(-1, width), target.astype(tables.dtype)])
-    cat, cont = list(schema.categorical), list(schema.numbers)
+    cat = list(schema.categorical)
+    cont = list(schema.numbers)
     mismatches: Ints = np.count_nonzero(rows[:-1, cat] != rows[-1, cat], axis=1)
     found = len(cat) / width * distance.of_categories(mismatches, len(cat))
     if cont:

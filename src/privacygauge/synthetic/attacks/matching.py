@@ -42,7 +42,8 @@ class Bounds:
     def met(self, tables: Tables) -> NDArray[np.bool_]:
         """Return which conditions the rows of tables (k, n, F) meet: (k, n, F)."""
         # In the tables' precision, so that the target's own values are found again in it.
-        low, high = self.low.astype(tables.dtype), self.high.astype(tables.dtype)
+        low = self.low.astype(tables.dtype)
+        high = self.high.astype(tables.dtype)
         found: NDArray[np.bool_] = (tables >= low) & (tables <= high)
         found[..., self.missing] = np.isnan(tables[..., self.missing])
         return found
@@ -126,7 +127,8 @@ def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Gen
     sizes = {size: comb(n_features, size) for size in range(1, most + 1)}
     if sum(sizes.values()) <= n_queries:
         return sampled_subsets(n_features, n_queries, most, rng)
-    found, left = [], n_queries
+    found = []
+    left = n_queries
     for i, size in enumerate(sorted(sizes, key=lambda size: sizes[size])):
         share = left // (most - i)
         found.append(_of_size(n_features, size, min(share, sizes[size]), most, rng))
@@ -175,7 +177,8 @@ def _counted(met: NDArray[np.bool_], named: Ints) -> NDArray[Any]:
     if not len(named):
         return np.zeros((len(met), 0), np.int16)
     width = met.shape[-1]
-    yes, as_they_are = np.ones(width, np.uint8), np.zeros(width, np.bool_)
+    yes = np.ones(width, np.uint8)
+    as_they_are = np.zeros(width, np.bool_)
     if width <= min(MOST_FEATURES, MOST_BITS) and (1 << width) <= _WORTH * len(named):
         return answers_of(masks(met, yes, as_they_are), bits_of(named), width)
     return counts_of(bitmaps(met, yes, as_they_are), named)

@@ -77,7 +77,8 @@ class Forest:
         from sklearn.tree import DecisionTreeClassifier
 
         values = _singles(features)
-        votes, unseen = np.zeros(len(inside)), np.zeros(len(inside), np.int64)
+        votes = np.zeros(len(inside))
+        unseen = np.zeros(len(inside), np.int64)
         trees = []
         for _ in range(self.trees):
             seen = _drawn_within(inside, rng)

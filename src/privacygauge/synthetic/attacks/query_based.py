@@ -134,7 +134,8 @@ def _roots(counts: Counts, tables: Tables) -> Features:
 
 def _parted(columns: Ints, subsets: tuple[Ints, ...]) -> tuple[Ints, ...]:
     """Return the subsets of these columns, by kind."""
-    found, start = [], 0
+    found = []
+    start = 0
     for part in subsets:
         here = columns[(columns >= start) & (columns < start + len(part))]
         found.append(part[here - start])

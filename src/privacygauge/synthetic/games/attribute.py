@@ -186,7 +186,8 @@ class Attribute(OneByOne):
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return a block for each value: "inside" are the tables in which the target has it."""
         start = target * tables_a_target(setting)
-        middle, end = start + setting.sizes.shadows, start + tables_a_target(setting)
+        middle = start + setting.sizes.shadows
+        end = start + tables_a_target(setting)
         own, asked = (self.secret(setting, target, side) for side in ("shadow", "test"))
         for value in range(len(self.values)):
             yield Block(slice(start, middle), own == value, slice(middle, end), asked == value)
@@ -198,7 +199,8 @@ class Attribute(OneByOne):
     def views(self, setting: Setting, releases: Releases, target: int) -> Iterator[View]:
         """Return what the adversary has, once for each value: the target as if it had it."""
         stored = Storage(setting.table.schema)
-        known, row = self.known(setting, target), setting.targets[target : target + 1]
+        known = self.known(setting, target)
+        row = setting.targets[target : target + 1]
         read: dict[int, Tables] = {}
         for block, value in zip(self.blocks(setting, target), self.values, strict=True):
             for numbers in (block.shadows, block.released):
@@ -336,11 +338,13 @@ def guessed_values(
     others for those without it, once for each value. A logistic regression on the adversary's own
     tables makes its scores log odds of each value; the value with the highest ones is the guess.
     """
-    game, setting = making.game, making.setting
+    game = making.game
+    setting = making.setting
     if not isinstance(game, Attribute):
         raise InputError(f"the game must be an Attribute, got {game.name}")
     players = tuple(attacks) or suite_for_many()
-    n, m = len(setting.targets), len(players)
+    n = len(setting.targets)
+    m = len(players)
     own = np.full((m, n, setting.sizes.shadows), -1)
     asked = np.full((m, n, setting.sizes.tests), -1)
     skipped: dict[int, Skipped] = {}
@@ -376,12 +380,14 @@ def _guesses(
     """Return the places of the guessed values of the adversary's own tables, and of the others."""
     from sklearn.linear_model import LogisticRegression
 
-    own, asked = [], []
+    own = []
+    asked = []
     for view in views:
         answer = attack.score(view, rng)
         if isinstance(answer, Skipped):
             return answer
-        mean, spread = answer.own.mean(), answer.own.std() or 1.0
+        mean = answer.own.mean()
+        spread = answer.own.std() or 1.0
         sides = [((x - mean) / spread)[:, None] for x in (answer.own, answer.released)]
         learnt = LogisticRegression(C=_LOOSE).fit(sides[0], view.inside)
         own.append(learnt.decision_function(sides[0]))

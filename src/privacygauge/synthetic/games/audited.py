@@ -176,7 +176,8 @@ class Arranged:
         scoring : callable, optional
             As in `score_releases`.
         """
-        making, level = self.making, self.level
+        making = self.making
+        level = self.level
         setting = making.setting
         with kept_or_scratch(run) as folder:
             open_releases(making, folder, invocation)

@@ -93,7 +93,8 @@ class FewFits(Game):
         if not np.array_equal(setting.first, np.arange(len(setting.targets))):
             raise InputError("canaries must be different records of different people")
         setting.require(self.others(setting), setting.sizes.records, "beside the canaries")
-        most, records = int(setting.records_of_each.sum()), setting.sizes.records
+        most = int(setting.records_of_each.sum())
+        records = setting.sizes.records
         if most > records:
             raise InputError(
                 f"canaries of {most:,} records do not fit into {records:,}: learn from more "
@@ -165,7 +166,8 @@ def canary_scores(
         return Table(setting.table.schema, np.clip(rounded, low, high))
 
     canaries = kept(setting.table.values[setting.targets])
-    nobody, known = canaries[np.arange(0)], kept(FewFits().known(setting, 0).values)
+    nobody = canaries[np.arange(0)]
+    known = kept(FewFits().known(setting, 0).values)
     seen = [Judged(canaries, nobody, known, kept(values), np.arange(0)) for values in tables]
     return {
         attack.name: np.stack([attack.signals(one).members for one in seen]) for attack in attacks
@@ -201,7 +203,8 @@ def fits_arranged(
     InputError
         If the game cannot be played.
     """
-    (fits, size, made), game = sizes, FewFits()
+    fits, size, made = sizes
+    game = FewFits()
     asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
     selections = select_targets(table, asked, select, seed)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
@@ -241,7 +244,8 @@ def canaries_guessed(
     InputError
         If no attack tells anything.
     """
-    setting, game = making.setting, FewFits()
+    setting = making.setting
+    game = FewFits()
     with kept_or_scratch(run) as folder:
         releases = make_releases(
             making, folder, invocation=invocation, n_jobs=n_jobs, progress=progress

@@ -148,7 +148,8 @@ class OneByOne(Game, Protocol):
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return the one block of a target."""
         start = target * tables_a_target(setting)
-        middle, end = start + setting.sizes.shadows, start + tables_a_target(setting)
+        middle = start + setting.sizes.shadows
+        end = start + tables_a_target(setting)
         inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
         yield Block(slice(start, middle), inside, slice(middle, end), secret)
 

@@ -129,7 +129,8 @@ class Shared(Game):
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records, or too few tables for its coins."""
-        n, records = len(setting.targets), setting.sizes.records
+        n = len(setting.targets)
+        records = setting.sizes.records
         sizes = setting.records_of_each[np.unique(setting.first)]
         # Five deviations above the mean: one table in three million has more.
         most = min(sizes.sum(), sizes.sum() / 2 + 2.5 * np.sqrt(np.square(sizes).sum()))
@@ -226,7 +227,8 @@ class SyntheticOnly(OneByOne):
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return a block for every table in question."""
-        shadows, tests = setting.sizes.shadows, setting.sizes.tests
+        shadows = setting.sizes.shadows
+        tests = setting.sizes.tests
         inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
         for test in range(tests):
             start = (target * tests + test) * (1 + shadows)

@@ -157,7 +157,8 @@ def group_of(
     """Return the mean AUC of every attack over the records of a selection."""
     positions = np.searchsorted(setting.targets, selection.rows)
     owner = None if setting.unit is None else setting.unit[selection.rows]
-    means, deviations = [], []
+    means = []
+    deviations = []
     for attack in played:
         values = attack.aucs[positions]
         if len(values) > 1:

@@ -55,7 +55,8 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
     InputError
         If the folder holds another run, or the generator returns something else than it should.
     """
-    n, schema = making.setting.sizes.n_made, learnt.schema
+    n = making.setting.sizes.n_made
+    schema = learnt.schema
     plan = Plan(
         name="synthetic_utility",
         seed=making.setting.seed,

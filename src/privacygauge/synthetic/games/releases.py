@@ -193,7 +193,8 @@ def make_releases(
 
 def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any] | None) -> Run:
     """Return the run of all synthetic tables of a game; see `make_releases`."""
-    game, setting = making.game, making.setting
+    game = making.game
+    setting = making.setting
     game.check(setting)
     n_tables = game.n_tables(setting)
     plan = Plan(
@@ -215,7 +216,8 @@ def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any]
 
 def settings_of(making: Making) -> dict[str, Any]:
     """Return everything that synthetic tables depend on beside the seed, as JSON values."""
-    setting, described = making.setting, making.generator.describe()
+    setting = making.setting
+    described = making.generator.describe()
     return {
         "generator": making.generator.name,
         **{f"generator {name}": value for name, value in described.items()},

@@ -72,9 +72,11 @@ class Scoring:
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the scores of a task's targets."""
-        setting, game = self.making.setting, self.making.game
+        setting = self.making.setting
+        game = self.making.game
         n_own, n_asked = _lengths(game, setting)
-        rows, m = task.n_units, len(self.attacks)
+        rows = task.n_units
+        m = len(self.attacks)
         own = np.full((rows, m, n_own), np.nan)
         released = np.full((rows, m, n_asked), np.nan)
         said = np.zeros((rows, m, SAID), np.uint8)
@@ -139,7 +141,8 @@ class Scores:
 
     def of(self, attack: int) -> Iterator[Scored | Skipped]:
         """Return what the attack at a position says about each target, in their order."""
-        game, setting = self.making.game, self.making.setting
+        game = self.making.game
+        setting = self.making.setting
         own, released, said = (
             self.run.array(name)[:, attack] for name in ("own", "released", "said")
         )
@@ -189,7 +192,8 @@ def score_releases(
         raise InputError(f"two attacks are called {twice!r}: give one of them a variant")
     setting = making.setting
     n_own, n_asked = _lengths(making.game, setting)
-    n_targets, m = len(setting.targets), len(attacks)
+    n_targets = len(setting.targets)
+    m = len(attacks)
     plan = Plan(
         name="synthetic_scores",
         seed=setting.seed,
@@ -228,9 +232,11 @@ def _answers_in(
 ) -> Iterator[Answer]:
     a = b = 0
     for block in blocks:
-        end_a, end_b = a + len(block.inside), b + len(block.secret)
+        end_a = a + len(block.inside)
+        end_b = b + len(block.secret)
         yield Answer(own[a:end_a], released[b:end_b], notes)
-        a, b = end_a, end_b
+        a = end_a
+        b = end_b
 
 
 def _written(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
@@ -255,7 +261,8 @@ def scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
     So the same tables, which cost most, serve another call with other attacks.
     """
     wanted = [repr(attack) for attack in attacks]
-    place, number = f"{folder}/scores", 1
+    place = f"{folder}/scores"
+    number = 1
     while (plan := plan_in(place)) and list(plan.settings.get("attacks", ())) != wanted:
         number += 1
         place = f"{folder}/scores-{number}"

@@ -62,7 +62,8 @@ class Binning:
     def _ends_of_bin(self, column: Column, value: float) -> tuple[float, float]:
         if not column.is_number or math.isnan(value) or column.low == column.high:
             return value, value
-        (low, high), n_bins = _ends(column), self._n_bins(column)
+        low, high = _ends(column)
+        n_bins = self._n_bins(column)
         if column.kind == "integer":
             first, count = _first(low, high)
             place = int((value - first) * n_bins // count)
@@ -83,7 +84,8 @@ class Binning:
     def _codes(self, column: Column, values: Floats) -> Ints:
         if not column.is_number:
             return values.astype(np.int64)
-        (low, high), n_bins = _ends(column), self._n_bins(column)
+        low, high = _ends(column)
+        n_bins = self._n_bins(column)
         missing = np.isnan(values)
         place = np.where(missing, low, values)
         if column.kind == "integer":
@@ -97,7 +99,8 @@ class Binning:
     def _values(self, column: Column, codes: Ints, rng: np.random.Generator) -> Floats:
         if not column.is_number:
             return codes.astype(np.float64)
-        (low, high), n_bins = _ends(column), self._n_bins(column)
+        low, high = _ends(column)
+        n_bins = self._n_bins(column)
         drawn = rng.random(len(codes))
         if column.kind == "integer":
             first, count = _first(low, high)
@@ -217,7 +220,8 @@ def log_densities(
     """
     total = np.zeros(len(asked))
     for node in nodes:
-        j, n_codes = node.attribute, sizes[node.attribute]
+        j = node.attribute
+        n_codes = sizes[node.attribute]
         counts = joint_counts(codes, node, sizes)
         own = (counts.sum(axis=0) + weight / n_codes) / (len(codes) + weight)
         shares = (counts + weight * own) / (counts.sum(axis=1, keepdims=True) + weight)

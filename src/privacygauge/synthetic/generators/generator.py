@@ -170,6 +170,7 @@ def _any_value(column: Column, n: int, rng: np.random.Generator) -> Floats:
     if column.low is None or column.high is None:
         return rng.integers(column.n_codes, size=n).astype(np.float64)
     if column.kind == "integer":
-        low, high = int(np.ceil(column.low)), int(np.floor(column.high))
+        low = int(np.ceil(column.low))
+        high = int(np.floor(column.high))
         return rng.integers(low, high + 1, size=n).astype(np.float64)
     return rng.uniform(column.low, column.high, size=n)

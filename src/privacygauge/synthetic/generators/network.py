@@ -89,7 +89,8 @@ def pairwise_information(codes: Ints, sizes: tuple[int, ...]) -> Floats:
     All counts come from one product of the indicators of categories with themselves, or, where
     that has many more entries than there are pairs of values, from the values in order.
     """
-    n, total = len(codes), sum(sizes)
+    n = len(codes)
+    total = sum(sizes)
     if total**2 > max(_ENTRIES, 4 * codes.size * len(sizes)):
         return _information_in_order(codes)
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]])

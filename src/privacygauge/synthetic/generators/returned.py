@@ -78,7 +78,8 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
         )
     dates = {c.name: days_of(given[c.name]) for c in schema.columns if c.date}
     given = given.assign(**{name: days for name, days in dates.items() if days is not None})
-    numbers, clipped = {}, 0
+    numbers = {}
+    clipped = 0
     for column in schema.columns:
         if given[column.name].dtype.kind in "iufc" and column.is_number:
             numbers[column.name], beyond = _inside(given[column.name], column, name)
@@ -143,13 +144,15 @@ def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, i
     values = given.to_numpy(dtype=np.float64, na_value=np.nan)
     assert column.low is not None
     assert column.high is not None
-    low, high = float(column.low), float(column.high)
+    low = float(column.low)
+    high = float(column.high)
     most = _MOST if column.kind == "integer" else np.inf
     near = min(slack * max(abs(low), abs(high)), most)
     there = np.isfinite(values)
     beyond = there & ~((values >= low - near) & (values <= high + near))
     if column.kind == "integer":
-        whole, apart = np.rint(values), np.zeros(len(values))
+        whole = np.rint(values)
+        apart = np.zeros(len(values))
         np.subtract(values, whole, out=apart, where=there)
         _refuse(
             there & ~(np.abs(apart) <= np.clip(slack * np.abs(values), slack, most)),

@@ -86,7 +86,8 @@ class _Answers:
             _, cell = np.unique(np.round(values / off), return_inverse=True)
             order = np.lexsort((-near, cell))
             first = order[np.unique(cell[order], return_index=True)[1]]
-            values, counts = values[first], np.bincount(cell, counts)
+            values = values[first]
+            counts = np.bincount(cell, counts)
         # Few records are enough to learn a few values only.
         most = min(MOST_VALUES, max(2, len(column) // 8))
         kept = np.sort(np.argsort(-counts, kind="stable")[:most])
@@ -187,7 +188,8 @@ class _Task:
     """Telling one column from the others, by synthetic records."""
 
     def __init__(self, known: Encoded, j: int, off: float) -> None:
-        self.column, self.off = known.made.values[:, j], off
+        self.column = known.made.values[:, j]
+        self.off = off
         self.answers = _Answers.of(self.column, off)
         self.codes = self.answers.codes(self.column)
         self.values, self.places = np.unique(self.column, return_inverse=True)
@@ -256,7 +258,8 @@ def _chosen(task: _Task, tried: Ints, rng: np.random.Generator, seed: int) -> tu
     """Return the attacker that is right about most often, and whether equals are believed first."""
     halves = np.array_split(rng.permutation(tried), 2)
     right = np.zeros((len(ATTACKERS), len(tried)), np.bool_)
-    by_equals, has_equal = np.zeros(len(tried), np.bool_), np.zeros(len(tried), np.bool_)
+    by_equals = np.zeros(len(tried), np.bool_)
+    has_equal = np.zeros(len(tried), np.bool_)
     place = np.arange(len(tried)) < len(halves[0])
     for judged, (some, others) in zip((place, ~place), (halves, halves[::-1]), strict=True):
         truth = task.column[some]

@@ -98,7 +98,8 @@ def shared_values(released: Released, level: float) -> Iterator[SharedValues]:
     # Which columns these are, the people say alone: the others are no looks.
     for name, real, made, holdout, once in columns:
         known = set(made) - {None}
-        n, s = len(once[0]), len(known)
+        n = len(once[0])
+        s = len(known)
         copied = set(once[0]) & known
         by_chance, pairs = _equal_pairs(once)
         if holdout is not None:

@@ -65,7 +65,8 @@ class ClosestRecords:
         """Share of rows nearer to a real record, in [0, 1]; ties count half, 1/2 is no leak."""
         if self.to_holdout is None:
             return None
-        nearer, tied = self.to_real < self.to_holdout, self.to_real == self.to_holdout
+        nearer = self.to_real < self.to_holdout
+        tied = self.to_real == self.to_holdout
         return float(np.mean(nearer + 0.5 * tied))
 
 
@@ -78,7 +79,9 @@ def copies(released: Released, rng: np.random.Generator) -> Copies:
     rng : numpy.random.Generator
         Draws as many real as holdout records where there are more of one.
     """
-    made, real, holdout = released.synthetic, released.real, released.holdout
+    made = released.synthetic
+    real = released.real
+    holdout = released.holdout
     of_real = occurs(made, real)
     if holdout is None:
         return Copies(occurs(real, made), None, of_real, None, None)
@@ -97,7 +100,8 @@ def closest_records(released: Released, rng: np.random.Generator) -> ClosestReco
         Draws as many real as holdout records where there are more of one: the more records, the
         nearer the closest.
     """
-    made, sides = released.synthetic, [released.real]
+    made = released.synthetic
+    sides = [released.real]
     if released.holdout is not None:
         sides = list(as_many(released.real, released.holdout, rng))
     space = space_of(stacked(made, *sides), usual_distance(released.schema))
@@ -184,7 +188,8 @@ def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
         if away is not None
     ]
     if found.nearer_real is not None:
-        n, value = len(found.to_real), found.nearer_real
+        n = len(found.to_real)
+        value = found.nearer_real
         # A tie counts half, which varies less than a hit or a miss.
         low, high = rates.clopper_pearson(value * n, n, level)
         method = "Clopper-Pearson, ties as halves"

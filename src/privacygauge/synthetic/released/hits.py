@@ -56,7 +56,8 @@ class Hits:
         for name in ("attack", "baseline"):
             object.__setattr__(self, name, checks.bools(getattr(self, name), name))
         for name in ("attack", "control", "baseline"):
-            unit, hit = getattr(self, f"{name}_unit"), getattr(self, name)
+            unit = getattr(self, f"{name}_unit")
+            hit = getattr(self, name)
             if unit is not None:
                 checked = checks.integers(unit, f"{name}_unit", length=len(hit))
                 object.__setattr__(self, f"{name}_unit", checked)
@@ -287,7 +288,8 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
         raise InputError(f"both tables need records, got {n_real} and {n_holdout}")
 
     def fewest(others: int | None, most: int) -> int:
-        low, high = 0, most
+        low = 0
+        high = most
         while high - low > 1:
             middle = (low + high) // 2
             tried = Attempts(middle, middle if others is None else others)

@@ -90,7 +90,8 @@ def ranked_in_common(released: Released, rng: np.random.Generator) -> InCommon |
     """
     if released.holdout is None:
         return Skipped(f"linkability ({FORMS[-1]})", f"no holdout: {NO_CONTROL}")
-    sides, made = (released.real, released.holdout), released.synthetic
+    sides = (released.real, released.holdout)
+    made = released.synthetic
     share = _PAIRS / (len(made) * sum(map(len, sides)))
     rows = [drawn_rows(len(side), max(1, int(share * len(side))), rng) for side in sides]
     both = stacked(*(side[some] for side, some in zip(sides, rows, strict=True)))
@@ -245,15 +246,18 @@ class _Places:
         worth : ndarray of float
             Of so many values between two, both included; 0 for none.
         """
-        first, last = self.first[: self.n][rows], self.last[: self.n][rows]
-        of_made, last_of_made = self.first[self.n :], self.last[self.n :]
+        first = self.first[: self.n][rows]
+        last = self.last[: self.n][rows]
+        of_made = self.first[self.n :]
+        last_of_made = self.last[self.n :]
         if self.missing is None:  # categories: the equal ones alone
             score += (first[:, None] == of_made) * worth[last - first][:, None]
             return
         wide = np.maximum(last[:, None], last_of_made)
         wide -= np.minimum(first[:, None], of_made)
         if self.missing.any():
-            missing, of_made_missing = self.missing[: self.n][rows], self.missing[self.n :]
+            missing = self.missing[: self.n][rows]
+            of_made_missing = self.missing[self.n :]
             wide[missing[:, None] != of_made_missing] = 0
         score += worth.take(wide, mode="clip")  # the fastest, and nothing is outside
 

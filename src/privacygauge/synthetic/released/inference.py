@@ -79,7 +79,8 @@ def inference(
     for j in columns:
         told.append(_told(released, j, asked, known, rng))
         step()
-    notes, last = released.notes, len(sides)
+    notes = released.notes
+    last = len(sides)
     found = [
         _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
         for name, one in zip(secrets, told, strict=True)
@@ -137,7 +138,8 @@ def _told(
     known: Encoded,
     rng: np.random.Generator,
 ) -> _Told:
-    column, made = released.schema.columns[j], released.synthetic
+    column = released.schema.columns[j]
+    made = released.synthetic
     off = _allowed(released.real.values[:, j]) if column.is_number else 0.0
     truth = [side.values[:, j] for side in asked]
     guess = guesses(known, j, off, rng)

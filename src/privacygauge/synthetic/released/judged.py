@@ -88,7 +88,8 @@ def judged(released: Released, rng: np.random.Generator) -> Judged:
     person = numbered(released.units[1])
     order = rng.permutation(int(person.max()) + 1)
     first = np.isin(person, order[: len(order) // 2])
-    reference, rows = np.flatnonzero(first), np.flatnonzero(~first)
+    reference = np.flatnonzero(first)
+    rows = np.flatnonzero(~first)
     tables = released.holdout[rows], released.holdout[reference], released.synthetic
     return Judged(released.real, *tables, rows)
 
@@ -106,7 +107,8 @@ def cross_fitted(auc: Estimate) -> Estimate:
     low, high = (
         float(expit(value + np.sqrt(2) * (logit(end) - value))) for end in (auc.low, auc.high)
     )
-    low, high = min(low, auc.value), max(high, auc.value)
+    low = min(low, auc.value)
+    high = max(high, auc.value)
     method = f"{auc.method}, as of half of the records"
     return Estimate(auc.value, low, high, auc.level, auc.n, method)
 

@@ -220,7 +220,8 @@ def _lines(
     table: Table, halves: Halves | None, candidates: int, people: Ints, rng: np.random.Generator
 ) -> Table:
     """Return the joined records of each person's line, the right one first."""
-    n, width = len(table), len(table.schema.columns)
+    n = len(table)
+    width = len(table.schema.columns)
     # Steps of 1..n - 1 from a person never lead back to the same row.
     steps = np.array([1 + rng.choice(n - 1, candidates - 1, replace=False) for _ in people])
     line = np.column_stack([people, (people[:, None] + steps) % n])

@@ -76,7 +76,8 @@ class DistanceRatio:
     def signals(self, seen: Judged) -> Signals:
         """Return a signal of each record that is judged; 0 where both are equally far."""
         space = _space(seen, self.distance)
-        away, usual = _to_synthetic(seen, space), _to_reference(seen, space)
+        away = _to_synthetic(seen, space)
+        usual = _to_reference(seen, space)
         least = 0.001 * float(np.median(usual)) or float(np.finfo(np.float32).eps)
         found = np.log(usual + least) - np.log(away + least)
         return seen.signals(self.name, self.distance.title, found)

@@ -157,14 +157,16 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
     import pandas as pd
 
     there = column.dropna()
-    n, levels = len(there), int(there.nunique())
+    n = len(there)
+    levels = int(there.nunique())
     if n < _FEWEST_NUMBERS or not all(side.notna().any() for side in sides):
         return ""
     if pd.api.types.is_numeric_dtype(column.dtype):
         if column.dtype.kind not in "iuf" or not np.array_equal(there, np.rint(there)):
             return ""
         if n == len(column) and _all_differ(sides, levels):
-            low, high = float(there.min()), float(there.max())
+            low = float(there.min())
+            high = float(there.max())
             if any(_is_dense(side) for side in sides):
                 return "number"
             return "name" if min(abs(low), abs(high)) >= _LONG else ""

@@ -74,9 +74,11 @@ def nearest(space: Space, asked: Ints, among: Ints) -> Nearest:
 
 def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
     """Return the nearest found, which it is of those given, and which points are left."""
-    n, width = len(asked), space.codes.shape[1]
+    n = len(asked)
+    width = space.codes.shape[1]
     found = _Best(np.full(n, np.inf), np.full(n, len(among)))
-    compared, left = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.bool_)
+    compared = np.zeros(n, dtype=np.int64)
+    left = np.ones(n, dtype=np.bool_)
     rows = np.arange(n)
     for h in range(width + 1):
         if len(rows) <= _PASS * comb(width, h):
@@ -101,7 +103,8 @@ class _Best:
 
     def keep(self, rows: Ints, distance: Floats, place: Ints) -> None:
         """Take what is nearer, or as near and first in the order given."""
-        ours, first = self.distance[rows], self.place[rows]
+        ours = self.distance[rows]
+        first = self.place[rows]
         better = (distance < ours) | ((distance == ours) & (place < first))
         self.distance[rows[better]], self.place[rows[better]] = distance[better], place[better]
 
@@ -127,7 +130,8 @@ def _of_level(
     for some in _alike(size, 1 + space.numbers.shape[1]):
         step = np.arange(size[some].max())
         place = order[np.minimum(begin[some][:, None] + step, len(order) - 1)]
-        other, me = among[place], asked[rows[some]][:, None]
+        other = among[place]
+        me = asked[rows[some]][:, None]
         wrong = step >= size[some][:, None]
         for j in without:
             wrong |= space.codes[other, j] == space.codes[me, j]
@@ -161,7 +165,8 @@ def _alike(size: Ints, length: int) -> Iterator[Ints]:
 
 
 def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]:
-    distance, row = np.empty(len(asked)), np.empty(len(asked), dtype=np.int64)
+    distance = np.empty(len(asked))
+    row = np.empty(len(asked), dtype=np.int64)
     # What is asked about has to be among the points of the rough distances: few at a time, so
     # that little is compared in vain.
     many = max(512, len(distinct) // 4)
@@ -195,7 +200,8 @@ def _compact(space: Space, m: int) -> Space:
     A column of names would be as wide as there are names. Those of one side alone agree with
     none of the other, and may be one code.
     """
-    columns, sizes = [], []
+    columns = []
+    sizes = []
     for codes, size in zip(space.codes.T, space.sizes, strict=True):
         common = np.intersect1d(codes[:m], codes[m:])
         if len(common) + 2 >= size:

@@ -61,13 +61,15 @@ def outlying(released: Released) -> Outlying | Skipped:
         1% of all records, 200 at least, a fifth of all at most. Skipped where fewer than ten of
         one table are among them.
     """
-    real, holdout = released.real, released.holdout
+    real = released.real
+    holdout = released.holdout
     everyone = real if holdout is None else stacked(real, holdout)
     people = np.concatenate(released.units)
     several = checks.n_distinct(people) < len(people)
     if len(people) - np.bincount(people).max() < NEIGHBOURS:
         return Skipped(f"risks of the {VARIANT}", "nearly all records are one person's")
-    distance, unit = usual_distance(released.schema), people if several else None
+    distance = usual_distance(released.schema)
+    unit = people if several else None
     scores = vulnerability_scores(everyone, NEIGHBOURS, distance, unit=unit)
     scores = np.round(scores, DIGITS)
     n = len(scores)

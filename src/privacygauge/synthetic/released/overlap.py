@@ -116,7 +116,8 @@ def lone_copies(
     if others is not None:
         chances.append(occurs(others, made))
     every = released.synthetic
-    rows, of_mixed = np.zeros(len(every), np.bool_), twins
+    rows = np.zeros(len(every), np.bool_)
+    of_mixed = twins
     if len(alone):
         rows = occurs(every, alone)
         of_mixed = occurs(Table(every.schema, rng.permuted(every.values, axis=0)), alone)
@@ -178,8 +179,10 @@ def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Ov
         return tables, everyone, None
     # Were the holdout alone to lose the records that many people share, which chance copies, the
     # comparison would be unfair: so both sides do.
-    real, holdout = np.flatnonzero(~found.real), np.flatnonzero(~found.holdout)
-    n, left = len(tables.holdout), len(holdout)
+    real = np.flatnonzero(~found.real)
+    holdout = np.flatnonzero(~found.holdout)
+    n = len(tables.holdout)
+    left = len(holdout)
     usable = left >= min(FEW, -(-n // 2)) and min(left, len(real)) >= FEWEST
     overlap = Overlap(n, n - left, float(found.real.mean()), usable)
     if not usable:
@@ -242,7 +245,8 @@ def with_people(
     InputError
         If only the people of the holdout are given, or the lengths are wrong.
     """
-    n, m = len(tables.real), 0 if tables.holdout is None else len(tables.holdout)
+    n = len(tables.real)
+    m = 0 if tables.holdout is None else len(tables.holdout)
     member = np.arange(n + m) < n
     if unit is None and tables.people_named:
         return tables, said_of_units(np.concatenate(tables.units), member) if m else []
@@ -266,7 +270,8 @@ def with_people(
                 "people",
             ]
     else:
-        found, said = _named(unit, holdout_unit, n, m), []
+        found = _named(unit, holdout_unit, n, m)
+        said = []
         said += said_of_units(found, member) if m else []
     if found is None:
         return tables, said

@@ -228,18 +228,24 @@ def measured(
     label, parts, seed, progress
         As in `audit_released`.
     """
-    n_steps, done = 3 + STEPS + asked.n_secrets(tables), count(1)
+    n_steps = 3 + STEPS + asked.n_secrets(tables)
+    done = count(1)
 
     def step() -> None:
         if progress is not None:
             progress(min(next(done), n_steps), n_steps)
 
-    everyone, twice, level = tables.real, shared(tables), asked.level
-    given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
+    everyone = tables.real
+    twice = shared(tables)
+    level = asked.level
+    given = tables
+    tables, rows, overlap = without_overlap(tables, twice)
     unlikely = unlikely_copies(given, twice.real, level)
-    learnt, people = None, same_people(given)
+    learnt = None
+    people = same_people(given)
     if people is not None:
-        overlap, rows = None, np.arange(len(everyone))
+        overlap = None
+        rows = np.arange(len(everyone))
         tables = rows_of(given, rows, None)
     if len(unlikely.holdout) and given.holdout is not None:
         learnt = Learnt(len(given.holdout), len(unlikely.holdout))
@@ -256,7 +262,8 @@ def measured(
         for row, chance in zip(unlikely.real.tolist(), unlikely.chance.tolist(), strict=True)
     )
     step()
-    known, names = tables.notes, None if names is None else names[rows]
+    known = tables.notes
+    names = None if names is None else names[rows]
     compared = (everyone, tables.synthetic, tables.holdout)
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = None if tables.holdout is None else membership_played(tables, seed, level)

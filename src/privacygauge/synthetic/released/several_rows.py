@@ -46,7 +46,8 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     """
     few = np.concatenate([np.flatnonzero(member)[:_ROWS], np.flatnonzero(~member)[:_ROWS]])
     side = member[few]
-    n, m = int(side.sum()), int((~side).sum())
+    n = int(side.sum())
+    m = int((~side).sum())
     if min(n, m) < _FEWEST:
         return None
     codes = [np.unique(column, return_inverse=True)[1] for column in values[few].T]
@@ -54,7 +55,8 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     pairs = (n + m) * (n + m - 1) / 2
     by_chance = (n * (n - 1) + m * (m - 1)) / 2 / pairs
     agree = {j: _n_pairs(codes[j]) / pairs for j in order}
-    best, most = None, 0
+    best = None
+    most = 0
     for size in range(2, _TOGETHER + 1):
         for columns in combinations(sorted(order), size):
             group = _numbered([codes[j] for j in columns])
@@ -62,7 +64,8 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
             real = np.bincount(group[side], minlength=len(count))
             several = count > 1
             alone = several & ((real == 0) | (real == count))
-            n_groups, n_alone = int(several.sum()), int(alone.sum())
+            n_groups = int(several.sum())
+            n_alone = int(alone.sum())
             if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
                 continue
             expected = pairs * float(np.prod([agree[j] for j in columns]))
@@ -70,7 +73,8 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
                 continue
             rows = int(count[alone].sum())
             if rows > most and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE:
-                best, most = columns, rows
+                best = columns
+                most = rows
     return best
 
 

@@ -134,7 +134,8 @@ def isolating(
         raise InputError(f"form must be {checks.listed(get_args(Form))}, got {form!r}")
     if n < 1 or most < 1:
         raise InputError(f"n and most must be at least 1, got {n} and {most}")
-    bounds, ordered = _bounds(table, form), _Sorted(table)
+    bounds = _bounds(table, form)
+    ordered = _Sorted(table)
     first, last = ordered.ranges(*bounds)
     found: dict[Predicate, None] = {}
     for _ in range(_TRIES):
@@ -193,7 +194,8 @@ def singling_out(
     the GDPR's notion of singling out"): the control has it too, if it is as large. So the larger
     table is cut, at random.
     """
-    real, holdout = released.real, released.holdout
+    real = released.real
+    holdout = released.holdout
     if holdout is not None:
         real, holdout = as_many(real, holdout, rng)
     made = released.synthetic
@@ -227,7 +229,8 @@ def isolated(predicates: Sequence[Predicate], table: Table) -> Ints:
     that lies beyond. They are one piece of evidence. Taken for independent they make intervals
     too narrow: of 150 tables without a leak, 95% intervals of 80 records held 0 in 81%.
     """
-    found, ordered = np.arange(len(predicates)) + len(table), _Sorted(table)
+    found = np.arange(len(predicates)) + len(table)
+    ordered = _Sorted(table)
     for place, predicate in enumerate(predicates):
         rows = ordered.within(predicate)
         if len(rows) == 1:
@@ -237,7 +240,8 @@ def isolated(predicates: Sequence[Predicate], table: Table) -> Ints:
 
 def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
     """Return (n, F) the least and the largest value that meet the condition of each value."""
-    low, high = table.values.copy(), table.values.copy()
+    low = table.values.copy()
+    high = table.values.copy()
     for j in table.schema.numbers if form == "tails" else ():
         values = table.values[:, j]
         there = values[~np.isnan(values)]

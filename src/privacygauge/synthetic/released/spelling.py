@@ -67,7 +67,9 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
         What sentences call the other table.
     """
     known = {column.name: column for column in real.schema.columns}
-    columns, values, said = [], [], []
+    columns = []
+    values = []
+    said = []
     for column, found in zip(other.schema.columns, other.values.T, strict=True):
         read = _numbers if column.is_number else _texts
         new, numbers, what = read(known[column.name], column, found)
@@ -272,7 +274,8 @@ def require_common(real: Table, made: Table) -> None:
         One line: the column, and the way out.
     """
     for column, own, values in zip(real.schema.columns, real.values.T, made.values.T, strict=True):
-        low, high = np.nanmin(own, initial=np.inf), np.nanmax(own, initial=-np.inf)
+        low = np.nanmin(own, initial=np.inf)
+        high = np.nanmax(own, initial=-np.inf)
         if column.is_number:
             common = bool(((values >= low) & (values <= high)).any())
             what = f"which are from {low:g} to {high:g}"
@@ -300,7 +303,8 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
     others : sequence of Table
         The real one, and the holdout if there is one; of one schema with `made`.
     """
-    values, said = [table.values.copy() for table in others], []
+    values = [table.values.copy() for table in others]
+    said = []
     for j, column in enumerate(made.schema.columns):
         if column.kind != "continuous":
             continue

@@ -120,7 +120,8 @@ def tries(
         Called after each of `STEPS`, and after each secret.
     """
     sides = [side for side in (tables.real, tables.holdout) if side is not None]
-    rng, n = seeds.stream(seed, "as-many"), min(map(len, sides))
+    rng = seeds.stream(seed, "as-many")
+    n = min(map(len, sides))
     kept = [drawn_rows(len(side), n, rng) for side in sides]
     even = rows_of(tables, kept[0], kept[1] if len(kept) > 1 else None)
     often = attempts.within(len(tables.real))
@@ -267,7 +268,8 @@ class Tried:
     @property
     def said(self) -> str:
         """How many, and why, in two sentences."""
-        real, holdout = f"{self.attempts.real:,}", f"{self.attempts.holdout:,}"
+        real = f"{self.attempts.real:,}"
+        holdout = f"{self.attempts.holdout:,}"
         sides = real if real == holdout else f"{real} on real records and {holdout} on the holdout"
         width = f"\N{PLUS-MINUS SIGN}{100 * self.reached:.1f} percentage points"
         if self.asked is None:
@@ -303,14 +305,16 @@ class AskedOfTable:
 
     def tried(self, tables: Released) -> Tried:
         """Return how often each attack is tried, from the sizes of the tables alone."""
-        width, secrets = len(tables.schema.columns), self.n_secrets(tables)
+        width = len(tables.schema.columns)
+        secrets = self.n_secrets(tables)
         # The ways to look at copies come on top.
         texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + COPY_LOOKS
         level = 1 - (1 - checks.level(self.level)) / looks
-        n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
+        n = len(tables.real)
+        m = len(tables.real if tables.holdout is None else tables.holdout)
         if self.attempts is None:
             most = enough_attempts(self.half_width, level, n, m)
             return Tried(most, self.half_width, widest(most, level))

@@ -70,7 +70,8 @@ class Released:
     @property
     def units(self) -> tuple[Ints, Ints]:
         """The number of the person behind each real, and behind each holdout record."""
-        n, m = len(self.real), 0 if self.holdout is None else len(self.holdout)
+        n = len(self.real)
+        m = 0 if self.holdout is None else len(self.holdout)
         real = np.arange(n) if self.unit is None else self.unit
         first = int(real.max(initial=-1)) + 1
         if self.holdout_unit is None:

@@ -96,7 +96,8 @@ def _whole(released: Released, column: TextColumn) -> Hits:
 def _parts(
     released: Released, column: TextColumn, score: Floats, rng: np.random.Generator
 ) -> Iterator[Hits]:
-    n, units = len(column.real), released.units
+    n = len(column.real)
+    units = released.units
     for wanted, variant in zip(
         wanted_first(len(score)), ("rarest words", "rare words"), strict=True
     ):

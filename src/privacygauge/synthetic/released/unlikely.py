@@ -73,7 +73,9 @@ def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyC
     as unlikely have a twin, the odds are wrong for this table: then copies count only as far as
     there are more of them than of such twins.
     """
-    real, holdout, made = released.real, released.holdout, released.synthetic
+    real = released.real
+    holdout = released.holdout
+    made = released.synthetic
     n = len(real)
     everyone = real if holdout is None else stacked(real, holdout)
     there, wanted = equal_rows((everyone, made))
@@ -110,7 +112,8 @@ def _found(
 ) -> UnlikelyCopies:
     """Return copies with what share of both tables they are."""
     own, made = equal_rows((released.real, released.synthetic))
-    few, every = np.isin(made, own[rows]), np.isin(made, own)
+    few = np.isin(made, own[rows])
+    every = np.isin(made, own)
     return UnlikelyCopies(
         rows,
         chance,
@@ -212,7 +215,9 @@ class _Contexts:
     """How often records that agree in some columns agree in one more."""
 
     def __init__(self, codes: Ints, n: int, equals: Ints) -> None:
-        self.codes, self.n, self.equals = codes, n, equals
+        self.codes = codes
+        self.n = n
+        self.equals = equals
         self.groups: dict[tuple[int, ...], Ints] = {(): np.zeros(len(codes), np.int64)}
 
     def most_likely(self, column: int) -> Floats:
@@ -226,13 +231,15 @@ class _Contexts:
         of_asked = np.floor(np.log2(2 * (frequent[self.n :] + 1))).astype(np.int64)
         for size in range(1, _CONTEXT + 1):
             for context in combinations(range(column), size):
-                agree, also = self._agreeing(context), self._agreeing((*context, column))
+                agree = self._agreeing(context)
+                also = self._agreeing((*context, column))
                 known = slice(None, self.n)
                 pairs = np.bincount(rarity[known], agree[known], minlength=64).cumsum()[of_asked]
                 equal = np.bincount(rarity[known], also[known], minlength=64).cumsum()[of_asked]
                 share = np.where(pairs >= _PAIRS, equal / np.maximum(pairs, 1), 0.0)
                 np.maximum(found, share, out=found)
-                around, here = agree[self.n :], also[self.n :]
+                around = agree[self.n :]
+                here = also[self.n :]
                 enough = (around >= _AGREEING) & (here >= 1)
                 np.maximum(found, np.where(enough, (here + 1) / (around + 1), 0.0), out=found)
         return found

@@ -146,7 +146,8 @@ def _probabilities(
 def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
     """Return balanced accuracy and the mean AUC."""
     guess = probabilities.argmax(axis=1)
-    recalls, aucs = [], []
+    recalls = []
+    aucs = []
     for one in np.unique(truth):
         of_class: Bools = truth == one
         recalls.append(float(np.mean(guess[of_class] == one)))

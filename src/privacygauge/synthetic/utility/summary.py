@@ -105,7 +105,8 @@ def associations(table: Table) -> Floats:
     """
     values = filled(table)
     is_number = np.array([column.is_number for column in table.schema.columns], np.bool_)
-    numbers, categories = np.flatnonzero(is_number), np.flatnonzero(~is_number)
+    numbers = np.flatnonzero(is_number)
+    categories = np.flatnonzero(~is_number)
     found = np.eye(values.shape[1])
     ranks = np.array([_standard(rankdata(values[:, j])) for j in numbers]).reshape(-1, len(values))
     for place, i in enumerate(numbers):
@@ -145,7 +146,9 @@ def _cramers_v(others: Ints, one: Ints) -> Floats:
     last = np.ones(pairs.shape, np.bool_)
     last[:, :-1] = pairs[:, 1:] != pairs[:, :-1]
     ends = np.flatnonzero(last)
-    row, pair, counts = ends // n, pairs[last], np.diff(ends, prepend=-1)
+    row = ends // n
+    pair = pairs[last]
+    counts = np.diff(ends, prepend=-1)
     # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), less one.
     begins = np.cumsum([0, *levels])[:-1]
     of_others = np.bincount((others + begins[:, None]).ravel())
