@@ -30,7 +30,9 @@ def ours_in(path):
     """Yield the expression of every entry's own value, and where it stands."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Entry":
-            yield node.args[4], f"{path.name}:{node.lineno}"
+            named = {keyword.arg: keyword.value for keyword in node.keywords}
+            ours = named["ours"] if "ours" in named else node.args[4]
+            yield ours, f"{path.name}:{node.lineno}"
 
 
 def typed_numbers(expression):

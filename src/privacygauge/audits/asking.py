@@ -94,7 +94,9 @@ def option(
         As in `Asked`; ``FILE`` stands for a file of the user's by itself.
     """
     role = role or (Role.FILE if metavar == "FILE" else Role.PLAIN)
-    asked = Asked(text, metavar, flag, panel, offers, role, split)
+    asked = Asked(
+        help=text, metavar=metavar, flag=flag, panel=panel, offers=offers, role=role, split=split
+    )
     return field(default=default, metadata={_KEY: asked})
 
 

@@ -161,20 +161,22 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     none = f"The guesses about the coins show no epsilon above 0 at {rate(a.level)}."
     if low <= 0 and not told_apart:
         return Verdict(
-            scale[0],
-            scale,
-            f"No leak found: of the canaries {median}",
-            (none,),
-            unsaid,
-            ("Audit with more canaries and more copies, which can show a smaller leak.",),
-            gauge,
+            grade=scale[0],
+            scale=scale,
+            headline=f"No leak found: of the canaries {median}",
+            sentences=(none,),
+            unsaid=unsaid,
+            advice=("Audit with more canaries and more copies, which can show a smaller leak.",),
+            gauge=gauge,
         )
     return Verdict(
-        scale[1],
-        scale,
-        "The model knows its canaries"
-        + (f": epsilon is at least {rounded_down(low)}" if low > 0 else ""),
-        (
+        grade=scale[1],
+        scale=scale,
+        headline=(
+            "The model knows its canaries"
+            + (f": epsilon is at least {rounded_down(low)}" if low > 0 else "")
+        ),
+        sentences=(
             f"Of the canaries that were put in, {median}. One that was put in {by} one that was "
             f"not in {percent_estimate(apart, 1)} of the pairs.",
             f"The bound on epsilon holds with {rate(a.level)} confidence, of adding or removing "
@@ -183,12 +185,12 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
             if low > 0
             else none,
         ),
-        unsaid,
-        (
+        unsaid=unsaid,
+        advice=(
             "Train for fewer epochs, leave out repeated texts, or train with differential privacy.",
             "Measure again with new canaries.",
         ),
-        gauge,
+        gauge=gauge,
     )
 
 
@@ -253,7 +255,9 @@ def canary_audit(
     from privacygauge.evaluate.exposure import canary_findings
 
     n = len(made.text)
-    findings = canary_findings(made.inside, score, loss[:n], loss[n:], seed, level)
+    findings = canary_findings(
+        made.inside, score, loss=loss[:n], compared=loss[n:], seed=seed, level=level
+    )
     claim = audit_privacy_claim(
         {"score": score, "member": made.inside, "id": np.arange(n)},
         epsilon,
@@ -273,13 +277,13 @@ def _exposure(f: CanaryFindings) -> Measure:
 
     median = float(np.median(f.exposure))
     return Measure(
-        "exposure",
-        "Median exposure, in bits",
-        median,
-        Shown(fixed(median, 1)),
-        f"at most {fixed(f.largest, 1)}",
-        "How far up the canaries that were trained on rank among those that were not.",
-        "nothing is learnt: about 1",
+        name="exposure",
+        label="Median exposure, in bits",
+        found=median,
+        shown=Shown(fixed(median, 1)),
+        note=f"at most {fixed(f.largest, 1)}",
+        text="How far up the canaries that were trained on rank among those that were not.",
+        guessing="nothing is learnt: about 1",
     )
 
 
@@ -318,11 +322,13 @@ def _exposures(a: CanaryAudit) -> Section:
 
 MEASURE = Command(
     "language canaries measure",
-    Group.LANGUAGE,
-    MeasureRequest,
-    measure,
-    _MEASURE,
-    amounts("epsilon", "exposure"),
-    "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound of one canary with all "
-    "its copies) or exposure (the median, in bits).",
+    group=Group.LANGUAGE,
+    request=MeasureRequest,
+    play=measure,
+    help=_MEASURE,
+    metrics=amounts("epsilon", "exposure"),
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound of one canary with "
+        "all its copies) or exposure (the median, in bits)."
+    ),
 )

@@ -93,13 +93,13 @@ class FitsAudit(Reported):
         )
         measures = (
             Measure(
-                "accuracy",
-                "Right guesses",
-                g.accuracy,
-                percent_estimate(g.accuracy, 1),
-                f"{count(n_guesses)} canaries in {made}",
-                'Half of the canaries are called "in". Guessing gives 50%.',
-                "50%",
+                name="accuracy",
+                label="Right guesses",
+                found=g.accuracy,
+                shown=percent_estimate(g.accuracy, 1),
+                note=f"{count(n_guesses)} canaries in {made}",
+                text='Half of the canaries are called "in". Guessing gives 50%.',
+                guessing="50%",
             ),
             Measure(
                 "auc",
@@ -217,7 +217,13 @@ def audit_few_fits(
     )
     require_moderate(table.schema)
     making = fits_arranged(
-        made_by, table, canaries, select, (fits, size, made), seed, owners(unit, ids, len(table))
+        made_by,
+        table,
+        canaries=canaries,
+        select=select,
+        sizes=(fits, size, made),
+        seed=seed,
+        owner=owners(unit, ids, len(table)),
     )
     if before is not None:
         before(making)
@@ -247,7 +253,13 @@ def audit_few_fits(
     told = (*advice(table), *claim.origin.warnings, *clipped_numbers(*clipped))
     origin = replace(claim.origin, warnings=told)
     claim = replace(claim, origin=origin)
-    return FitsAudit(origin, claim, guessed, made_by.name, making.setting.sizes)
+    return FitsAudit(
+        origin=origin,
+        claim=claim,
+        guessed=guessed,
+        generator=made_by.name,
+        sizes=making.setting.sizes,
+    )
 
 
 def seen_from(n_guesses: int, fits: int, level: float) -> str:
@@ -294,4 +306,12 @@ def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
         said = none
     advice = "Keep these tables back, or generate them with differential privacy."
     advised = more if grade is scale[0] else advice
-    return Verdict(grade, scale, headline, (said,), unsaid, (advised,), gauge)
+    return Verdict(
+        grade=grade,
+        scale=scale,
+        headline=headline,
+        sentences=(said,),
+        unsaid=unsaid,
+        advice=(advised,),
+        gauge=gauge,
+    )

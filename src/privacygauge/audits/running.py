@@ -63,5 +63,12 @@ class Running:
         told = (*warnings, *unchecked_code(self.run))
         left_out = tuple(skipped)
         return Origin(
-            self.command, own_version(), self.seed, self.level, today(), left_out, told, known
+            command=self.command,
+            version=own_version(),
+            seed=self.seed,
+            level=self.level,
+            made=today(),
+            skipped=left_out,
+            warnings=told,
+            provenance=known,
         )

@@ -372,7 +372,9 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     # The names of records say nothing about them, and need not be in the other tables.
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     left = (*apart, *asked.drop)
-    frames, parts = joined(frames, asked.related, asked.key, left, asked.separator)
+    frames, parts = joined(
+        frames, asked.related, key=asked.key, left=left, separator=asked.separator
+    )
     real = frames["data"]
     holdout = frames.get("holdout")
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
@@ -400,16 +402,18 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
 
 COMMAND = Command(
     "synthetic",
-    Group.TABLE,
-    SyntheticRequest,
-    play,
-    _HELP,
-    tuple(dict.fromkeys((*OF_GENERATOR, *OF_TABLE))),
-    "Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst (AUC of the "
-    "record at most risk) or epsilon; add .low for the lower end of the interval. Of a released "
-    "table: beyond (whatever goes furthest beyond the holdout), accuracy, auc, epsilon, copies, "
-    "singling-out, linkability, inference, worst-records (people that stand out, at least) or "
-    "detectable (the least accuracy that would have been found).",
+    group=Group.TABLE,
+    request=SyntheticRequest,
+    play=play,
+    help=_HELP,
+    metrics=tuple(dict.fromkeys((*OF_GENERATOR, *OF_TABLE))),
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst (AUC of "
+        "the record at most risk) or epsilon; add .low for the lower end of the interval. Of a "
+        "released table: beyond (whatever goes furthest beyond the holdout), accuracy, auc, "
+        "epsilon, copies, singling-out, linkability, inference, worst-records (people that stand "
+        "out, at least) or detectable (the least accuracy that would have been found)."
+    ),
     trains=True,
     keeps=True,
     tables=("records.parquet", "roc.csv"),

@@ -135,7 +135,9 @@ def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()
     one of which each of the model's may be. Answers that differ from time to time are `averaged`.
     """
     classes = classes_of(model, n_classes, names)
-    return finite_answers(answers(model, x, classes, n_classes, model), classes, n_classes)
+    return finite_answers(
+        answers(model, x, classes=classes, n_classes=n_classes, named=model), classes, n_classes
+    )
 
 
 def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
@@ -172,7 +174,7 @@ def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Float
 
 def answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
     """Return what a model says of the classes that it knows, the mean where its answers differ."""
-    seen, logits = answers_once(model, x, classes, n_classes, named)
+    seen, logits = answers_once(model, x, classes=classes, n_classes=n_classes, named=named)
     name = type(named).__name__
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
         mean, times = averaged(seen, lambda rows: _numbers(_asked(model, taken(x, rows)), name))
@@ -189,7 +191,13 @@ def answers_once(
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
         said = _asked(model, x)
     seen, logits = checked(
-        said, len(x), classes, n_classes, name, non_negative=module, proper=proper
+        said,
+        len(x),
+        classes=classes,
+        n_classes=n_classes,
+        name=name,
+        non_negative=module,
+        proper=proper,
     )
     if seen.ndim != 2:
         raise InputError(f"{name} must predict one row per record, got {seen.shape}")

@@ -87,7 +87,7 @@ def sliced(
     # Groups have a quarter of the verdict's error.
     rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     title = "modified-entropy (per-class)"
-    return find_slices(played.decisions, judged, title, level, rankings)
+    return find_slices(played.decisions, judged, attack=title, level=level, ranked=rankings)
 
 
 def groups_of(
@@ -212,7 +212,9 @@ def played(
     compared = comparison.compared
     results = telling(audit(rounds, attacks, compared=compared, seed=seed, level=level))
     played = played_of(results)
-    risk, risks = risk_of(rounds, estimator, target.labels, seed, level, compared=compared)
+    risk, risks = risk_of(
+        rounds, estimator, labels=target.labels, seed=seed, level=level, compared=compared
+    )
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
     unmatched = None
@@ -229,13 +231,22 @@ def played(
         for _, one in played
         if one.thresholds == "per-class" or one.name in _TAUGHT
     }
-    table = sliced(rounds, target, columns, compared, transcripts, seed, level, handicaps)
+    table = sliced(
+        rounds,
+        target,
+        columns=columns,
+        compared=compared,
+        transcripts=transcripts,
+        seed=seed,
+        level=level,
+        handicaps=handicaps,
+    )
     questions = asked(
         transcripts,
         table,
-        seeds.stream(seed, "few records"),
-        best.each,
-        level,
+        rng=seeds.stream(seed, "few records"),
+        each=best.each,
+        level=level,
         handicaps=handicaps,
     )
     scores = {}
@@ -247,22 +258,22 @@ def played(
         guesses[evaluation.title] = in_file_order(everything.decisions.guess, order)
     left_out = (result for result in results if isinstance(result, Skipped))
     return Played(
-        Attacked(
-            tuple(evaluation for _, evaluation in played),
-            best,
-            risk,
-            table,
-            facts,
+        found=Attacked(
+            evaluations=tuple(evaluation for _, evaluation in played),
+            headline=best,
+            risk=risk,
+            slices=table,
+            facts=facts,
             comparison=comparison,
             questions=questions,
             unmatched=unmatched,
         ),
-        scores,
-        guesses,
-        risks,
-        vulnerability(rounds, attacks, seeds.stream(seed, "vulnerability"), level),
-        tuple(left_out),
-        (
+        scores=scores,
+        guesses=guesses,
+        risk=risks,
+        vulnerability=vulnerability(rounds, attacks, seeds.stream(seed, "vulnerability"), level),
+        skipped=tuple(left_out),
+        warnings=(
             *caveats.unresolved(rounds, has_shadow),
             *caveats.too_small(played[0][1]),
             *differ,

@@ -167,7 +167,9 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     follow = _following(x, other, raw)
     determining = tuple(c for c in other if c not in follow and _determines(_column(x, c), code))
     asked = tuple(block[of_value] for of_value in rows)
-    return Secret(names, code, asked, columns, follow, determining)
+    return Secret(
+        names, code=code, asked=asked, columns=columns, follow=follow, determined_by=determining
+    )
 
 
 def _values(
@@ -239,27 +241,37 @@ def guesses(
     the conditional logit of both.
     """
     secret = secret_of(x, sensitive)
-    answers = answers_to(model, x, secret, int(y.max()) + 1, classes)
+    answers = answers_to(model, x, secret=secret, n_classes=int(y.max()) + 1, classes=classes)
     of_class = answers[np.arange(len(y)), :, y] if knows_label else answers.max(axis=2)
     told = np.log(np.maximum(of_class, _LEAST))
     fold = parts(unit, member, rng)
     known = _others(x, secret.columns)
     if knows_label:
         known = np.column_stack([known, np.eye(answers.shape[2])[y]])
-    log_p = imputation(known, secret, member, fold, unit, int(rng.integers(2**31)))
+    log_p = imputation(
+        known, secret, member=member, fold=fold, unit=unit, seed=int(rng.integers(2**31))
+    )
     guess = _chooser(secret.code, rng)
     if isinstance(log_p, Skipped):
         nothing = np.full(len(y), np.nan)
         others = ("confidence-and-data", "label-only", "weighted")
         left_out = tuple(Skipped(name, "needs the imputation") for name in others)
         hit = {"confidence": guess(told) == secret.code}
-        return Guesses(secret, hit, log_p, {}, nothing, nothing, (log_p, *left_out))
+        return Guesses(
+            secret=secret,
+            right=hit,
+            imputed=log_p,
+            surprise={},
+            with_model=nothing,
+            without=nothing,
+            skipped=(log_p, *left_out),
+        )
     alone = weighted(log_p, secret.code, member, fold)
     scores = {"confidence": told, "confidence-and-data": told + log_softmax(alone, axis=1)}
     skipped: tuple[Skipped, ...] = ()
     if knows_label:
         own = answers[np.arange(len(y)), secret.code].argmax(axis=1)
-        confused = _confused(answers.argmax(axis=2), own, y, member, fold)
+        confused = _confused(answers.argmax(axis=2), own, y=y, member=member, fold=fold)
         scores["label-only"] = log_softmax(alone, axis=1) + confused
     else:
         skipped = (Skipped("label-only", "needs the class of each record"),)
@@ -281,7 +293,15 @@ def guesses(
         "certainty": (right["confidence"], told[rows, by_confidence]),
     }
     surprise = {name: np.where(hit & unsure, by, -np.inf) for name, (hit, by) in speaks_for.items()}
-    return Guesses(secret, right, imputed == secret.code, surprise, with_model, without, skipped)
+    return Guesses(
+        secret=secret,
+        right=right,
+        imputed=imputed == secret.code,
+        surprise=surprise,
+        with_model=with_model,
+        without=without,
+        skipped=skipped,
+    )
 
 
 def answers_to(

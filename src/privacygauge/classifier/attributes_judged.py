@@ -57,7 +57,14 @@ class Added:
         value = min(a.value, b.value)
         low = min(a.low, b.low)
         high = min(a.high, b.high)
-        return Estimate(value, low, high, a.level, a.n, f"the smaller of two: {a.method}")
+        return Estimate(
+            value=value,
+            low=low,
+            high=high,
+            level=a.level,
+            n=a.n,
+            method=f"the smaller of two: {a.method}",
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -154,7 +161,15 @@ def judged_guesses(
         unit = unit if equal is None else equal
     named = tuple(classes) or found_names
     found = guesses(
-        model, table, y, side, unit, sensitive, rng, classes=named, knows_label=knows_label
+        model,
+        table,
+        y=y,
+        member=side,
+        unit=unit,
+        sensitive=sensitive,
+        rng=rng,
+        classes=named,
+        knows_label=knows_label,
     )
     if len(values) == len(found.secret):
         # One of several columns is 1: the value is named by the place of that column.
@@ -174,7 +189,7 @@ def judged_guesses(
         added=_added(found, side, unit, of_average),
         surest=None
         if isinstance(imputed, Skipped)
-        else _surest(found.surprise, side, unit, stand_out, of_surest),
+        else _surest(found.surprise, side, unit=unit, rng=stand_out, level=of_surest),
         said=(*lines, *_said_of_columns(found)),
     )
 
@@ -251,4 +266,11 @@ def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
     exact = less(won, lost)
     low = max(-1.0, min(gain.low, exact.low))
     high = min(1.0, max(gain.high, exact.high))
-    return Estimate(gain.value, low, high, level, gain.n, "t over people and exact limits")
+    return Estimate(
+        value=gain.value,
+        low=low,
+        high=high,
+        level=level,
+        n=gain.n,
+        method="t over people and exact limits",
+    )

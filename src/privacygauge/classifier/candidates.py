@@ -142,11 +142,17 @@ class CandidateGame:
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")
         with kept_or_scratch(run) as folder:
-            training = _Training(self, folder, n_jobs, progress, self.n_models(measurements))
+            training = _Training(
+                game=self,
+                folder=folder,
+                n_jobs=n_jobs,
+                progress=progress,
+                total=self.n_models(measurements),
+            )
             models = training.targets()
             pool, general = training.shadows()
             measured = training.pdtp(models, measurements) if measurements else None
-        return _round(self, models, pool, general, measured)
+        return _round(self, models, pool=pool, general=general, measured=measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,11 +318,11 @@ def _round(
     inside = game.halves()
     n_models = len(models)
     target = Predictions(
-        models[:, t].reshape(n_models * len(t), *models.shape[2:]),
-        logits,
-        np.tile(game.y[t], n_models),
-        inside[:, t].ravel(),
-        np.tile(t, n_models),
+        answers=models[:, t].reshape(n_models * len(t), *models.shape[2:]),
+        logits=logits,
+        labels=np.tile(game.y[t], n_models),
+        member=inside[:, t].ravel(),
+        ids=np.tile(t, n_models),
         unit=np.tile(game.units[t], n_models),
     )
     repeated = np.tile(np.arange(len(t)), n_models)
@@ -333,7 +339,14 @@ def _round(
     right = first_query(models).argmax(axis=2) == game.y
     train = (right & inside).sum(axis=1) / inside.sum(axis=1)
     test = (right & ~inside).sum(axis=1) / (~inside).sum(axis=1)
-    return CandidateRound(dealt, target, rows, train, test, measured)
+    return CandidateRound(
+        round=dealt,
+        target=target,
+        pool=rows,
+        train_accuracy=train,
+        test_accuracy=test,
+        measured=measured,
+    )
 
 
 def _of_size(n_models: int, n: int, size: int, rng: np.random.Generator) -> Bools:

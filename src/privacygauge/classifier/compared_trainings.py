@@ -164,16 +164,25 @@ def trained_and_judged(
     asked = design.asked(len(asked_for), seed, level)
     wrong = design.label or UniformLabel()
     known = as_drawn(wrong, how["run"], design.n_canaries)
-    chosen, inside = design.dealt(x, y, known, seed, owner)
+    chosen, inside = design.dealt(x, y, label=known, seed=seed, unit=owner)
     ways = ways_of(trainer, asked_for, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))
     values = values_each_way(
         trainings_of(trainer, ways),
-        Cohort(x, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked),
+        Cohort(
+            x=x,
+            y=chosen.y,
+            inside=inside,
+            seeds=states,
+            n_classes=int(chosen.y.max()) + 1,
+            asked=chosen.asked,
+        ),
         seed=seed,
         name=NAME,
         about={"canaries": design.n_canaries, "wrong label": wrong.name},
         **how,
     )
-    trainings, failed = judged_each_way(trainer, ways, values, inside, chosen, wrong.name, asked)
+    trainings, failed = judged_each_way(
+        trainer, ways, values=values, inside=inside, chosen=chosen, label=wrong.name, asked=asked
+    )
     return ComparedTrainings(tuple(trainings), asked.n_together, chosen), failed

@@ -63,7 +63,14 @@ def measure(
     """
     at_once = n_at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
-    cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
+    cohort = Cohort(
+        x=x,
+        y=y,
+        inside=inside,
+        seeds=range(n_models),
+        n_classes=int(y.max()) + 1,
+        asked=np.arange(len(y)),
+    )
     together = models_a_task(trainer, cohort)
     seconds = _seconds(stacked(trainer, together), cohort, together)
     return Cost(seconds, at_once, together)
@@ -196,7 +203,7 @@ def paid_for(
     if limit is not None and (wanted is None or cost.seconds(shadows + 1) > limit):
         most = cost.largest(limit)
         shadows = most if wanted is None else min(most, wanted)
-    return shadows, bill(cost, shadows, n_targets, wanted, limit)
+    return shadows, bill(cost, shadows, n_targets=n_targets, wanted=wanted, budget=limit)
 
 
 def bill_without_each(
@@ -210,7 +217,14 @@ def bill_without_each(
     """Return what training once more for each record will cost, in words."""
     # Trained on all records, since a part may lack a category of another one that is asked about.
     inside = np.broadcast_to(np.True_, (n_models, len(y)))
-    cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
+    cohort = Cohort(
+        x=x,
+        y=y,
+        inside=inside,
+        seeds=range(n_models),
+        n_classes=int(y.max()) + 1,
+        asked=np.arange(len(y)),
+    )
     together = models_a_task(trainer, cohort)
     each = _seconds(stacked(trainer, together), cohort, together)
     cost = Cost(each, n_at_once(n_jobs), together)

@@ -316,13 +316,13 @@ def _fit(model: Any, x: Held, codes: Ints) -> Any:
 
 
 def _fill(probs: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:
-    said = answers(model, x, classes, probs.shape[1], named)
+    said = answers(model, x, classes=classes, n_classes=probs.shape[1], named=named)
     known = np.isfinite(said.values).all(axis=1)
     probs[known] = by_class(said.values[known], said.logits, classes, probs.shape[1])
 
 
 def _fill_logs(log_p: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:
-    seen, logits = answers_once(model, x, classes, log_p.shape[1], named)
+    seen, logits = answers_once(model, x, classes=classes, n_classes=log_p.shape[1], named=named)
     known = np.isfinite(seen).all(axis=1)
     if not known.any():
         return

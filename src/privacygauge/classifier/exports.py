@@ -104,9 +104,9 @@ def fields_of(
     if values.ndim == 0:
         raise InputError(f"{name}: {_list(scores.used)} must have the shape (n, k), got ()")
     k = 2 if values.ndim == 1 else values.shape[-1]
-    named = _names(given, scores, classes, k, name)
+    named = _names(given, scores, asked=classes, k=k, name=name)
     order = ordered(values, truth, scores.kind, name) if named is None else None
-    labels, names, of_labels = coded(truth, k, named, name, order)
+    labels, names, of_labels = coded(truth, k, named=named, name=name, order=order)
     if named is not None and classes and scores.classes is None:
         of_labels = [*of_labels, *_contradiction(values, truth, scores.kind, named)]
     of_values = [*scores.notes, *of_values]
@@ -334,13 +334,13 @@ def _scores(
 ) -> Scores:
     stems = [(kind, stem) for kind, known in _STEMS.items() for stem in known]
     for kind, stem in stems:
-        if (found := _by_number(given, kind, stem, truth, name)) is not None:
+        if (found := _by_number(given, kind, stem=stem, truth=truth, name=name)) is not None:
             return found
     for kind, stem in stems:
         if stem in given:
             return Scores(kind, _stacked(given[stem], stem, name), frozenset({stem}))
     for kind, stem in stems:
-        if (found := _by_name(given, kind, stem, truth, name)) is not None:
+        if (found := _by_name(given, kind, stem=stem, truth=truth, name=name)) is not None:
             return found
     if (found := _by_bare_name(given, truth, name)) is not None:
         return found
@@ -421,7 +421,7 @@ def listed_only(
         f"at most {number} of {len(names)} classes have a probability in each row; the others "
         "share what is missing to 1 equally"
     )
-    return Scores("probs", values, used, tuple(names), (note,))
+    return Scores(kind="probs", values=values, used=used, classes=tuple(names), notes=(note,))
 
 
 _OTHERS = 0.02
@@ -473,7 +473,7 @@ def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         for key in (stem.replace("probs", "classes"), "top_classes", "classes"):
             which = given.get(key, column)
             if which is not column and which.ndim and _are_lists(which) and _are_lists(column):
-                return _pairs(which, column, key, stem, name)
+                return _pairs(which, column, key=key, stem=stem, name=name)
         first = column[0]
         if isinstance(first, Mapping):
             rows = [row if isinstance(row, Mapping) else {} for row in column]
@@ -582,11 +582,13 @@ def _by_number(
     missing = [column for column in wanted if column not in given]
     if missing and len(found) > 1:
         digits = {f"{stem}_{i}": given[f"{stem}_{i}"] for i in found if f"{stem}_{i}" in given}
-        by_name = _by_name(digits, kind, stem, truth, name) if len(digits) > 1 else None
+        by_name = (
+            _by_name(digits, kind, stem=stem, truth=truth, name=name) if len(digits) > 1 else None
+        )
         if by_name is not None:
             return by_name
     if missing or found == [1]:
-        by_name = _by_name(given, kind, stem, truth, name)
+        by_name = _by_name(given, kind, stem=stem, truth=truth, name=name)
         if by_name is not None and (missing or by_name.values.ndim == 2):
             return by_name
     if missing:
@@ -621,7 +623,13 @@ def _by_name(
         return None
     values = _columns(given, list(columns.values()), name)
     notes = _spelt(columns, named)
-    return Scores(kind, values, frozenset(columns.values()), tuple(columns), notes)
+    return Scores(
+        kind=kind,
+        values=values,
+        used=frozenset(columns.values()),
+        classes=tuple(columns),
+        notes=notes,
+    )
 
 
 _BOOLEANS: Mapping[str, str] = {"false": "0", "true": "1"}
@@ -740,7 +748,9 @@ def _by_bare_name(
     if (values < 0).any() or not (sums_to_one or to_hundred):
         return None
     note = f"the columns {_list(keys)} were read as the probabilities of these classes"
-    return Scores("probs", values, frozenset(keys), tuple(texts), (note,))
+    return Scores(
+        kind="probs", values=values, used=frozenset(keys), classes=tuple(texts), notes=(note,)
+    )
 
 
 def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str) -> NDArray[Any]:

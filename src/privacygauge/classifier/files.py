@@ -193,14 +193,14 @@ def as_pool(
         k = values.shape[-1]
         named = list(classes) if len(classes) > 1 else _names_in(arrays, k)
         order = None if named else ordered(values.mean(axis=0), labels, key, name)
-        labels, names, _ = coded(labels, k, named, name, order)
+        labels, names, _ = coded(labels, k, named=named, name=name, order=order)
         if names != tuple(target_classes) and sorted(names) == sorted(target_classes):
             place = [names.index(text) for text in target_classes]
             values = values[..., place]
             # Out of range is refused below, by its number.
             inside = (labels >= 0) & (labels < k)
             labels = np.where(inside, np.argsort(place)[np.clip(labels, 0, k - 1)], labels)
-    return pool_of(values, arrays["member"], labels, key, name)
+    return pool_of(values, arrays["member"], labels=labels, key=key, name=name)
 
 
 def _names_in(arrays: Mapping[str, ArrayLike], k: int) -> list[str] | None:

@@ -92,7 +92,13 @@ def label_predictions(
     labels = np.concatenate([asked.predict_proba(part).argmax(axis=1) for part in parts])
     values = told(labels, kinds, y, k).reshape(-1, k)
     rows = np.arange(len(values))
-    return Predictions(values, False, np.tile(y, repeat), np.tile(member, repeat), rows)
+    return Predictions(
+        answers=values,
+        logits=False,
+        labels=np.tile(y, repeat),
+        member=np.tile(member, repeat),
+        ids=rows,
+    )
 
 
 def merged(
@@ -111,7 +117,9 @@ def merged(
         {name: ours[i, rows, y] for i, name in enumerate(queries.names)},
         {name: theirs[:, i, rows, y] for i, name in enumerate(queries.names)},
     )
-    whole = Predictions(ours.mean(axis=0), False, y, target.member[:n], rows)
+    whole = Predictions(
+        answers=ours.mean(axis=0), logits=False, labels=y, member=target.member[:n], ids=rows
+    )
     return whole, Pool(theirs.mean(axis=1), False, pool.inside[:, :n], y), further
 
 
@@ -256,7 +264,15 @@ def predicted(
     k = int(about.y.max()) + 1
     names = tuple(fitted.classes) or about.names
     if label_only is not None and not label_only.views:
-        return label_predictions(fitted.model, about.x, about.y, member, names, label_only, seed)
+        return label_predictions(
+            fitted.model,
+            about.x,
+            y=about.y,
+            member=member,
+            names=names,
+            queries=label_only,
+            seed=seed,
+        )
     if isinstance(about.trainer, ByRows):
         by_rows = replace(about.trainer, names=names)
         said = finite_answers(*by_rows.answers(fitted.model, about.x.numbers, k), k)

@@ -196,14 +196,20 @@ class PredictionGame:
             index = np.arange(len(self.shadow))
             shadow = Rows(self.shadow, index, self.shadow_features, index)
             known = signals(self.shadow, resolved)
-            return [self._round(values, everything, known, shadow, resolved)]
+            return [
+                self._round(
+                    values, everything, shadow_values=known, learnt=shadow, resolved=resolved
+                )
+            ]
         target = self.target
         usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
         dealt = []
         for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
             learnt = others[usable[others]]
             rows = Rows(target, learnt, self.features, learnt)
-            dealt.append(self._round(values, judged, values, rows, resolved))
+            dealt.append(
+                self._round(values, judged, shadow_values=values, learnt=rows, resolved=resolved)
+            )
         return dealt
 
     def _round(
@@ -277,7 +283,7 @@ def crossfit_parts(
     units = np.arange(len(labels)) if unit is None else unit
     sides = (checks.n_distinct(units[side]) for side in (member, ~member))
     parts, before = (PARTS, _BEFORE) if min(sides) >= _FEWEST else (2, 1)
-    part = parted(labels, member, parts, rng, unit)
+    part = parted(labels, member, parts=parts, rng=rng, unit=unit)
     return [
         (np.flatnonzero(part == j), np.flatnonzero((j - part - 1) % parts < before))
         for j in range(parts)
@@ -288,7 +294,7 @@ def crossfit_halves(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
     """Return which records are in the first of two halves, those of `parted`."""
-    first: Bools = parted(labels, member, 2, rng, unit) == 0
+    first: Bools = parted(labels, member, parts=2, rng=rng, unit=unit) == 0
     return first
 
 

@@ -99,7 +99,12 @@ def white_box_signals(
         for some, true in zip(asked.split(block), classes.split(block), strict=True)
     ]
     return WhiteBoxSignals(
-        _layers(own), np.concatenate(parts), logits, np.array(labels), hidden, name
+        layers=_layers(own),
+        norms=np.concatenate(parts),
+        logits=logits,
+        labels=np.array(labels),
+        hidden=hidden,
+        engine=name,
     )
 
 

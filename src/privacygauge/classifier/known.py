@@ -127,7 +127,9 @@ def comparison_of(
         return Comparison("fair", everyone, None), ()
     digits = _digits_differ(target)
     if digits is not None:
-        return Comparison("different", everyone, None, None, (digits,)), ()
+        return Comparison(
+            state="different", compared=everyone, blind=None, left=None, differences=(digits,)
+        ), ()
     order = np.concatenate([dealt.target for dealt in rounds])
     signals = {}
     for name in ("correctness", "confidence", "entropy"):
@@ -147,9 +149,9 @@ def comparison_of(
         found = compare(
             columns,
             target.member,
-            target.units,
-            seeds.stream(seed, "blind attacker"),
-            level,
+            unit=target.units,
+            rng=seeds.stream(seed, "blind attacker"),
+            level=level,
             copied=owned.across,
             invented=owned.invented,
             placebo=placebo,
@@ -421,7 +423,9 @@ def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float)
     half = float(ndtri(0.5 + level / 2)) * float(spread)
     low = max(0.0, value - half)
     method = f"mean over {len(areas)} shadow models"
-    return Estimate(value, low, min(1.0, value + half), level, len(rows), method)
+    return Estimate(
+        value=value, low=low, high=min(1.0, value + half), level=level, n=len(rows), method=method
+    )
 
 
 _PLACEBOS = 16

@@ -153,14 +153,21 @@ class LabelOnlyQueries:
         numbers = np.flatnonzero(~given.coded)
         groups += [numbers[group] for group in category_groups(x[:, numbers])]
         found = {
-            f"noise-{level:g}": Asked(_noisy(x, spread, groups, level, self.copies, seed))
+            f"noise-{level:g}": Asked(
+                _noisy(x, spread, groups=groups, level=level, copies=self.copies, seed=seed)
+            )
             for level in self.levels
         }
         if given.image is not None:
             found["augmentation"] = Asked(_moved(x, given.image))
         if self.neighbours:
             found["boundary-distance"] = _ways(
-                given, y, spread, groups, (self.neighbours, self.steps), seed
+                given,
+                y,
+                spread=spread,
+                groups=groups,
+                sizes=(self.neighbours, self.steps),
+                seed=seed,
             )
         return found
 

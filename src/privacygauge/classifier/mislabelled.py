@@ -73,7 +73,14 @@ class LeastLikelyLabel:
         """Return a class for every row, (c,), that is not its own."""
         half = rng.permutation(len(y)) < len(y) // 2
         states = rng.integers(2**31, size=2).tolist()
-        cohort = Cohort(x, y, np.stack([half, ~half]), states, int(y.max()) + 1, rows)
+        cohort = Cohort(
+            x=x,
+            y=y,
+            inside=np.stack([half, ~half]),
+            seeds=states,
+            n_classes=int(y.max()) + 1,
+            asked=rows,
+        )
         answers = first_query(as_trainer(self.model).train(cohort))
         if not np.isfinite(answers).all():
             raise InputError(

@@ -80,7 +80,9 @@ def _logit(values: NDArray[Any], labels: Ints) -> Floats:
     if not np.isfinite(values).all():
         return np.full(values.shape[:-1], np.nan)
     n = len(labels)
-    rows = Predictions(values, True, labels, np.zeros(n, np.bool_), np.arange(n))
+    rows = Predictions(
+        answers=values, logits=True, labels=labels, member=np.zeros(n, np.bool_), ids=np.arange(n)
+    )
     return world_signal(rows, resolution(rows))
 
 
@@ -129,12 +131,12 @@ def train_logits(
     require_logits(trainer.name, trainer.logits)
     if existing is not None:
         require_logits("the audited model", existing.logits)
-    inside = _coins(n_shadows, len(y), seed, with_target, unit)
+    inside = _coins(n_shadows, len(y), seed=seed, target=with_target, unit=unit)
     cohort = cohort_of(x, y, inside, seed)
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
     with kept_or_scratch(run) as folder:
         opened = trained_run(
-            _plan(trainer, cohort, seed, folder, whole),
+            _plan(trainer, cohort, seed=seed, run=folder, whole=whole),
             LogitWork(
                 trainer, cohort, None if weights is None else Path(weights).absolute(), whole
             ),
@@ -144,7 +146,9 @@ def train_logits(
             n_jobs=n_jobs,
             progress=progress,
         )
-        return _read(opened, y, inside, whole, with_target, run is not None)
+        return _read(
+            opened, y, inside=inside, whole=whole, with_target=with_target, stays=run is not None
+        )
 
 
 def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
@@ -197,7 +201,11 @@ def _read(
     rows = kept[kept < len(values)]
     if not len(rows):
         raise all_failed(len(values) - first)
-    target = target_of(values[0], True, y, inside[0], bool(finite[0])) if with_target else None
+    target = (
+        target_of(values[0], True, y=y, member=inside[0], finite=bool(finite[0]))
+        if with_target
+        else None
+    )
     worlds = SomeOf(stored, kept)
     first_ones = Pool(values[rows], True, inside[rows], y)
     held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]

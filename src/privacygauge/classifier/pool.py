@@ -91,11 +91,11 @@ class Pool:
         """Return the predictions of all models one below the other, k * n rows, as a view."""
         k, n = self.inside.shape
         return Predictions(
-            self.answers.reshape(k * n, *self.answers.shape[2:]),
-            self.logits,
-            np.tile(self.labels, k),
-            self.inside.reshape(k * n),
-            np.arange(k * n),
+            answers=self.answers.reshape(k * n, *self.answers.shape[2:]),
+            logits=self.logits,
+            labels=np.tile(self.labels, k),
+            member=self.inside.reshape(k * n),
+            ids=np.arange(k * n),
         )
 
 

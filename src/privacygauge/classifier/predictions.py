@@ -221,15 +221,15 @@ def predictions(
         found = checks.characters(checks.vector(column, what, length=n), what)
         further[key] = checks.frozen(found)
     return Predictions(
-        values,
-        logits is not None,
-        y,
-        inside,
-        checks.frozen(names),
-        MappingProxyType(further),
-        _number(unit, ids, n, name),
-        tuple(classes),
-        tuple(notes),
+        answers=values,
+        logits=logits is not None,
+        labels=y,
+        member=inside,
+        ids=checks.frozen(names),
+        columns=MappingProxyType(further),
+        unit=_number(unit, ids, n, name),
+        classes=tuple(classes),
+        notes=tuple(notes),
     )
 
 

@@ -87,7 +87,14 @@ class QuantileRegression:
         categories = rows.source.n_classes <= MOST_CATEGORIES
         # More threads than cores at work make small fits many times slower.
         with limited_to(1 if len(used) < self.most else None):
-            law = Law.of(known[out], value[out], unit[out], self.trees, categories, seed)
+            law = Law.of(
+                known[out],
+                value[out],
+                unit=unit[out],
+                trees=self.trees,
+                categories=categories,
+                seed=seed,
+            )
             cut = best_threshold(law.deviations(known[member], value[member]), law.held_out)
             score = law.deviations(asked, observation.signals[self.signal])
         return Scores(score, Cut(cut, "learnt on records with known membership"))

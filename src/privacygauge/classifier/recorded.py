@@ -116,7 +116,15 @@ def recorded_trainer(run: str | Path) -> Trainer:
     spec = plan.arrays.get("prediction") or next(iter(plan.arrays.values()))
     queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
     steps = str(settings.get("steps", ""))
-    return RecordedTrainer(name, _logits(plan), said, plan.code, spec.dtype, queries, steps)
+    return RecordedTrainer(
+        name,
+        logits=_logits(plan),
+        description=said,
+        code=plan.code,
+        dtype=spec.dtype,
+        queries=queries,
+        steps=steps,
+    )
 
 
 def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:

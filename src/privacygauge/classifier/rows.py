@@ -131,9 +131,9 @@ class ByRows:
             return checked(
                 found,
                 len(rows),
-                classes,
-                n_classes,
-                name,
+                classes=classes,
+                n_classes=n_classes,
+                name=name,
                 non_negative=given is True or self.logits,
                 proper=given is False,
             )

@@ -111,7 +111,9 @@ class Says:
         if seen.ndim == 2 and seen.shape[1] > 1:
             # All were asked: what was said is looked at, and nobody is asked again in parts.
             every = np.arange(self.n_classes)
-            values, logits = checked(seen, len(X), every, self.n_classes, name)
+            values, logits = checked(
+                seen, len(X), classes=every, n_classes=self.n_classes, name=name
+            )
             answers = finite_answers(Answers(values, logits), every, self.n_classes)
             return np.asarray(answers.values.argmax(axis=1))
         return codes_of(seen, len(X), self.n_classes, self.names)

@@ -96,7 +96,9 @@ def shadowed(
         assert isinstance(pool, Pool)  # one_logit does not go with it
         target, pool, further = merged(target, pool, label_only)
     target = replace(target, classes=about.names)
-    return Shadowed(target, pool, trained.failed, further, several)
+    return Shadowed(
+        target=target, pool=pool, failed=trained.failed, further=further, several=several
+    )
 
 
 def _require_width(half_width: float, fitted: Fitted | None) -> None:

@@ -194,7 +194,9 @@ def cohort_of(
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
-    return Cohort(x, y, cast("Bools", inside), own, int(y.max()) + 1, asked)
+    return Cohort(
+        x=x, y=y, inside=cast("Bools", inside), seeds=own, n_classes=int(y.max()) + 1, asked=asked
+    )
 
 
 def train_all(
@@ -309,7 +311,11 @@ def _trained(
     values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
 ) -> Trained:
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
-    target = target_of(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
+    target = (
+        target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
+        if with_target
+        else None
+    )
     first = int(with_target)
     kept = np.flatnonzero(finite[first:])
     if not len(kept):

@@ -164,7 +164,7 @@ def _from_probs(block: Floats, space: Floats, labels: Ints, resolved: Resolution
         p[top] = np.where(near, 1.0 - rest, largest)
         log_p[top] = np.where(near, np.log1p(-rest), log_p[top])
         log_rest[top] = rest
-    return _parts(p, log_p, log_rest, (row, labels), top, resolved)
+    return _parts(p, log_p, rests=log_rest, y=(row, labels), top=top, resolved=resolved)
 
 
 def _from_logits(block: Floats, space: Floats, labels: Ints, resolved: Resolution) -> _Parts:
@@ -183,7 +183,7 @@ def _from_logits(block: Floats, space: Floats, labels: Ints, resolved: Resolutio
     # For the top class, 1 - p from the others' sum: 1 - p itself is rounded away where p is 1.
     np.subtract(1.0, p, out=log_rest)
     log_rest[top] = others / total
-    return _parts(p, log_p, log_rest, (row, labels), top, resolved)
+    return _parts(p, log_p, rests=log_rest, y=(row, labels), top=top, resolved=resolved)
 
 
 def _parts(
@@ -199,7 +199,7 @@ def _parts(
     least = resolved.least[::-1][top[1] % len(resolved.least)]
     rests[top] = np.maximum(rests[top], least)
     np.log(rests, out=rests)
-    return _Parts(p, log_p, rests, rest, y, top[1] == y[1])
+    return _Parts(p=p, log_p=log_p, log_rest=rests, rest=rest, label=y, correct=top[1] == y[1])
 
 
 def _dot(a: Floats, b: Floats) -> Floats:

@@ -168,19 +168,28 @@ def load_records(
     """
     path = Path(path)
     if path.is_dir():
-        _require_no_columns(path, member, ids, drop, unit)
+        _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         return _from_folder(path, form)
     content = read_content(path, "records", separator=separator, names=(ids, unit))
     if isinstance(content, Mapping):
-        _require_no_columns(path, member, ids, drop, unit)
+        _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         found = _from_npz(content, path, needs_member=member is not None)
         return replace(found, x=_of_form(found.x, form, path))
-    parts = _parted(content, path, label, member, ids, drop, unit=unit, form=form)
+    parts = _parted(
+        content, path, label=label, member=member, ids=ids, drop=drop, unit=unit, form=form
+    )
     columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
     as_numbers = form in (NUMBERS, IMAGES)
     x = _numbers(parts.features, path) if as_numbers else _of_form(parts.features, form, path)
     return Records(
-        x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit, parts.notes
+        x=x,
+        y=parts.y,
+        names=parts.names,
+        ids=parts.ids,
+        member=parts.inside,
+        columns=columns,
+        unit=parts.unit,
+        notes=parts.notes,
     )
 
 
@@ -223,7 +232,7 @@ def load_categories(
     path = Path(path)
     content = read_content(path, "records", separator=separator, names=(ids, unit))
     if isinstance(content, Mapping):
-        _require_no_columns(path, None, ids, drop, unit)
+        _require_no_columns(path, None, ids=ids, drop=drop, unit=unit)
         records = _from_npz(content, path, needs_member=False)
         columns = [str(j) for j in range(records.x.shape[1])]
         features = pd.DataFrame(records.x, columns=columns)
@@ -232,7 +241,9 @@ def load_categories(
         named = records.ids
         people = records.unit
     else:
-        parts = _parted(content, path, label, None, ids, drop, unit=unit, form=CATEGORIES)
+        parts = _parted(
+            content, path, label=label, member=None, ids=ids, drop=drop, unit=unit, form=CATEGORIES
+        )
         features = parts.features
         names = parts.names
         y = parts.y
@@ -247,13 +258,13 @@ def load_categories(
         for name in features.columns
     ]
     return CategoricalTable(
-        np.column_stack([codes for codes, _ in coded]),
-        tuple(size for _, size in coded),
-        y,
-        names,
-        named,
-        tuple(str(name) for name in features.columns),
-        people,
+        x=np.column_stack([codes for codes, _ in coded]),
+        categories=tuple(size for _, size in coded),
+        y=y,
+        names=names,
+        ids=named,
+        columns=tuple(str(name) for name in features.columns),
+        unit=people,
     )
 
 
@@ -314,7 +325,7 @@ def _from_folder(folder: Path, form: str) -> Records:
     x: Held = np.empty((len(y), 0)) if form == ROWS else read_images(files)
     if form != IMAGES:
         x = _of_form(x.reshape(len(y), -1).astype(np.float64), form, folder)
-    return Records(x, y.astype(np.int64), _texts(names), ids, None, {})
+    return Records(x=x, y=y.astype(np.int64), names=_texts(names), ids=ids, member=None, columns={})
 
 
 def _parted(
@@ -365,7 +376,15 @@ def _parted(
         inside = checks.bools(said, member)
     named = np.arange(len(frame)) if ids is None else np.asarray(frame[ids])
     owner = None if unit is None else np.asarray(frame[unit])
-    return _Parts(features, _texts(names), y.astype(np.int64), named, inside, owner, tuple(notes))
+    return _Parts(
+        features=features,
+        names=_texts(names),
+        y=y.astype(np.int64),
+        ids=named,
+        inside=inside,
+        unit=owner,
+        notes=tuple(notes),
+    )
 
 
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:
@@ -436,5 +455,11 @@ def _from_npz(arrays: Content, path: Path, *, needs_member: bool) -> Records:
     ids = np.arange(len(x))
     unit = None if given is None else checks.vector(given, f"{path}: unit", length=len(x))
     return Records(
-        x.astype(np.float64), codes.astype(np.int64), _texts(names), ids, member, {}, unit
+        x=x.astype(np.float64),
+        y=codes.astype(np.int64),
+        names=_texts(names),
+        ids=ids,
+        member=member,
+        columns={},
+        unit=unit,
     )

@@ -131,16 +131,16 @@ def _tried(trainer: Tried, x: Held, y: Ints) -> Trainer:
     half = np.arange(0, len(y), 2)
     if len(few) < len(half):
         try:
-            return _after_trial(trainer, x, y, few, last)
+            return _after_trial(trainer, x, y=y, rows=few, others=last)
         except UserCodeError:  # perhaps because they are few
             pass
-    return _after_trial(trainer, x, y, half, np.arange(1, len(y), 2))
+    return _after_trial(trainer, x, y=y, rows=half, others=np.arange(1, len(y), 2))
 
 
 def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> Trainer:
     """Return the trainer after a trial on some records and one on others, or say what is wrong."""
     inside = np.isin(np.arange(len(y)), rows)[None]
-    cohort = Cohort(x, y, inside, (0,), int(y.max()) + 1, rows)
+    cohort = Cohort(x=x, y=y, inside=inside, seeds=(0,), n_classes=int(y.max()) + 1, asked=rows)
     try:
         # What few records make a library warn of says nothing about training on all.
         with one_thread(), warnings.catch_warnings():

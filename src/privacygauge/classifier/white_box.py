@@ -58,12 +58,12 @@ class WhiteBoxSignals:
     def __getitem__(self, rows: Ints) -> WhiteBoxSignals:
         """Return the signals of some records."""
         return WhiteBoxSignals(
-            self.layers,
-            self.norms[rows],
-            self.logits[rows],
-            self.labels[rows],
-            self.hidden[rows],
-            self.engine,
+            layers=self.layers,
+            norms=self.norms[rows],
+            logits=self.logits[rows],
+            labels=self.labels[rows],
+            hidden=self.hidden[rows],
+            engine=self.engine,
         )
 
     @property

@@ -113,8 +113,17 @@ class WholeAnswer:
         n_classes = 1 + int(max(learnt.labels.max(), labels.max()))
         own = np.full(n_classes, -1)
         own[learnt.labels] = group
-        linear = _linear(known, side, weight, fold, group, asked, own[labels])
-        forest = self._boosted(known, learnt.member, weight, fold, asked, int(rng.integers(2**31)))
+        linear = _linear(
+            known, side, weight=weight, fold=fold, group=group, asked=asked, asked_group=own[labels]
+        )
+        forest = self._boosted(
+            known,
+            learnt.member,
+            weight=weight,
+            fold=fold,
+            asked=asked,
+            seed=int(rng.integers(2**31)),
+        )
         parts = [*linear, forest]
         held_out = np.column_stack([part[0] for part in parts])
         value = np.column_stack([part[1] for part in parts])
@@ -214,11 +223,11 @@ def _of_answer(
     largest = np.sort(np.partition(logs, k - n_top, axis=1)[:, -n_top:], axis=1)[:, ::-1]
     right = (logs.argmax(axis=1) == labels).astype(np.float64)
     return _Answer(
-        logs,
-        np.column_stack([at_label, at_label - np.maximum(rest, -60.0), right]),
-        np.column_stack([largest[:, 0], np.einsum("ij,ij->i", p, logs)]),
-        largest,
-        level,
+        logs=logs,
+        label=np.column_stack([at_label, at_label - np.maximum(rest, -60.0), right]),
+        top=np.column_stack([largest[:, 0], np.einsum("ij,ij->i", p, logs)]),
+        sorted=largest,
+        level=level,
     )
 
 

@@ -118,7 +118,13 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     # Of views that lie apart some are joined: the others are still of the same people.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
-    return Owned(target, tuple(warnings), across, invented, together)
+    return Owned(
+        target=target,
+        warnings=tuple(warnings),
+        across=across,
+        invented=invented,
+        clustered=together,
+    )
 
 
 def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:

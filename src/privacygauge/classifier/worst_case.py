@@ -177,7 +177,9 @@ class Design:
     def asked(self, n_defences: int, seed: int, level: float) -> AskedOfTargets:
         """Return what every group of targets is asked, with so many defences beside none."""
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
-        return AskedOfTargets(self.attacks, self.fprs, seed, level, max(n, 1))
+        return AskedOfTargets(
+            attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)
+        )
 
     def dealt(
         self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
@@ -282,7 +284,13 @@ def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
     m, n = pool.inside.shape
     target = np.tile(np.arange(n), m)
     model = np.repeat(np.arange(m), n)
-    return Transcript(np.concatenate(scores), pool.inside.ravel(), target, model, np.tile(unit, m))
+    return Transcript(
+        score=np.concatenate(scores),
+        secret=pool.inside.ravel(),
+        target=target,
+        round=model,
+        unit=np.tile(unit, m),
+    )
 
 
 def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
@@ -321,14 +329,23 @@ def judged_each_way(
     asked: AskedOfTargets,
 ) -> tuple[list[AttackedTraining], list[Skipped]]:
     """Return what is found with each training, and the defences whose training failed."""
-    undefended = judged(trainer, values[UNDEFENDED][:, 0], inside, chosen, label, asked)
+    undefended = judged(
+        trainer, values[UNDEFENDED][:, 0], inside=inside, chosen=chosen, label=label, asked=asked
+    )
     if isinstance(undefended, Skipped):
         where = "without a defence " if ways else ""
         raise InputError(f"{where}{undefended.reason}")
     trainings = [AttackedTraining(NO_DEFENCE, undefended)]
     failed = []
     for number, way in enumerate(ways):
-        found = judged(way.trainer, values[array_of(number)], inside, chosen, label, asked)
+        found = judged(
+            way.trainer,
+            values[array_of(number)],
+            inside=inside,
+            chosen=chosen,
+            label=label,
+            asked=asked,
+        )
         if isinstance(found, Skipped):
             failed.append(Skipped(way.title, found.reason))
         else:

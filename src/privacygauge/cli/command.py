@@ -169,7 +169,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     from privacygauge.runs.store import failing, is_void, plan_in
 
     read = read_by(request, given["policy"])
-    folder = destination(out, json, command.folder, command.files, read)
+    folder = destination(out, json, default=command.folder, files=command.files, inputs=read)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
     # Only of a run that begins here, or again: one that was there is refused, and stays as it is.
@@ -182,7 +182,9 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
         if given.get("plan_only"):
             return _planned(command, here, work)
         audit = command.play(here, work)
-    return conclude(work.dated(audit.report(), request), limits, folder, json, quiet)
+    return conclude(
+        work.dated(audit.report(), request), limits, folder=folder, json=json, quiet=quiet
+    )
 
 
 def _planned(command: Command[Any], request: Request, work: Work) -> int:

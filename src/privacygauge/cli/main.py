@@ -51,12 +51,24 @@ class Ordered(TyperGroup):
 language = typer.Typer(name=LANGUAGE.name)
 """`privacygauge language`, which audits by itself."""
 add_to_itself(language, LANGUAGE)
-add_other(language, reference.NAME, reference.ReferenceRequest, reference.play, reference.HELP)
-add_other(language, split.NAME, split.SplitRequest, split.play, split.HELP)
+add_other(
+    language,
+    reference.NAME,
+    request=reference.ReferenceRequest,
+    play=reference.play,
+    text=reference.HELP,
+)
+add_other(language, split.NAME, request=split.SplitRequest, play=split.play, text=split.HELP)
 
 canaries = typer.Typer(help="Make canaries for a training, and measure them after it.")
 """`privacygauge language canaries`."""
-add_other(canaries, of_canaries.NAME, of_canaries.MakeRequest, of_canaries.make, of_canaries.HELP)
+add_other(
+    canaries,
+    of_canaries.NAME,
+    request=of_canaries.MakeRequest,
+    play=of_canaries.make,
+    text=of_canaries.HELP,
+)
 language.add_typer(canaries, name="canaries")
 
 holdout = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)

@@ -116,7 +116,7 @@ def limits(told: str, metrics: tuple[str, ...]) -> Any:
     """Return the option of ``--fail-above`` for these metrics."""
     offers = names(*(f"{metric}=" for metric in metrics))
     many = f"{told} Shares may be given in percent (60%). May be given several times."
-    return text("--fail-above", "METRIC=VALUE", many, RESULTS, offers)
+    return text("--fail-above", "METRIC=VALUE", told=many, panel=RESULTS, offers=offers)
 
 
 _JSON = "Write the result as JSON to this file, or to the standard output."

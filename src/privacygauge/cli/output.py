@@ -119,7 +119,13 @@ def conclude(
     if not quiet and not failures:
         for line in never_exceeded(limits):
             told(f"privacygauge: {line}")
-    return emit_report(replace(report, held=held(report, limits)), folder, json, quiet, failures)
+    return emit_report(
+        replace(report, held=held(report, limits)),
+        folder,
+        json=json,
+        quiet=quiet,
+        failures=failures,
+    )
 
 
 def emit_report(

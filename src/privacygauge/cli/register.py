@@ -67,13 +67,15 @@ def register(
 
     asked = named(reports)
     read = [place for path in asked.values() for place in (path, Path(path) / REPORT)]
-    folder = destination(out, json, _FOLDER, _NAMES, read)
+    folder = destination(out, json, default=_FOLDER, files=_NAMES, inputs=read)
     found = risk_register(asked, title=title, level=level)
     # A line may have names that no list here has: an audit from Python, or of another version.
     known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
     limits = parsed_limits(fail_above, known)
     failures = exceeded(found, limits)
-    raise typer.Exit(emit_report(found.report(), folder, json, quiet, failures, STEM))
+    raise typer.Exit(
+        emit_report(found.report(), folder, json=json, quiet=quiet, failures=failures, stem=STEM)
+    )
 
 
 def named(texts: list[str]) -> dict[str, str | Path]:

@@ -89,7 +89,7 @@ def reproduce(
         if chosen is None:
             _all(effort, out, json, quiet)
         else:
-            _one(chosen.name, effort, out, json, quiet)
+            _one(chosen.name, effort, out=out, json=json, quiet=quiet)
 
 
 def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:

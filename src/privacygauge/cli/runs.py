@@ -84,7 +84,7 @@ def resume(
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
     code = {"model": model, "fitted": fitted, "generator": generator}
-    found = _named_again(run, code, data, jobs, quiet)
+    found = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
     raise typer.Exit(_written(*found, backend, out, json, fail_above, policy))
 
 
@@ -107,7 +107,7 @@ def worker(
     from privacygauge.audits.work import with_copies
 
     code = {"model": model, "fitted": fitted, "generator": generator}
-    command, request, work = _named_again(run, code, data, jobs, quiet)
+    command, request, work = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
     request.check(jobs)
     with sharing(), with_copies(request) as here:
         command.play(here, work)
@@ -156,7 +156,9 @@ def report(
         refuse_with({"--json": json, "--fail-above": fail_above, "--policy": policy})
         place = run.absolute()
         own = place.parent if place.name == RUN else place
-        model_card(run, own, lambda: _finished_json(run, data), name, dataset, out)
+        model_card(
+            run, own, audited=lambda: _finished_json(run, data), name=name, dataset=dataset, out=out
+        )
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
@@ -191,7 +193,15 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
     from privacygauge.audits.work import Work
     from privacygauge.cli.output import bar, told
 
-    return Work(place, place.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
+    return Work(
+        run=place,
+        folder=place.parent,
+        jobs=jobs,
+        quiet=quiet,
+        recorded=recorded,
+        bar=partial(bar, quiet=quiet),
+        tell=told,
+    )
 
 
 def _reported(command: Command[Any], request: Request, work: Work) -> Report:
@@ -248,12 +258,14 @@ def _written(
     limits = asked_limits(command, request, fail_above, policy)
     usual = work.folder if out is None and json is None else out
     read = read_by(request, policy)
-    folder = destination(usual, json, "privacygauge-report", command.files, read)
+    folder = destination(
+        usual, json, default="privacygauge-report", files=command.files, inputs=read
+    )
     with backends.backend(backend):
         report = _reported(command, request, work)
     if work.run is not None and not work.recorded:
         forget_failure(work.run)
-    return conclude(report, limits, folder, json, work.quiet)
+    return conclude(report, limits, folder=folder, json=json, quiet=work.quiet)
 
 
 def _started(run: Path, data: Sequence[str] | None) -> tuple[Path, Command[Any], dict[str, Any]]:

@@ -290,7 +290,13 @@ def play(
         if isinstance(scores, Skipped):
             return scores
         index = np.full(len(dealt.secret), number)
-        transcript = Transcript(scores.value, dealt.secret, dealt.target, index, dealt.unit)
+        transcript = Transcript(
+            score=scores.value,
+            secret=dealt.secret,
+            target=dealt.target,
+            round=index,
+            unit=dealt.unit,
+        )
         transcripts.append(transcript)
         decisions.append(scores.rule.decide(transcript))
         notes += [note for note in scores.notes if note not in notes]
@@ -301,11 +307,11 @@ def _joined(transcripts: Sequence[Transcript]) -> Transcript:
     if len(transcripts) == 1:
         return transcripts[0]
     return Transcript(
-        np.concatenate([t.score for t in transcripts]),
-        np.concatenate([t.secret for t in transcripts]),
-        np.concatenate([t.target for t in transcripts]),
-        np.concatenate([t.round for t in transcripts]),
-        np.concatenate([t.unit for t in transcripts]),
+        score=np.concatenate([t.score for t in transcripts]),
+        secret=np.concatenate([t.secret for t in transcripts]),
+        target=np.concatenate([t.target for t in transcripts]),
+        round=np.concatenate([t.round for t in transcripts]),
+        unit=np.concatenate([t.unit for t in transcripts]),
     )
 
 
@@ -313,11 +319,11 @@ def _joined_decisions(decisions: Sequence[Decisions]) -> Decisions:
     if len(decisions) == 1:
         return decisions[0]
     return Decisions(
-        np.concatenate([d.guess for d in decisions]),
-        np.concatenate([d.secret for d in decisions]),
-        np.concatenate([d.target for d in decisions]),
-        decisions[0].rule,
-        np.concatenate([d.unit for d in decisions]),
+        guess=np.concatenate([d.guess for d in decisions]),
+        secret=np.concatenate([d.secret for d in decisions]),
+        target=np.concatenate([d.target for d in decisions]),
+        rule=decisions[0].rule,
+        unit=np.concatenate([d.unit for d in decisions]),
     )
 
 

@@ -103,7 +103,9 @@ class Transcript(_Rows):
 
     def decided(self, guess: Bools, rule: str) -> Decisions:
         """Return guesses about these rows, made by `rule`."""
-        return Decisions(guess, self.secret, self.target, rule, self.unit)
+        return Decisions(
+            guess=guess, secret=self.secret, target=self.target, rule=rule, unit=self.unit
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,11 @@ class Decisions(_Rows):
     def __getitem__(self, rows: Bools) -> Decisions:
         """Return the guesses about some of the rows."""
         return Decisions(
-            self.guess[rows], self.secret[rows], self.target[rows], self.rule, self.unit[rows]
+            guess=self.guess[rows],
+            secret=self.secret[rows],
+            target=self.target[rows],
+            rule=self.rule,
+            unit=self.unit[rows],
         )
 
     @cached_property

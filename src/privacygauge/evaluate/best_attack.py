@@ -69,7 +69,9 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
     auc_attack, area = _best(evaluations, _auc, n_compared, level)
     below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
     turned = inverted(below, level, looks=n_compared)
-    return BestAttack(attack, accuracy, auc_attack, area, turned)
+    return BestAttack(
+        attack=attack, accuracy=accuracy, auc_attack=auc_attack, auc=area, inverted=turned
+    )
 
 
 def _best(
@@ -122,7 +124,13 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
     # Who knows that an attack takes the sides for each other reverses it.
     games = (adaptive, surprised, *(() if undone is None else (undone,)))
     turned = tuple(attack for game in games for attack in game.inverted)
-    return BestAttack(accuracy.attack, accuracy.accuracy, ranked.auc_attack, ranked.auc, turned)
+    return BestAttack(
+        attack=accuracy.attack,
+        accuracy=accuracy.accuracy,
+        auc_attack=ranked.auc_attack,
+        auc=ranked.auc,
+        inverted=turned,
+    )
 
 
 def _further(

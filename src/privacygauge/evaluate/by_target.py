@@ -174,7 +174,9 @@ def ranked(attack: AttackEvaluation, points: int) -> Ranked:
     found = [attack.targets[int(i)].auc for i in order[kept]]
     low = np.array([x.low for x in found])
     high = np.array([x.high for x in found])
-    return Ranked(order[kept], kept + 1, attack.aucs[order[kept]], low, high)
+    return Ranked(
+        position=order[kept], rank=kept + 1, auc=attack.aucs[order[kept]], low=low, high=high
+    )
 
 
 def evaluate_targets(
@@ -225,7 +227,14 @@ def evaluate_targets(
         n_in=sum(guessed.n_in for guessed in guesses),
         n_out=sum(guessed.n_out for guessed in guesses),
         notes=notes,
-        inverted=_inverted(title(name, variant, "none"), scores, own, mean, level, n_attacks),
+        inverted=_inverted(
+            title(name, variant, "none"),
+            scores,
+            own=own,
+            mean=mean,
+            level=level,
+            n_attacks=n_attacks,
+        ),
     )
 
 
@@ -267,11 +276,13 @@ def _evaluated(scores: TargetScores, guesses: Decisions, level: float) -> Target
     transcript = scores.transcript()
     curve = roc(transcript)
     return TargetEvaluation(
-        auc(transcript, level, curve=curve),
-        decision.balanced_accuracy(guesses, level),
-        tprs_at_fprs(curve, FPRS, level),
-        epsilon.epsilon_lower_bound(scores.guesses(scores.epsilon_cuts(level)), level=level),
-        epsilon.largest_certifiable_epsilon(transcript.n_in, transcript.n_out, level),
+        auc=auc(transcript, level, curve=curve),
+        accuracy=decision.balanced_accuracy(guesses, level),
+        tpr_at_fpr=tprs_at_fprs(curve, FPRS, level),
+        epsilon=epsilon.epsilon_lower_bound(
+            scores.guesses(scores.epsilon_cuts(level)), level=level
+        ),
+        epsilon_limit=epsilon.largest_certifiable_epsilon(transcript.n_in, transcript.n_out, level),
     )
 
 
@@ -293,7 +304,7 @@ def mean_auc(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
     curves = [roc(transcript) for transcript in transcripts]
     values = [float(placements(curve)[0].mean()) for curve in curves]
     influence = [influences(t, curve) for t, curve in zip(transcripts, curves, strict=True)]
-    return _mean(values, influence, scores, level, "DeLong over releases")
+    return _mean(values, influence, scores=scores, level=level, method="DeLong over releases")
 
 
 def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float) -> Estimate:
@@ -308,7 +319,13 @@ def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float
             parts[side] = (right[side] - share) / (2 * np.count_nonzero(side))
         values.append(sum(shares) / 2)
         influence.append(parts)
-    return _mean(values, influence, [found for found, _ in pairs], level, "normal over releases")
+    return _mean(
+        values,
+        influence,
+        scores=[found for found, _ in pairs],
+        level=level,
+        method=("normal over releases"),
+    )
 
 
 def _mean(
@@ -327,4 +344,11 @@ def _mean(
         # Nothing varies: as sure as so many pairs of one record can make.
         pairs = min(int(np.bincount(s.secret, minlength=2).min()) for s in scores)
         return rates.on_pairs(value, pairs, level, n)
-    return Estimate(value, max(0.0, value - half), min(1.0, value + half), level, n, method)
+    return Estimate(
+        value=value,
+        low=max(0.0, value - half),
+        high=min(1.0, value + half),
+        level=level,
+        n=n,
+        method=method,
+    )

@@ -118,12 +118,12 @@ def reliability(
             for b, n, m, s in zip(kept, count, mean, share, strict=True)
         ),
         Estimate(
-            value,
-            min(float(low), value),
-            max(float(high), value),
-            checks.level(level),
-            len(score),
-            "bootstrap of bins",
+            value=value,
+            low=min(float(low), value),
+            high=max(float(high), value),
+            level=checks.level(level),
+            n=len(score),
+            method="bootstrap of bins",
         ),
         float(rmse(share, np.ones(len(kept)))),
         # The observed mixture that a perfectly calibrated score would have shown.
@@ -149,5 +149,7 @@ def _bin(
     trials = max(n * worth, 1.0)
     ends = np.array([share, *rates.clopper_pearson(share * trials, trials, level)])
     value, low, high = _even_odds(np.clip(ends, 0, 1), odds).tolist()
-    fraction = Estimate(value, low, high, level, n, "Clopper-Pearson at even odds")
-    return Bin(b / n_bins, (b + 1) / n_bins, n, mean, fraction)
+    fraction = Estimate(
+        value=value, low=low, high=high, level=level, n=n, method="Clopper-Pearson at even odds"
+    )
+    return Bin(low=b / n_bins, high=(b + 1) / n_bins, n=n, mean_score=mean, fraction=fraction)

@@ -172,7 +172,9 @@ def chosen_guesses(
     rate = np.clip(rate - np.sqrt(rate * (1 - rate) / (tried + 1)), 0.0, 1.0)
     n_judged = len(judged)
     numbers = np.clip(np.round(tried * (n_judged / n_choosing)), 1, n_judged).astype(np.int64)
-    hoped = one_run_epsilon(n_judged, numbers, np.floor(rate * numbers).astype(int), delta, level)
+    hoped = one_run_epsilon(
+        n_judged, numbers, n_right=np.floor(rate * numbers).astype(int), delta=delta, level=level
+    )
     # Where nothing can be hoped for, the surest guesses.
     best = numbers[[int(np.lexsort((rate, hoped))[-1])]]
     right = right_guesses(score[judged], secret[judged], best, rng)

@@ -136,7 +136,7 @@ def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
     """
     rng = seeds.stream(seed, "language", "one run")
     if len(played) >= CHOOSE_FROM:
-        found = chosen_guesses(played, 0.0, level, CHOOSING, rng)
+        found = chosen_guesses(played, 0.0, level=level, share=CHOOSING, rng=rng)
     else:
         found = guessed(played, default_guesses(len(played)), rng)
     return one_run_bounds(found, 0.0, level)[0][0]
@@ -153,7 +153,7 @@ def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> Pri
         stepped(partial(kind, x, delta), x, level, partial(reach, x, delta))
         for x in (found, perfect)
     )
-    estimate = Estimate(low, low, np.inf, level, m, _method(found))
+    estimate = Estimate(value=low, low=low, high=np.inf, level=level, n=m, method=_method(found))
     return PrivacyBound(name, "" if name == "one-run" else GAUSSIAN, estimate, largest)
 
 
@@ -175,7 +175,7 @@ def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) ->
 def _free(
     m: int, r: tuple[int, ...], v: tuple[int, ...], delta: float, level: float
 ) -> tuple[float, ...]:
-    return tuple(one_run_epsilon(m, r, v, delta, level).tolist())
+    return tuple(one_run_epsilon(m, r, n_right=v, delta=delta, level=level).tolist())
 
 
 def _method(found: Guessed) -> str:
@@ -213,7 +213,14 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
         Decisions(score[judged] >= found.cut, secret[judged], rule="chosen on other rows")
         for found in (for_epsilon, for_mu)
     ]
-    return HeldOut(transcript, guesses[0], guesses[1], score[judged], for_epsilon, for_mu)
+    return HeldOut(
+        rows=transcript,
+        for_epsilon=guesses[0],
+        for_mu=guesses[1],
+        score=score[judged],
+        epsilon_choice=for_epsilon,
+        mu_choice=for_mu,
+    )
 
 
 def rates_bounds(
@@ -285,7 +292,9 @@ def sequential_bounds(
     low = bounds_at_all_times(guesses_in_order(transcript, delta), delta, level)
     perfect = Transcript(np.where(transcript.secret, 1.0, 0.0), transcript.secret)
     largest = bounds_at_all_times(guesses_in_order(perfect, delta), delta, level)
-    estimate = Estimate(low[-1], low[-1], np.inf, level, n, "betting, at all times")
+    estimate = Estimate(
+        value=low[-1], low=low[-1], high=np.inf, level=level, n=n, method="betting, at all times"
+    )
     shown = steps(n)
     curve = BoundCurve(shown, low[shown - 1], np.maximum(largest, low)[shown - 1])
     return PrivacyBound("sequential", "", estimate, float(curve.largest[-1])), curve
@@ -294,7 +303,7 @@ def sequential_bounds(
 def one_run_curve(n_canaries: int, found: Guessed, delta: float, level: float) -> BoundCurve:
     """Return the bound of `one_run_epsilon` at every number of guesses of `found`."""
     r = found.n_guesses
-    low = one_run_epsilon(n_canaries, r, found.n_right, delta, level)
+    low = one_run_epsilon(n_canaries, r, n_right=found.n_right, delta=delta, level=level)
     return BoundCurve(r, low, largest_one_run_epsilon(n_canaries, r, delta, level))
 
 
@@ -356,4 +365,4 @@ def _bound_of_highest(found: HeldOut, k: int, delta: float, level: float) -> flo
 
 
 def _above(low: float, level: float, n: int, method: str) -> Estimate:
-    return Estimate(low, low, np.inf, level, n, method)
+    return Estimate(value=low, low=low, high=np.inf, level=level, n=n, method=method)

@@ -131,22 +131,26 @@ def bounds_by(
         Of all bounds together, in (0, 1).
     """
     if isinstance(design, OneRun):
-        return _one_run(transcript, design, claim, seed, level)
+        return _one_run(transcript, design, claim=claim, seed=seed, level=level)
     if isinstance(design, ManyRuns):
-        return _many_runs(transcript, design, claim, seed, level)
+        return _many_runs(transcript, design, claim=claim, seed=seed, level=level)
     bound, curve = sequential_bounds(transcript, claim.delta, level)
     skipped = () if claim.delta == 0 else (Skipped("Gaussian bound", "none holds at all times"),)
-    return BoundsOfDesign("sequential", (bound,), None, (), curve, skipped)
+    return BoundsOfDesign(
+        design="sequential", bounds=(bound,), guessed=None, rates=(), curve=curve, left_out=skipped
+    )
 
 
 def _one_run(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> BoundsOfDesign:
-    found = guessed_by(transcript, design, claim, seed, level)
+    found = guessed_by(transcript, design, claim=claim, seed=seed, level=level)
     shown = guessed(transcript, steps(len(transcript)), seeds.stream(seed, "ties"))
     bounds, skipped = one_run_bounds(found, claim.delta, level)
     curve = one_run_curve(len(transcript), shown, claim.delta, level)
-    return BoundsOfDesign("one-run", bounds, found, (), curve, skipped)
+    return BoundsOfDesign(
+        design="one-run", bounds=bounds, guessed=found, rates=(), curve=curve, left_out=skipped
+    )
 
 
 def guessed_by(
@@ -159,7 +163,7 @@ def guessed_by(
         share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
     if share:
         rng = seeds.stream(seed, "choosing")
-        return chosen_guesses(transcript, claim.delta, level, share, rng)
+        return chosen_guesses(transcript, claim.delta, level=level, share=share, rng=rng)
     return guessed(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
 
 
@@ -178,7 +182,14 @@ def _many_runs(
             Fact("FPR, threshold for mu", decision.false_positive_rate(found.for_mu, level)),
         ]
     curve = rates_curve(found, claim.delta, level)
-    return BoundsOfDesign("many-runs", bounds, None, tuple(rates), curve, skipped)
+    return BoundsOfDesign(
+        design="many-runs",
+        bounds=bounds,
+        guessed=None,
+        rates=tuple(rates),
+        curve=curve,
+        left_out=skipped,
+    )
 
 
 def _numbers(design: OneRun, n: int) -> Ints:
@@ -202,7 +213,7 @@ def inverted_by(
     if turned := inverted([("score", transcript)], level, looks=2):
         return turned
     reverse = replace(transcript, score=np.negative(transcript.score))
-    if not _refutes(reverse, design, claim, seed, level):
+    if not _refutes(reverse, design, claim=claim, seed=seed, level=level):
         return ()
     return (Inverted("score", auc(transcript, divided(level, 2))),)
 
@@ -216,7 +227,7 @@ def _refutes(
     elif isinstance(design, Sequential):
         bounds = (sequential_bounds(transcript, claim.delta, level)[0],)
     else:
-        found = guessed_by(transcript, design, claim, seed, level)
+        found = guessed_by(transcript, design, claim=claim, seed=seed, level=level)
         # Where no more than half of the guesses are right, nothing is refuted.
         better = np.any(2 * found.n_right > found.n_guesses)
         bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())

@@ -145,10 +145,12 @@ def power_of(
     may choose a threshold and be judged by it, which flatters the bounds: by how much, is seen from
     audits as large as the control, whose bound is known, and is taken off.
     """
-    own = _free(design, control, claim, seed, level)
-    bounds = _drawn(control, design, claim, n, seed, level)
+    own = _free(design, control, claim=claim, seed=seed, level=level)
+    bounds = _drawn(control, design, claim=claim, n=n, seed=seed, level=level)
     alike = (
-        bounds if n == len(control) else _drawn(control, design, claim, len(control), seed, level)
+        bounds
+        if n == len(control)
+        else _drawn(control, design, claim=claim, n=len(control), seed=seed, level=level)
     )
     flattered = max(0.0, float(np.median(alike)) - own)
     shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
@@ -173,7 +175,7 @@ def _drawn(
         rows = np.sort(rows) if isinstance(design, Sequential) else rng.permutation(rows)
         member = control.secret[rows]
         played = Transcript(control.score[rows], member)
-        bounds[draw] = _free(design, played, claim, seed, level)
+        bounds[draw] = _free(design, played, claim=claim, seed=seed, level=level)
     return np.sort(bounds)
 
 
@@ -186,5 +188,5 @@ def _free(
     if isinstance(design, ManyRuns):
         parts = held_out(played, claim.delta, level, seed)
         return rates_bounds(parts, claim.delta, level, design.mechanism)[0][0].estimate.low
-    found = guessed_by(played, design, claim, seed, level)
+    found = guessed_by(played, design, claim=claim, seed=seed, level=level)
     return one_run_bounds(found, claim.delta, level)[0][0].estimate.low

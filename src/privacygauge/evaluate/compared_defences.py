@@ -226,7 +226,11 @@ def compared(
         adaptive = best_attack([a.adaptive for a in one.attacks], n, level)
         surprised = best_attack([a.non_adaptive for a in one.attacks], n, level)
         left = left_of(adaptive, surprised, none if invertible else None)
-        found.append(ComparedDefence(one, adaptive, surprised, invertible, left))
+        found.append(
+            ComparedDefence(
+                judged=one, adaptive=adaptive, non_adaptive=surprised, undone=invertible, left=left
+            )
+        )
     return none, tuple(found)
 
 

@@ -54,7 +54,14 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     if decisions.repeated:
         return _clustered(decisions, value, level)
     low, high = limits_of_accuracy((hits, n_in), (rejected, n_out), level)
-    return Estimate(value, low, high, level, len(decisions), "MOVER of Wilson limits")
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=len(decisions),
+        method="MOVER of Wilson limits",
+    )
 
 
 def limits_of_accuracy(
@@ -72,17 +79,27 @@ def advantage(decisions: Decisions, level: float = 0.95) -> Estimate:
     """Return TPR - FPR, in [-1, 1]: twice the balanced accuracy, minus one."""
     accuracy = balanced_accuracy(decisions, level)
     value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
-    return Estimate(value, low, high, level, accuracy.n, accuracy.method)
+    return Estimate(
+        value=value, low=low, high=high, level=level, n=accuracy.n, method=accuracy.method
+    )
 
 
 def recall(decisions: Decisions, level: float = 0.95) -> Estimate:
     """Return the share of members that were guessed to be members (TPR), in [0, 1]."""
-    return _share(decisions, decisions.secret, decisions.guess, decisions.true_positives, level)
+    return _share(
+        decisions, decisions.secret, hit=decisions.guess, hits=decisions.true_positives, level=level
+    )
 
 
 def false_positive_rate(decisions: Decisions, level: float = 0.95) -> Estimate:
     """Return the share of non-members that were guessed to be members (FPR), in [0, 1]."""
-    return _share(decisions, ~decisions.secret, decisions.guess, decisions.false_positives, level)
+    return _share(
+        decisions,
+        ~decisions.secret,
+        hit=decisions.guess,
+        hits=decisions.false_positives,
+        level=level,
+    )
 
 
 def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
@@ -114,7 +131,9 @@ def sample_precision(decisions: Decisions, level: float = 0.95) -> Estimate | Sk
     """
     if not decisions.true_positives + decisions.false_positives:
         return Skipped("precision", "no record was guessed to be a member")
-    return _share(decisions, decisions.guess, decisions.secret, decisions.true_positives, level)
+    return _share(
+        decisions, decisions.guess, hit=decisions.secret, hits=decisions.true_positives, level=level
+    )
 
 
 def with_odds(share: Estimate, factor: float) -> Estimate:
@@ -158,7 +177,14 @@ def positive_predictive_value(
     low = value(tpr.low, fpr.high)
     high = value(tpr.high, fpr.low)
     n = tpr.n + fpr.n
-    return Estimate(value(tpr.value, fpr.value), low, high, level, n, "Clopper-Pearson, Bonferroni")
+    return Estimate(
+        value=value(tpr.value, fpr.value),
+        low=low,
+        high=high,
+        level=level,
+        n=n,
+        method=("Clopper-Pearson, Bonferroni"),
+    )
 
 
 def predictive_values(
@@ -203,4 +229,11 @@ def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
         shares = [rates.proportion(hit, own, level) for hit, own in sides]
         low = min(low, value - math.hypot(*(x.value - x.low for x in shares)) / 2)
         high = max(high, value + math.hypot(*(x.high - x.value for x in shares)) / 2)
-    return Estimate(value, low, high, level, n, "Wilson at the effective number of rows")
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=n,
+        method="Wilson at the effective number of rows",
+    )

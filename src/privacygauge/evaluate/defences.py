@@ -152,7 +152,12 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
     low = max(-1.0, centre - half)
     high = min(1.0, centre + half)
     return Estimate(
-        value, min(low, value), max(high, value), level, before.n_units, "Bonett-Price, paired"
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=before.n_units,
+        method=("Bonett-Price, paired"),
     )
 
 
@@ -189,7 +194,12 @@ def quantile(
     low = ordered[max((ranks[0] + 1) * n // m - 1, 0)]
     high = ordered[min(-(-ranks[1] * n // m), n - 1)]
     return Estimate(
-        float(value), float(min(low, value)), float(max(high, value)), level, m, "order statistics"
+        value=float(value),
+        low=float(min(low, value)),
+        high=float(max(high, value)),
+        level=level,
+        n=m,
+        method=("order statistics"),
     )
 
 

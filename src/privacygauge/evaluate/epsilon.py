@@ -49,7 +49,9 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
         _log_ratio(1 - fpr.high - delta, 1 - tpr.low),
     )
     n = decisions.n_units
-    return Estimate(bound, bound, np.inf, level, n, "Clopper-Pearson, Bonferroni")
+    return Estimate(
+        value=bound, low=bound, high=np.inf, level=level, n=n, method="Clopper-Pearson, Bonferroni"
+    )
 
 
 def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> float:

@@ -141,4 +141,11 @@ def best_accuracy(
     error = np.log(4 / (1 - checks.level(level)))
     half = float(np.sqrt(error / (2 * n_in)) + np.sqrt(error / (2 * n_out))) / 2
     n = n_in + n_out
-    return Estimate(value, max(0.5, value - half), min(1.0, value + half), level, n, "DKW band")
+    return Estimate(
+        value=value,
+        low=max(0.5, value - half),
+        high=min(1.0, value + half),
+        level=level,
+        n=n,
+        method=("DKW band"),
+    )

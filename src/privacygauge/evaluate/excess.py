@@ -82,7 +82,9 @@ def excess(
     low = min(_at_least(1 - most), value)
     high = max(_at_least(1 - least), value)
     n = min(first.n, second.n)
-    return Estimate(value, low, high, level, n, "ratio of exact limits (MOVER)")
+    return Estimate(
+        value=value, low=low, high=high, level=level, n=n, method="ratio of exact limits (MOVER)"
+    )
 
 
 def _smaller_root(a: float, b: float, c: float) -> float:

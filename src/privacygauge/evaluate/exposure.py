@@ -114,4 +114,12 @@ def canary_findings(
     losses = np.concatenate([loss[inside], outside])
     known = auc(Transcript(-losses, np.arange(len(losses)) < np.count_nonzero(inside)), level)
     exposure = exposures(loss[inside], outside)
-    return CanaryFindings(inside, score, loss, exposure, largest, bound, known)
+    return CanaryFindings(
+        inside=inside,
+        score=score,
+        loss=loss,
+        exposure=exposure,
+        largest=largest,
+        epsilon=bound,
+        known=known,
+    )

@@ -203,7 +203,9 @@ def compare(
             {name: np.asarray(values)[usable] for name, values in (columns or {}).items()}
             for columns in (known, placebo)
         )
-        found = compare(known, secret[usable], unit[usable], rng, level, placebo=placebo)
+        found = compare(
+            known, secret[usable], unit=unit[usable], rng=rng, level=level, placebo=placebo
+        )
         compared = np.zeros(len(secret), np.bool_)
         compared[usable] = found.compared
         return replace(
@@ -223,17 +225,19 @@ def compare(
         return Comparison("fair", usable, None)
     # Stricter than the attacks' own level is loose: these share it among ten or so.
     strict = 1 - (1 - level) / _TRIGGER
-    first = _blind(columns, secret, unit, rng, strict)
+    first = _blind(columns, secret, unit=unit, rng=rng, level=strict)
     if first.high < 0.5:
         # Chance takes this side as often as the other, and nothing is matched that could mend it.
-        sure = _blind(columns, secret, unit, rng, 1 - (1 - level) / _SURELY)
+        sure = _blind(columns, secret, unit=unit, rng=rng, level=1 - (1 - level) / _SURELY)
         state = TWINS if sure.high < 0.5 else "fair"
         return Comparison(state, usable, first)
     if first.low <= 0.5:
         return Comparison("fair", usable, first)
-    differences = _differences(columns, secret, unit, rng, level)
+    differences = _differences(columns, secret, unit=unit, rng=rng, level=level)
     if not matched:
-        return Comparison("different", usable, first, None, differences)
+        return Comparison(
+            state="different", compared=usable, blind=first, left=None, differences=differences
+        )
     score = _propensity(matched, secret, unit, rng)
     for strata in _strata(matched, score, len(secret)):
         if _overlap(strata, secret) < ENOUGH:
@@ -244,13 +248,17 @@ def compare(
         again = _blind(
             {name: code[kept] for name, code in columns.items()},
             secret[kept],
-            unit[kept],
-            rng,
-            strict,
+            unit=unit[kept],
+            rng=rng,
+            level=strict,
         )
         if again.low <= 0.5:
-            return Comparison("matched", kept, first, again, differences)
-    return Comparison("different", usable, first, None, differences)
+            return Comparison(
+                state="matched", compared=kept, blind=first, left=again, differences=differences
+            )
+    return Comparison(
+        state="different", compared=usable, blind=first, left=None, differences=differences
+    )
 
 
 def coded(values: NDArray[Any]) -> Ints | None:
@@ -357,7 +365,9 @@ def _blind(
             continue
         found.append(auc(Transcript(score[shown], secret[shown], unit=unit[shown]), each))
     if not found:
-        return Estimate(0.5, 0.5, 0.5, level, len(secret), "nothing was learnt")
+        return Estimate(
+            value=0.5, low=0.5, high=0.5, level=level, n=len(secret), method="nothing was learnt"
+        )
     best = max(found, key=lambda area: max(area.low - 0.5, 0.5 - area.high))
     return replace(best, level=level, method=f"{best.method}, the better of {len(found)}")
 
@@ -412,9 +422,12 @@ def _differences(
     if len(columns) == 1:
         # Whoever won had nothing else.
         [(name, code)] = columns.items()
-        return (Difference(name, _blind({name: code}, secret, unit, rng, level)),)
+        return (Difference(name, _blind({name: code}, secret, unit=unit, rng=rng, level=level)),)
     each = 1 - (1 - level) / len(columns)
-    found = {name: _blind({name: code}, secret, unit, rng, each) for name, code in columns.items()}
+    found = {
+        name: _blind({name: code}, secret, unit=unit, rng=rng, level=each)
+        for name, code in columns.items()
+    }
     apart = [name for name, area in found.items() if area.excludes(0.5)]
     apart.sort(key=lambda name: -abs(found[name].value - 0.5))
     return tuple(Difference(name, found[name]) for name in apart)

@@ -87,12 +87,12 @@ def guessed_in_fits(
     all_of_them = np.array([len(canary)])
     right = [int(right_guesses(x.score, x.secret, all_of_them, ties)[0]) for x in rows]
     return GuessedInFits(
-        attack,
-        canary,
-        checks.frozen(score),
-        checks.frozen(member),
-        accuracy_of_fits(np.array(right), len(canary), level),
-        _by_fit(
+        attack=attack,
+        canary=canary,
+        score=checks.frozen(score),
+        secret=checks.frozen(member),
+        accuracy=accuracy_of_fits(np.array(right), len(canary), level),
+        auc=_by_fit(
             auc(rows[0], level) if len(rows) == 1 else mean_auc(rows, level),
             np.array([placements(roc(fit))[0].mean() for fit in rows]),
         ),

@@ -138,7 +138,9 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
     fpr = decision.false_positive_rate(decisions, level)
     low = _distance(tpr.low, fpr.high)
     method = "Clopper-Pearson, Bonferroni"
-    return Estimate(low, low, np.inf, level, decisions.n_units, method)
+    return Estimate(
+        value=low, low=low, high=np.inf, level=level, n=decisions.n_units, method=method
+    )
 
 
 def _distance(tpr: float, fpr: float) -> float:

@@ -107,14 +107,16 @@ def ranked_groups(
     groups = [
         group
         for column, values in columns.items()
-        for group in _groups(column, values, scores, item, inside, stage, rng)
+        for group in _groups(
+            column, values, scores=scores, item=item, inside=inside, stage=stage, rng=rng
+        )
     ]
     if not groups:
         return RankedGroups((), None)
     allowed = int((1 - level) * (1 + DEALS))
     factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
     behind = np.log(factors) / _TYPICAL
-    dealt = np.sort(_largest_of_deals(inside, stage, groups, behind, rng))
+    dealt = np.sort(_largest_of_deals(inside, stage, groups=groups, behind=behind, rng=rng))
     critical = float(dealt[-allowed]) if allowed else np.inf
     each = (1 - level) / len(groups)
     beyond = float(ndtri(1 - each))
@@ -130,11 +132,11 @@ def ranked_groups(
         title, transcript = played[best]
         shown.append(
             RankedGroup(
-                group.column,
-                group.name,
-                title,
-                auc(_part(transcript, group.rows), 1 - 2 * each / len(played)),
-                (1 + int(np.count_nonzero(dealt >= found[best]))) / (1 + DEALS),
+                column=group.column,
+                group=group.name,
+                attack=title,
+                auc=auc(_part(transcript, group.rows), 1 - 2 * each / len(played)),
+                p_value=(1 + int(np.count_nonzero(dealt >= found[best]))) / (1 + DEALS),
             )
         )
     shown.sort(key=lambda group: -group.auc.low)
@@ -223,7 +225,9 @@ def _groups(
         rounds = stage[items]
         for one in np.unique(rounds):
             ranks[rounds == one] -= ranks[rounds == one].mean(axis=0)
-        yield _Group(column, str(name), everybody, items, rounds, ranks)
+        yield _Group(
+            column=column, name=str(name), rows=everybody, items=items, stage=rounds, ranks=ranks
+        )
 
 
 def _largest_of_deals(
@@ -277,9 +281,9 @@ def _smallest(critical: float, most: int, n_rounds: int) -> int | None:
 def _part(transcript: Transcript, rows: Bools) -> Transcript:
     """Return some of the rows."""
     return Transcript(
-        transcript.score[rows],
-        transcript.secret[rows],
-        transcript.target[rows],
-        transcript.round[rows],
-        transcript.unit[rows],
+        score=transcript.score[rows],
+        secret=transcript.secret[rows],
+        target=transcript.target[rows],
+        round=transcript.round[rows],
+        unit=transcript.unit[rows],
     )

@@ -109,8 +109,10 @@ def foretold(
     reach = float(stdtrit(SPLITS - 1, 0.5 + level / 2)) * np.sqrt(luck + of_halves)
     low, high = (float(np.clip(x, 0, 1)) for x in (min(ends) - reach, max(ends) + reach))
     value = float(np.clip(ends[1], 0, 1))
-    auc = Estimate(value, low, high, level, k, "from halves of the shadow models")
-    return Foretold(name, now, half, auc, n_models)
+    auc = Estimate(
+        value=value, low=low, high=high, level=level, n=k, method="from halves of the shadow models"
+    )
+    return Foretold(name, now=now, half=half, auc=auc, n_models=n_models)
 
 
 def _step(k: int, n_models: int, law: float) -> float:
@@ -146,4 +148,4 @@ def what_more_buy(
     k = 0 if worlds is None else len(worlds)
     below = k < FORMS_CHANGE - 1
     n_models = min(2 * k, FORMS_CHANGE - 1) if below else 2 * k
-    return [foretold(attack, dealt, n_models, rng, level) for attack in attacks]
+    return [foretold(attack, dealt, n_models=n_models, rng=rng, level=level) for attack in attacks]

@@ -78,9 +78,9 @@ def one_run_epsilon(
     pure = _logit_limit(r, v, beta)
     if delta == 0.0:
         return pure
-    low = _with_delta(n_canaries, r, v, delta, beta, pure)
+    low = _with_delta(n_canaries, r, v=v, delta=delta, beta=beta, pure=pure)
     found = [
-        _by_trade_off((n_canaries, int(a), int(b)), delta, beta, float(x), float(y))
+        _by_trade_off((n_canaries, int(a), int(b)), delta, beta=beta, low=float(x), pure=float(y))
         for a, b, x, y in zip(r.flat, v.flat, low.flat, pure.flat, strict=True)
     ]
     return np.array(found, np.float64).reshape(r.shape)
@@ -99,7 +99,7 @@ def largest_one_run_epsilon(
     >>> largest_one_run_epsilon(1000, [10, 100, 1000]).round(2)
     array([1.05, 3.49, 5.81])
     """
-    return one_run_epsilon(n_canaries, n_guesses, n_guesses, delta, level)
+    return one_run_epsilon(n_canaries, n_guesses, n_right=n_guesses, delta=delta, level=level)
 
 
 def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.Generator) -> Ints:
@@ -137,7 +137,7 @@ def _with_delta(m: int, r: Ints, v: Ints, delta: float, beta: float, pure: Float
     high = pure.copy()
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        refuted = _tail(m, r, v, delta, middle) <= beta
+        refuted = _tail(m, r, v=v, delta=delta, epsilon=middle) <= beta
         low = np.where(refuted, middle, low)
         high = np.where(refuted, high, middle)
     return low

@@ -66,7 +66,14 @@ def mean_auc(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
         pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
         return rates.on_pairs(value, pairs, level, n)
     method = f"DeLong by unit and by target, over {t} targets"
-    return Estimate(value, max(0.0, value - half), min(1.0, value + half), level, n, method)
+    return Estimate(
+        value=value,
+        low=max(0.0, value - half),
+        high=min(1.0, value + half),
+        level=level,
+        n=n,
+        method=method,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -181,10 +181,10 @@ def risk_of(
     found = assess_risk(
         played.transcript,
         attack.variant,
-        labels[judged],
-        correct[judged],
-        seeds.stream(seed, "risk", "bootstrap"),
-        level,
+        stratum=labels[judged],
+        correct=correct[judged],
+        rng=seeds.stream(seed, "risk", "bootstrap"),
+        level=level,
     )
     return found, in_file_order(whole.transcript.score, order)
 
@@ -274,5 +274,12 @@ def headline(
     if not turned and max(accuracy.low, area.low) <= 0.5 and bound.low <= 0:
         turned = inverted_at_one_end(scored, level, seed=seed)
     return Headline(
-        best, accuracy, area, bound, played[chosen][1].title, limit, each, inverted=turned
+        attack=best,
+        accuracy=accuracy,
+        auc=area,
+        epsilon=bound,
+        epsilon_attack=played[chosen][1].title,
+        epsilon_limit=limit,
+        each=each,
+        inverted=turned,
     )

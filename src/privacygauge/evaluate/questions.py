@@ -88,10 +88,10 @@ def asked(
     shown = () if slices is None else slices.shown
     n_in, n_out = rows.independent
     detectable = Detectable(
-        smallest_average(n_in, n_out, each),
-        None if found is None else smallest_tail(found),
-        None if slices is None else slices.smallest,
-        n_in,
-        n_out,
+        average=smallest_average(n_in, n_out, each),
+        records=None if found is None else smallest_tail(found),
+        group=None if slices is None else slices.smallest,
+        n_in=n_in,
+        n_out=n_out,
     )
     return Questions(found, shown, detectable)

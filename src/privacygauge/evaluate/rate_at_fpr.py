@@ -82,15 +82,22 @@ def tpr_at_fpr(
     checks.level(fpr, "fpr")
     n_in, n_out = independent or (curve.n_in, curve.n_out)
     hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
-    low, high = _mixed_limits(curve, fpr, level, n_in, n_out)
+    low, high = _mixed_limits(curve, fpr, level=level, n_in=n_in, n_out=n_out)
     value = hits / curve.n_in
     method = "Clopper-Pearson mixed over the threshold's rank"
     return RateAtFpr(
-        fpr,
-        Estimate(value, min(low, value), max(high, value), level, n_in + n_out, method),
-        rates.share(hits, curve.n_in, level, effective=n_in),
-        rates.share(false, curve.n_out, level, effective=n_out),
-        fpr * n_out >= 10 - 1e-9,
+        fpr=fpr,
+        estimate=Estimate(
+            value=value,
+            low=min(low, value),
+            high=max(high, value),
+            level=level,
+            n=n_in + n_out,
+            method=method,
+        ),
+        at_threshold=rates.share(hits, curve.n_in, level, effective=n_in),
+        realised_fpr=rates.share(false, curve.n_out, level, effective=n_out),
+        resolved=fpr * n_out >= 10 - 1e-9,
     )
 
 

@@ -87,7 +87,14 @@ def share(
     worth = float(n) if effective is None else effective
     value = successes / n
     low, high = clopper_pearson(value * worth, worth, level)
-    return Estimate(value, min(low, value), max(high, value), level, int(worth), "Clopper-Pearson")
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=int(worth),
+        method=("Clopper-Pearson"),
+    )
 
 
 def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Estimate:
@@ -126,7 +133,9 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     student = stdtrit(n - 1, end) / stdtrit(max(n_units - 1, 1), end)
     effective = effective_size(hit, unit) * float(student) ** 2
     low, high = clopper_pearson(successes / n * effective, effective, level)
-    return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
+    return Estimate(
+        value=successes / n, low=low, high=high, level=level, n=n_units, method="Korn-Graubard"
+    )
 
 
 def mean(
@@ -161,7 +170,7 @@ def mean(
         half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
     low = max(least, value - half)
     high = min(most, value + half)
-    return Estimate(value, low, high, level, n, f"t over {unit}")
+    return Estimate(value=value, low=low, high=high, level=level, n=n, method=f"t over {unit}")
 
 
 def standard_error(values: Floats, unit: Ints) -> float:
@@ -197,7 +206,9 @@ def on_logit_scale(value: float, half: float, level: float, n: int, method: str)
 def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
     """Return an area without any variance to be seen: as sure as so many pairs can make it."""
     low, high = clopper_pearson(value * pairs, pairs, level)
-    return Estimate(value, low, high, level, n, "Clopper-Pearson on pairs")
+    return Estimate(
+        value=value, low=low, high=high, level=level, n=n, method="Clopper-Pearson on pairs"
+    )
 
 
 def less(first: Estimate, second: Estimate, by: float = 0.0) -> Estimate:
@@ -211,7 +222,7 @@ def less(first: Estimate, second: Estimate, by: float = 0.0) -> Estimate:
     high = value + float(np.hypot(first.high - first.value, second.value - second.low))
     n = min((found.n for found in (first, second) if found.low < found.high), default=1)
     method = "root of the sum of squared half-widths"
-    return Estimate(value, low, high, first.level, n, method)
+    return Estimate(value=value, low=low, high=high, level=first.level, n=n, method=method)
 
 
 def difference(
@@ -245,7 +256,14 @@ def difference(
     b_low, b_high = wilson(int(np.count_nonzero(second)) * m / len(second), m, level)
     low = a - b - float(np.hypot(a - a_low, b_high - b))
     high = a - b + float(np.hypot(a_high - a, b - b_low))
-    return Estimate(a - b, low, high, level, len(first) + len(second), "Newcombe's method 10")
+    return Estimate(
+        value=a - b,
+        low=low,
+        high=high,
+        level=level,
+        n=len(first) + len(second),
+        method=("Newcombe's method 10"),
+    )
 
 
 def effective_size(hit: Bools, unit: Ints) -> float:

@@ -124,7 +124,9 @@ def assess_risk(
     numbers = units.numbered(transcript.unit)
     first = (rng.random(int(numbers.max()) + 1) < 0.5)[numbers]
     worth = sum(transcript.independent) / len(score)
-    classes = _classes(score, secret, stratum, correct, everyone, everyone)
+    classes = _classes(
+        score, secret, stratum=stratum, correct=correct, for_risk=everyone, for_error=everyone
+    )
     return Risk(
         estimator,
         checks.frozen(sides.inside),
@@ -134,7 +136,11 @@ def assess_risk(
         excess=tuple((p, _mean_risk(sides, p, level, above=p)) for p in PRIORS),
         classes=classes,
         correlation=_risk_and_error(
-            classes, _classes(score, secret, stratum, correct, first, ~first), level
+            classes,
+            _classes(
+                score, secret, stratum=stratum, correct=correct, for_risk=first, for_error=~first
+            ),
+            level,
         ),
         notes=tuple(notes),
         independent=transcript.independent[0],
@@ -207,8 +213,12 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     half = z * errors[0]
     wide = z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
     return _stretched(
-        Estimate(value, value - half, value + half, level, n, "normal"),
-        Estimate(centre, centre - wide, centre + wide, level, n, "normal"),
+        Estimate(
+            value=value, low=value - half, high=value + half, level=level, n=n, method="normal"
+        ),
+        Estimate(
+            value=centre, low=centre - wide, high=centre + wide, level=level, n=n, method="normal"
+        ),
         "normal, with and without calibration",
     )
 
@@ -216,7 +226,9 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
 def _stretched(estimate: Estimate, other: Estimate, method: str) -> Estimate:
     low = min(estimate.low, other.low)
     high = max(estimate.high, other.high)
-    return Estimate(estimate.value, low, high, estimate.level, estimate.n, method)
+    return Estimate(
+        value=estimate.value, low=low, high=high, level=estimate.level, n=estimate.n, method=method
+    )
 
 
 def _classes(
@@ -237,7 +249,13 @@ def _classes(
         error = sums(secret & for_error, right) / sums(secret & for_error)
         error -= sums(~secret, right) / n_out
     return tuple(
-        ClassRow(int(c), int(n_in[c]), int(n_out[c]), float(risk[c]), float(error[c]))
+        ClassRow(
+            label=int(c),
+            n_in=int(n_in[c]),
+            n_out=int(n_out[c]),
+            mean_risk=float(risk[c]),
+            generalisation_error=float(error[c]),
+        )
         for c in np.flatnonzero(np.isfinite(risk) & np.isfinite(error))
     )
 

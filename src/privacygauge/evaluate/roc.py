@@ -139,7 +139,7 @@ def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
     if variance <= 0.0 or value in (0.0, 1.0):
         return rates.on_pairs(value, pairs, level, n)
     half = float(stdtrit(df, 0.5 + checks.level(level) / 2)) * np.sqrt(variance)
-    return rates.on_logit_scale(value, half, level, n, "DeLong")
+    return rates.on_logit_scale(value, half, level=level, n=n, method="DeLong")
 
 
 def supported_accuracy(auc: Estimate) -> Estimate:

@@ -156,13 +156,13 @@ def find_slices(
         accuracy = decision.balanced_accuracy(inside, each)
         least = decision.balanced_accuracy(inside, graded).low
         found_slice = Slice(
-            column,
-            group,
-            inside.n_in,
-            inside.n_out,
-            accuracy,
-            above,
-            p,
+            column=column,
+            group=group,
+            n_in=inside.n_in,
+            n_out=inside.n_out,
+            accuracy=accuracy,
+            excess=above,
+            p_value=p,
             announced=p <= 1 - level,
             least=least,
             shown=(
@@ -176,7 +176,9 @@ def find_slices(
         smallest = _smallest(decisions, (1 - strictly) / len(found), graded)
     else:
         smallest = ranked.smallest
-    return SliceTable(attack, level, tuple(table), tuple(skipped), smallest)
+    return SliceTable(
+        attack=attack, level=level, slices=tuple(table), skipped=tuple(skipped), smallest=smallest
+    )
 
 
 def deciles(values: Floats) -> NDArray[np.str_]:

@@ -128,7 +128,7 @@ def tail(
         return None
     factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
     tops = [
-        _tops(transcript, item, depths, n, n_in, factor)
+        _tops(transcript, item, depths=depths, n=n, n_in=n_in, handicap=factor)
         for (_, transcript), factor in zip(played, factors, strict=True)
     ]
     own = [one.p_values(inside[one.order][None])[0] for one in tops]
@@ -146,7 +146,13 @@ def tail(
     exposed = 0
     if p_value <= 1 - level:
         bounds = [
-            _surely(int(inside[one.order[:depth]].sum()), int(depth), n, n_in, critical / factor)
+            _surely(
+                int(inside[one.order[:depth]].sum()),
+                int(depth),
+                n=n,
+                n_in=n_in,
+                critical=critical / factor,
+            )
             for one, values, factor in zip(tops, own, factors, strict=True)
             for depth in one.depths[values <= 4 * least]
         ]
@@ -156,29 +162,29 @@ def tail(
         if apart is not None:
             attack, top, exposed = apart
             return Tail(
-                played[attack][0],
-                top,
-                top,
-                top * n_in / n,
-                float(hypergeom.sf(top - 1, n, n_in, top)),
-                exposed,
-                n_in,
-                n - n_in,
-                level,
-                critical,
+                attack=played[attack][0],
+                top=top,
+                members=top,
+                expected=top * n_in / n,
+                p_value=float(hypergeom.sf(top - 1, n, n_in, top)),
+                exposed=exposed,
+                n_in=n_in,
+                n_out=n - n_in,
+                level=level,
+                critical=critical,
                 far_beyond=True,
             )
     return Tail(
-        played[attack][0],
-        top,
-        int(inside[best.order[:top]].sum()),
-        top * n_in / n,
-        p_value,
-        exposed,
-        n_in,
-        n - n_in,
-        level,
-        critical,
+        attack=played[attack][0],
+        top=top,
+        members=int(inside[best.order[:top]].sum()),
+        expected=top * n_in / n,
+        p_value=p_value,
+        exposed=exposed,
+        n_in=n_in,
+        n_out=n - n_in,
+        level=level,
+        critical=critical,
     )
 
 
@@ -302,7 +308,7 @@ def _dealt(inside: Bools, stage: Ints, tops: Sequence[_Tops], rng: np.random.Gen
     step = max(1, _BLOCK // max(len(shown), 1))
     for start in range(0, DEALS, step):
         rows = slice(start, min(start + step, DEALS))
-        bits = _bits(inside, stage, shown, rows.stop - rows.start, rng)
+        bits = _bits(inside, stage, shown=shown, deals=rows.stop - rows.start, rng=rng)
         for one, where in zip(tops, places, strict=True):
             if len(one.depths):
                 np.minimum(found[rows], one.p_values(bits[:, where]).min(axis=1), out=found[rows])

@@ -57,7 +57,12 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
 
     def refuted(mu: Floats) -> Bools:
         return refuted_by(
-            lambda x: ndtr(ndtri(x) - mu), n_canaries, n_guesses, n_right, beta, len(mu)
+            lambda x: ndtr(ndtri(x) - mu),
+            n_canaries,
+            r=n_guesses,
+            v=n_right,
+            beta=beta,
+            n_curves=len(mu),
         )
 
     return largest_refuted(refuted, 0.0, _LARGEST_MU)

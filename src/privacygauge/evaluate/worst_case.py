@@ -219,12 +219,12 @@ def attacked_targets(
     each = 1.0 - (1.0 - level) / n_together
     rates, wider = (tprs_of_repeated(transcript, fprs, p, curve=curve) for p in (level, each))
     return AttackedTargets(
-        attack,
-        auc(transcript, level, curve=curve),
-        rates,
+        attack=attack,
+        auc=auc(transcript, level, curve=curve),
+        rates=rates,
         # Whether so many records can tell has nothing to do with the level.
-        tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
-        auc(transcript, each, curve=curve),
+        corrected=tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
+        corrected_auc=auc(transcript, each, curve=curve),
     )
 
 

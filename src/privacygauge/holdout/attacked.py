@@ -216,7 +216,15 @@ def contest_of(
     for guard in protected:
         error_of(guard, holdout)  # checks that it goes with the metric
     names = tuple(attack.name for attack in chosen)
-    return Contest(holdout, knowledge, names, protected, queries, trials, seed)
+    return Contest(
+        holdout=holdout,
+        knowledge=knowledge,
+        attacks=names,
+        guards=protected,
+        queries=queries,
+        trials=trials,
+        seed=seed,
+    )
 
 
 def attacked(
@@ -246,7 +254,14 @@ def attacked(
         largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
         model_accuracy=base,
         results=tuple(
-            result_of(contest, attack, guard, found[attack, guard.name], level, together)
+            result_of(
+                contest,
+                attack,
+                guard=guard,
+                found=found[attack, guard.name],
+                level=level,
+                together=together,
+            )
             for attack, guard in contest.pairs
         ),
         guards=tuple(

@@ -86,7 +86,15 @@ class Bounded:
         if self.simulated is not None:
             name = "naive Bayes, simulated"
             told = "played on uniform labels"
-            known.append(Bias("nb_simulated", name, ATTACK, self.simulated.value, told))
+            known.append(
+                Bias(
+                    key="nb_simulated",
+                    title=name,
+                    kind=ATTACK,
+                    value=self.simulated.value,
+                    assumption=told,
+                )
+            )
         return max(known, key=lambda found: found.value, default=None)
 
     def to_frame(self) -> pd.DataFrame:

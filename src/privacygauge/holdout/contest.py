@@ -230,7 +230,7 @@ def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> fl
     metric = holdout.metric
     if metric == ACCURACY:
         largest = float(np.unique(holdout.labels, return_counts=True)[1].max()) / n
-        return bias_for_labels(guard, n, m, k, max(largest, 1 / m), delta=delta)
+        return bias_for_labels(guard, n, m=m, k=k, largest=max(largest, 1 / m), delta=delta)
     fit = guard_for(guard, metric, holdout.labels)
     return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
 

@@ -105,7 +105,9 @@ class Asked:
     def naive_bayes(self, rng: np.random.Generator) -> Decoded:
         """Return what `NaiveBayes` makes of the same answers."""
         weights = log_odds(self.chances, self.queries.m)
-        labels = aggregated(self.queries, weights, self.knowledge, rng, self.threads)
+        labels = aggregated(
+            self.queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads
+        )
         return Decoded(labels, "nb", converged=True, iterations=1, explained=False)
 
     def labels(self, codes: Ints) -> Ints:
@@ -135,9 +137,17 @@ def asked(
 ) -> Asked:
     """Return uniform random queries with their answers, for all of the oracle's budget."""
     queries = random_queries(oracle, knowledge, rng)
-    answers = ask(oracle, queries, knowledge, block, threads)
+    answers = ask(oracle, queries, knowledge=knowledge, block=block, threads=threads)
     chances = probabilities(answers, oracle, knowledge)
-    return Asked(queries, answers, chances, knowledge, oracle.n, oracle.error * oracle.n, threads)
+    return Asked(
+        queries=queries,
+        answers=answers,
+        chances=chances,
+        knowledge=knowledge,
+        n=oracle.n,
+        error=oracle.error * oracle.n,
+        threads=threads,
+    )
 
 
 def predictions(queries: RandomQueries, weights: Floats, threads: int) -> Floats:

@@ -78,7 +78,14 @@ class DesignedQueries(Informed, Decoder):
                 return fallen_back(found, "designed queries got answers that no labels give")
         done = begun - unsettled
         note = "" if done == len(order) else f"settled {done} of {len(order)} points"
-        return Decoded(labels, self.name, True, rounds, rounds > 0, note)
+        return Decoded(
+            labels=labels,
+            method=self.name,
+            converged=True,
+            iterations=rounds,
+            explained=rounds > 0,
+            note=note,
+        )
 
     def _by_messages(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
         stand_in = MessagePassing(self.knowledge, block=self.block, threads=self.threads)
@@ -121,7 +128,9 @@ class _Batch:
             if not len(asked):
                 break
             pairs = self.candidates[asked, column : column + 2]
-            signs, consistent = _asked(oracle, labels, self.points[asked], pairs, kinds, block)
+            signs, consistent = _asked(
+                oracle, labels, points=self.points[asked], pairs=pairs, kinds=kinds, block=block
+            )
             if not consistent:
                 return rounds, -1
             rounds += 1

@@ -65,7 +65,14 @@ class DetectingMatrix:
         made = []
         first = 0
         for s in range(1, size + 1):
-            level = _Level.made(s, size, self.n_queries, self.kinds, first, self.n_points)
+            level = _Level.made(
+                s,
+                size,
+                n_queries=self.n_queries,
+                kinds=self.kinds,
+                first=first,
+                n_points=self.n_points,
+            )
             made.append(level)
             first += len(level.elements) * level.weights.size
         return tuple(made)

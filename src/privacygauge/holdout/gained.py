@@ -154,20 +154,57 @@ def attack_rows(a: Asked) -> Iterator[Bias]:
         f"each {100 * a.accuracy:.4g}% right, errors correlated by {a.correlation:g}; at most, "
         "expected"
     )
-    yield Bias("honest_best_of_k", "honest, best of k", HONEST, best, told)
+    yield Bias(
+        key="honest_best_of_k", title="honest, best of k", kind=HONEST, value=best, assumption=told
+    )
     normal = nb_bias(n, m, k, error=a.error or 0.0)
-    yield Bias("nb", "naive Bayes", ATTACK, normal, _of_nb(a), _nb_holds(a))
+    yield Bias(
+        key="nb",
+        title="naive Bayes",
+        kind=ATTACK,
+        value=normal,
+        assumption=_of_nb(a),
+        applies=_nb_holds(a),
+    )
     if m >= FEWEST_CLASSES:
         few = poisson_bias(n, m, k)
         told = "the same with Poisson counts; exact answers; expected"
-        yield Bias("nb_poisson", "naive Bayes, few draws", ATTACK, few, told, a.exact)
+        yield Bias(
+            key="nb_poisson",
+            title="naive Bayes, few draws",
+            kind=ATTACK,
+            value=few,
+            assumption=told,
+            applies=a.exact,
+        )
     told = "the same with votes; exact answers; closed form, expected"
     usual = a.exact and not a.sparse
-    yield Bias("majority", "majority", ATTACK, majority_bias(n, m, k), told, usual)
+    yield Bias(
+        key="majority",
+        title="majority",
+        kind=ATTACK,
+        value=majority_bias(n, m, k),
+        assumption=told,
+        applies=usual,
+    )
     told = "one label after the other; exact answers; expected"
-    yield Bias("linear_scan", "linear scan", ATTACK, scan_bias(n, m, k), told, a.exact)
+    yield Bias(
+        key="linear_scan",
+        title="linear scan",
+        kind=ATTACK,
+        value=scan_bias(n, m, k),
+        assumption=told,
+        applies=a.exact,
+    )
     told = "a detecting matrix, two labels an example; exact answers; expected, about"
-    yield Bias("designed", "designed queries", ATTACK, designed_bias(n, m, k), told, a.exact)
+    yield Bias(
+        key="designed",
+        title="designed queries",
+        kind=ATTACK,
+        value=designed_bias(n, m, k),
+        assumption=told,
+        applies=a.exact,
+    )
 
 
 def guarantee_rows(a: Asked) -> Iterator[Bias]:
@@ -180,22 +217,48 @@ def guarantee_rows(a: Asked) -> Iterator[Bias]:
     each = ", which remembers each account apart" if apart else ""
     most = theory.guarantee(a.guard, n, m, k, delta=a.delta, accounts=a.accounts)
     told = f"{sure}; transcripts of {a.guard.name}{each}, exact tail"
-    yield Bias("kl", "any attack", GUARANTEE, most, told)
+    yield Bias(key="kl", title="any attack", kind=GUARANTEE, value=most, assumption=told)
     most = theory.theorem_3_1(n, m, k, delta=a.delta)
     told = f"{sure}; exact answers, a simpler tail"
-    yield Bias("theorem_3_1", "any attack, Theorem 3.1", GUARANTEE, most, told)
+    yield Bias(
+        key="theorem_3_1",
+        title="any attack, Theorem 3.1",
+        kind=GUARANTEE,
+        value=most,
+        assumption=told,
+    )
     most = theory.expected_bias(n, m, k)
     told = "uniform labels; exact answers; after Remark 3.2"
-    yield Bias("expectation", "any attack, on average", GUARANTEE, most, told)
+    yield Bias(
+        key="expectation",
+        title="any attack, on average",
+        kind=GUARANTEE,
+        value=most,
+        assumption=told,
+    )
     most = theory.bits_bias(k, n, m, delta=a.delta)
     told = f"{sure}; if each answer were pass or fail"
-    yield Bias("one_bit", "any attack, one bit each", GUARANTEE, most, told)
+    yield Bias(
+        key="one_bit", title="any attack, one bit each", kind=GUARANTEE, value=most, assumption=told
+    )
     told = "sqrt(k/n)/m, Theorem 4.4: no constant is known"
     rate = theory.pointwise_rate(n, m, k)
-    yield Bias("pointwise_rate", "rate of point-wise attacks", RATE, rate, told)
+    yield Bias(
+        key="pointwise_rate",
+        title="rate of point-wise attacks",
+        kind=RATE,
+        value=rate,
+        assumption=told,
+    )
     told = "k ln(k/m)/(n ln m), Corollary 4.6: no constant is known"
     rate = theory.reconstruction_rate(n, m, k)
-    yield Bias("reconstruction_rate", "rate of reconstruction", RATE, rate, told)
+    yield Bias(
+        key="reconstruction_rate",
+        title="rate of reconstruction",
+        kind=RATE,
+        value=rate,
+        assumption=told,
+    )
 
 
 def curves(a: Asked) -> tuple[BiasCurve, ...]:
@@ -292,23 +355,41 @@ def turned(a: Asked) -> Iterator[Allowed]:
     often = a.probability
     honest = {"accuracy": a.accuracy, "correlation": a.correlation}
     yield Allowed(
-        "honest",
-        "honest selection",
-        honest_submissions(a.bias, a.n, **honest, probability=often),
-        honest_points(a.bias, a.k, **honest, probability=often),
-        f"the best of all stays within it with probability {often:g}",
+        key="honest",
+        title="honest selection",
+        submissions=honest_submissions(a.bias, a.n, **honest, probability=often),
+        points=honest_points(a.bias, a.k, **honest, probability=often),
+        assumption=f"the best of all stays within it with probability {often:g}",
     )
     told = "on average; closed form, rough where labels are drawn seldom"
     if a.error is None:
-        yield Allowed("nb", "naive Bayes", None, None, f"{told}: none behind {a.guard.name}")
+        yield Allowed(
+            key="nb",
+            title="naive Bayes",
+            submissions=None,
+            points=None,
+            assumption=(f"{told}: none behind {a.guard.name}"),
+        )
     else:
         few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
-        yield Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
+        yield Allowed(
+            key="nb",
+            title="naive Bayes",
+            submissions=int(min(few, POINTS)),
+            points=_nb_points(a),
+            assumption=told,
+        )
     if a.exact:
         most = designed_submissions(a.bias, a.n, a.m)
         least = designed_points(a.bias, a.m, a.k)
         told = "on average; exact answers"
-        yield Allowed("designed", "designed queries", most, least, told)
+        yield Allowed(
+            key="designed",
+            title="designed queries",
+            submissions=most,
+            points=least,
+            assumption=told,
+        )
     points: int | None = None
     with suppress(InputError):  # More than are searched; the arguments were checked before.
         points = theory.guaranteed_points(
@@ -318,7 +399,7 @@ def turned(a: Asked) -> Iterator[Allowed]:
         a.bias, a.n, a.m, guard=a.guard, probability=often, accounts=a.accounts
     )
     told = f"guaranteed with probability {often:g}, uniform labels"
-    yield Allowed("any", "any attack", most, points, told)
+    yield Allowed(key="any", title="any attack", submissions=most, points=points, assumption=told)
 
 
 def _nb_points(a: Asked) -> int | None:

@@ -48,9 +48,9 @@ class Majority:
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget."""
         queries = random_queries(oracle, None, rng)
-        answers = ask(oracle, queries, None, self.block, self.threads)
+        answers = ask(oracle, queries, knowledge=None, block=self.block, threads=self.threads)
         weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
-        return aggregated(queries, weights, None, rng, self.threads)
+        return aggregated(queries, weights, knowledge=None, rng=rng, threads=self.threads)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class LinearScan(Informed):
         for point, candidates in todo:
             if oracle.left() == 0:
                 break
-            level = _settled(oracle, labels, point, candidates, level)
+            level = _settled(oracle, labels, point=point, candidates=candidates, level=level)
         return labels
 
 

@@ -160,9 +160,17 @@ def _run(data: Asked, iterations: int, damping: float) -> tuple[_Step, _Step, _S
     for number in range(1, iterations + 1):
         mean_square = max(float(np.mean(left**2)), floor)
         fit = max(mean_square, step.spread + data.error**2)
-        posterior, predicted = _pass(data, step.posterior, left, mean_square, damping)
+        posterior, predicted = _pass(
+            data, step.posterior, left=left, mean_square=mean_square, damping=damping
+        )
         moved = float(np.mean((posterior - step.posterior) ** 2))
-        step = _Step(number, posterior, _spread(posterior), fit, moved < _STILL)
+        step = _Step(
+            number=number,
+            posterior=posterior,
+            spread=_spread(posterior),
+            fit=fit,
+            still=moved < _STILL,
+        )
         if not math.isfinite(fit):
             break
         if number == 1:

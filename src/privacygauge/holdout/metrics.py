@@ -478,7 +478,7 @@ class _OfNumbers(_Mean):
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         if n_classes:
             raise InputError(f"{self.name} has no classes: leave their number out")
-        return _floats(values, (np.size(values),), self.low, self.high, "labels"), 0
+        return _floats(values, (np.size(values),), low=self.low, high=self.high, name="labels"), 0
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         return _floats(values, (n,), self.low, self.high)

@@ -63,9 +63,11 @@ class NaiveBayes(Informed):
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after all of the oracle's budget."""
         queries = random_queries(oracle, self.knowledge, rng)
-        answers = ask(oracle, queries, self.knowledge, self.block, self.threads)
+        answers = ask(
+            oracle, queries, knowledge=self.knowledge, block=self.block, threads=self.threads
+        )
         weights = log_odds(probabilities(answers, oracle, self.knowledge), queries.m)
-        return aggregated(queries, weights, self.knowledge, rng, self.threads)
+        return aggregated(queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads)
 
 
 def check_sizes(block: int, threads: int) -> None:

@@ -84,7 +84,14 @@ class Holdout:
         row = self.metric.submission(submitted, n, self.n_classes)
         # As a multiple of 1/n, so that every guard's transcripts are as many as are counted.
         n_correct = round(self.metric.score(row, self.labels) * n)
-        return Marked(n_correct, n, self.n_classes, claimed, row, self.labels)
+        return Marked(
+            n_correct=n_correct,
+            n=n,
+            n_classes=self.n_classes,
+            claimed=claimed,
+            labels=row,
+            truth=self.labels,
+        )
 
     def score(self, answer: ArrayLike) -> float:
         """Return the metric of `answer`: by default the share of its labels, (n,), that are right.
@@ -123,11 +130,25 @@ class Holdout:
             rows = _submissions(labels, len(self), self.n_classes, None)
             truth = self.labels.astype(np.min_scalar_type(self.n_classes - 1))
             return [
-                Marked(int(correct), len(truth), self.n_classes, claimed, row, truth)
+                Marked(
+                    n_correct=int(correct),
+                    n=len(truth),
+                    n_classes=self.n_classes,
+                    claimed=claimed,
+                    labels=row,
+                    truth=truth,
+                )
                 for row, correct in zip(rows, _n_correct(rows, truth), strict=True)
             ]
 
-        return Oracle(len(self), self.n_classes, guard, budget or Budget(), mark, rng.bytes(16))
+        return Oracle(
+            n=len(self),
+            n_classes=self.n_classes,
+            guard=guard,
+            budget=budget or Budget(),
+            mark=mark,
+            key=rng.bytes(16),
+        )
 
 
 class Oracle:

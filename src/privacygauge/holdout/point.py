@@ -44,7 +44,7 @@ def simulated(
         raise InputError(f"n, k and points must be at least 1 and m 2, got {n}, {k}, {points}, {m}")
     batch = max(1, _BATCH // max(k, m))
     sizes = [min(batch, points - start) for start in range(0, points, batch)]
-    wins = sum(int(np.count_nonzero(_wins(n, m, k, size, rng))) for size in sizes)
+    wins = sum(int(np.count_nonzero(_wins(n, m, k=k, points=size, rng=rng))) for size in sizes)
     found = share(wins, points, level)
     return replace(
         found,

@@ -136,11 +136,11 @@ def from_logits(
     points = np.sort(np.argsort(log_prior.max(axis=1), kind="stable")[:p])
     candidates = _largest(log_prior[points], r)
     return Knowledge(
-        values.argmax(axis=1),
-        points,
-        candidates,
-        np.take_along_axis(log_prior[points], candidates, axis=1),
-        m,
+        base=values.argmax(axis=1),
+        points=points,
+        candidates=candidates,
+        log_prior=np.take_along_axis(log_prior[points], candidates, axis=1),
+        n_classes=m,
     )
 
 

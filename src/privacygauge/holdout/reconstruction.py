@@ -93,7 +93,14 @@ class Reconstruction(Decoder):
         some = len(found.labelings) > 0
         if some:
             labels[points] = found.labelings[0]
-        return Decoded(labels, self.name, found.unique, len(found.labelings), some, _note(found))
+        return Decoded(
+            labels=labels,
+            method=self.name,
+            converged=found.unique,
+            iterations=len(found.labelings),
+            explained=some,
+            note=_note(found),
+        )
 
 
 def reconstructed(

@@ -105,7 +105,15 @@ def audit_trainer(
         )
     from privacygauge.hooks.trainer_callback import Asked, made
 
-    asked = Asked(unit, text, canaries, reference, tested, seed, level)
+    asked = Asked(
+        unit=unit,
+        text=text,
+        canaries=canaries,
+        reference=reference,
+        tested=tested,
+        seed=seed,
+        level=level,
+    )
     found = made(trainer, Path(out), asked)
     trainer.train_dataset = found.training_set
     trainer.add_callback(found)

@@ -257,7 +257,12 @@ class LanguageModelAudit(TrainerAudit):
             loss = token_log_probabilities(target, self.canary_texts).mean()
             start = token_log_probabilities(reference, self.canary_texts[:n]).mean()
             self.canaries = canary_findings(
-                self.in_training, start - loss[:n], loss[:n], loss[n:], asked.seed, asked.level
+                self.in_training,
+                start - loss[:n],
+                loss=loss[:n],
+                compared=loss[n:],
+                seed=asked.seed,
+                level=asked.level,
             )
         play: Any = audit_causal if self.kind == "causal" else audit_masked
         found: LanguageAudit = play(
@@ -347,7 +352,12 @@ class ClassifierAudit(TrainerAudit):
         if self.asked.canaries is not None:
             loss = _losses(logits[n:], labels[n:])
             self.canaries = canary_findings(
-                self.in_training, -loss, loss, loss[:0], self.asked.seed, self.asked.level
+                self.in_training,
+                -loss,
+                loss=loss,
+                compared=loss[:0],
+                seed=self.asked.seed,
+                level=self.asked.level,
             )
         target = predictions(
             logits=logits[:n],

@@ -215,16 +215,16 @@ def audited(
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
     found = Audited(
-        samples,
-        unit,
-        lengths,
-        controls,
-        _records(scores, played, contents),
-        _energies(scores),
-        rows,
-        one_run,
-        questions_of(scores, samples.headline.each, asked),
-        blunted(scores, asked.level),
+        samples=samples,
+        patients=unit,
+        lengths=lengths,
+        controls=controls,
+        records=_records(scores, played, contents),
+        energies=_energies(scores),
+        rows=rows,
+        one_run=one_run,
+        questions=questions_of(scores, samples.headline.each, asked),
+        blunt=blunted(scores, asked.level),
     )
     return found, (*suite.skipped, *not_played, *no_lengths)
 
@@ -256,11 +256,11 @@ def questions_of(scores: TextScores, each: float, asked: Asked) -> Questions:
     ).independent
     found = exposed_few(scores, asked)
     detectable = Detectable(
-        smallest_average(n_in, n_out, each),
-        None if found is None else smallest_tail(found),
-        None,
-        n_in,
-        n_out,
+        average=smallest_average(n_in, n_out, each),
+        records=None if found is None else smallest_tail(found),
+        group=None,
+        n_in=n_in,
+        n_out=n_out,
     )
     return Questions(found, (), detectable)
 
@@ -427,12 +427,12 @@ def _records(
 ) -> Records:
     rows = np.flatnonzero(scores.judged)
     return Records(
-        _objects([scores.sample[row] for row in rows.tolist()]),
-        scores.member[rows],
-        {evaluation.title: play.transcript.score for play, evaluation in played},
-        {evaluation.title: play.decisions.guess for play, evaluation in played},
-        None,
-        contents,
+        ids=_objects([scores.sample[row] for row in rows.tolist()]),
+        member=scores.member[rows],
+        scores={evaluation.title: play.transcript.score for play, evaluation in played},
+        guesses={evaluation.title: play.decisions.guess for play, evaluation in played},
+        risk=None,
+        contents=contents,
     )
 
 
@@ -441,11 +441,11 @@ def _energies(scores: TextScores) -> JudgedEnergies:
     name = best_signal(scores)
     group = scores.group
     return JudgedEnergies(
-        scores.energy_target[rows],
-        None if scores.energy_reference is None else scores.energy_reference[rows],
-        None if group is None else tuple(group[row] for row in np.flatnonzero(rows).tolist()),
-        name,
-        signal(scores, name)[rows],
+        target=scores.energy_target[rows],
+        reference=None if scores.energy_reference is None else scores.energy_reference[rows],
+        group=None if group is None else tuple(group[row] for row in np.flatnonzero(rows).tolist()),
+        signal=name,
+        score=signal(scores, name)[rows],
     )
 
 

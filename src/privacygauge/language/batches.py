@@ -121,7 +121,9 @@ def _joined(
 ) -> Scored:
     starts = np.cumsum([0, *map(len, copies)])
     copy, position, unit = map(np.concatenate, (copies, positions, units))
-    return Scored(starts, copy, position, unit, np.array(n_copies))
+    return Scored(
+        starts=starts, copy=copy, position=position, unit=unit, n_copies=np.array(n_copies)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,4 +216,6 @@ def batch_of(
     token = ids[row, position]
     if mask_id is not None:
         ids[row, position] = mask_id
-    return Batch(ids, np.repeat(widths, n_rows), row, position, token)
+    return Batch(
+        ids=ids, lengths=np.repeat(widths, n_rows), row=row, position=position, token=token
+    )

@@ -101,7 +101,14 @@ def made_canaries(
     rng = seeds.stream(seed, "language", "canaries", template)
     inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
     texts = _different(iter(lambda: draw(rng), None), n + compared)
-    return MadeCanaries(template, seed, copies, texts[:n], inside, texts[n:])
+    return MadeCanaries(
+        template=template,
+        seed=seed,
+        copies=copies,
+        text=texts[:n],
+        inside=inside,
+        compared=texts[n:],
+    )
 
 
 def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
@@ -150,12 +157,12 @@ def read_canaries(path: str | Path) -> MadeCanaries:
     try:
         kept = json.loads(place.read_text(encoding="utf-8"))
         return MadeCanaries(
-            str(kept["template"]),
-            int(kept["seed"]),
-            int(kept["copies"]),
-            tuple(map(str, kept["text"])),
-            np.array(kept["inside"], np.bool_),
-            tuple(map(str, kept["compared"])),
+            template=str(kept["template"]),
+            seed=int(kept["seed"]),
+            copies=int(kept["copies"]),
+            text=tuple(map(str, kept["text"])),
+            inside=np.array(kept["inside"], np.bool_),
+            compared=tuple(map(str, kept["compared"])),
         )
     except InputError as error:
         raise InputError(f"{place}: {error}") from error

@@ -75,8 +75,8 @@ def conditional_log_probabilities(
     scored = causal_scored(windows.tokens, first, windows.own)
     settings = {"kind": "causal", "unit": unit, "first unit": first}
     kept = Kept(run, n_jobs, progress, invocation)
-    answers = answers_of(model, windows.tokens, scored, settings, kept)
-    return energies_from(answers, windows, after, scored, which, unit)
+    answers = answers_of(model, windows.tokens, scored=scored, settings=settings, kept=kept)
+    return energies_from(answers, windows, tokens=after, scored=scored, which=which, unit=unit)
 
 
 def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

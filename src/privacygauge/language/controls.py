@@ -135,12 +135,12 @@ def controls_of(
     each = control_level(level)
     blind = blind_control(scores, seeds.stream(seed, "language", "blind control"))
     return Controls(
-        _control(reference_control(scores), each),
-        _control(blind, each),
-        matched_control(scores, best_signal(scores), each),
-        _control(sizes_control(scores), each),
-        _control(spread_control(scores), each),
-        apart,
+        reference=_control(reference_control(scores), each),
+        blind=_control(blind, each),
+        matched=matched_control(scores, best_signal(scores), each),
+        sizes=_control(sizes_control(scores), each),
+        spread=_control(spread_control(scores), each),
+        apart=apart,
     )
 
 

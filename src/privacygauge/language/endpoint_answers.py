@@ -134,15 +134,15 @@ def endpoint_energies(
         row = np.repeat(np.arange(len(its)), np.diff(scored.starts))
         found.append(
             Energies(
-                said[its.starts[row] + scored.position],
-                row,
-                scored.copy,
-                scored.unit,
-                scored.position,
-                its.n_units,
-                its.n_truncated,
-                its.n_unknown,
-                unit,
+                log_probability=said[its.starts[row] + scored.position],
+                text=row,
+                copy=scored.copy,
+                unit=scored.unit,
+                position=scored.position,
+                lengths=its.n_units,
+                n_truncated=its.n_truncated,
+                n_unknown=its.n_unknown,
+                units=unit,
             )
         )
     return found

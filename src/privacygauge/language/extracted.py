@@ -270,14 +270,14 @@ def judged_texts(
     kept = set(even.sample)
     assert found.text is not None
     return Judged(
-        found.sample,
-        found.text,
-        found.member,
-        found.group or found.sample,
-        found.unit,
-        np.array([name in kept for name in found.sample]),
-        even.notes,
-        np.array([places[name] for name in found.sample]) if places else None,
+        sample=found.sample,
+        text=found.text,
+        member=found.member,
+        person=found.group or found.sample,
+        unit=found.unit,
+        compared=np.array([name in kept for name in found.sample]),
+        notes=even.notes,
+        identifier=np.array([places[name] for name in found.sample]) if places else None,
     )
 
 

@@ -196,7 +196,13 @@ def _steps(suffixes: Suffixes, model: Model) -> tuple[Scored, Bools]:
     n_rows = [len(rows) for rows, _ in steps]
     position = np.repeat(suffixes.start, n_rows) + place
     n_copies = np.ones_like(size) if one else size
-    scored = Scored(np.cumsum([0, *n_rows]), copy, position, position, n_copies)
+    scored = Scored(
+        starts=np.cumsum([0, *n_rows]),
+        copy=copy,
+        position=position,
+        unit=position,
+        n_copies=n_copies,
+    )
     return scored, one | (copy == place)
 
 
@@ -319,7 +325,7 @@ def _cut(tokens: Tokens, how: Writing) -> Suffixes:
     starts = np.cumsum([0, *(len(ids) for ids, _ in parts)])
     counts = (tokens.n_units, tokens.n_truncated, tokens.n_unknown)
     cut = Tokens(tokens.keys, ids, units, starts, *counts)
-    return Suffixes(cut, start, cut.lengths, n_prefix, n_suffix)
+    return Suffixes(tokens=cut, start=start, stop=cut.lengths, n_prefix=n_prefix, n_suffix=n_suffix)
 
 
 def _asked(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:

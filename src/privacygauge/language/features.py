@@ -104,7 +104,11 @@ def feature_study(
                 "choose another threshold, or give more groups"
             )
     kinds: tuple[Weights, ...] = ("none", "balanced")
-    return tuple(_fit(columns, detected, unit, learn, row, kind) for row in rows for kind in kinds)
+    return tuple(
+        _fit(columns, detected, unit=unit, learn=learn, row=row, kind=kind)
+        for row in rows
+        for kind in kinds
+    )
 
 
 def exposure_features(

@@ -197,8 +197,24 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
         units = np.concatenate([np.arange(n) for n in size])
         none = np.zeros_like(size)
         starts = np.append(0, np.cumsum(size))
-        tokens = Tokens(keys, np.concatenate(ids), units, starts, size, none, none)
-        found.append(Suffixes(tokens, start, stop, size - (stop - start), stop - start))
+        tokens = Tokens(
+            keys=keys,
+            ids=np.concatenate(ids),
+            units=units,
+            starts=starts,
+            n_units=size,
+            n_truncated=none,
+            n_unknown=none,
+        )
+        found.append(
+            Suffixes(
+                tokens=tokens,
+                start=start,
+                stop=stop,
+                n_prefix=size - (stop - start),
+                n_suffix=stop - start,
+            )
+        )
     return found
 
 

@@ -66,7 +66,11 @@ def head_of(model: Any) -> Head | None:
             modules = tuple(getattr(model, name, None) for name in names)
             if all(callable(module) for module in modules):
                 head = Head(modules)
-                return head if _agrees(model, head, inputs, inside, expected) else None
+                return (
+                    head
+                    if _agrees(model, head, inputs=inputs, inside=inside, expected=expected)
+                    else None
+                )
     return None
 
 

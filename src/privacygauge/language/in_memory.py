@@ -62,21 +62,29 @@ def model_of(
     own = replace(tokenizer_of(tokenizer, "the tokenizer"), literal=windows.literal)
     check_vocabulary(module, own, name)
     source = Source(
-        name,
-        str(module.device),
-        cast(Precision, stored_as(module)),
-        _sha256(module),
-        windows,
-        stored_as(module),
+        path=name,
+        device=str(module.device),
+        precision=cast(Precision, stored_as(module)),
+        weights=_sha256(module),
+        windows=windows,
+        stored=stored_as(module),
         in_memory=True,
     )
     limit = limit_of(module, own, windows)
     if kind == "masked":
         if own.mask_id is None:
             raise InputError("the tokenizer of a masked language model must have a mask token")
-        return MaskedModel(source, own, limit, module, head_of(module))
+        return MaskedModel(
+            source=source, tokenizer=own, limit=limit, module=module, head=head_of(module)
+        )
     check_logits(module)
-    return CausalModel(source, own, limit, module, empty_source(own, module))
+    return CausalModel(
+        source=source,
+        tokenizer=own,
+        limit=limit,
+        module=module,
+        empty_source=empty_source(own, module),
+    )
 
 
 def _sha256(module: PreTrainedModel) -> str:

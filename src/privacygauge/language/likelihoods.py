@@ -124,7 +124,11 @@ def pair_log_probabilities(
         )
     kept = Kept(run, n_jobs, progress, invocation)
     ours, theirs = _asked([target, reference], texts, plan, kept)
-    return Pair(ours, theirs, _notes(target, reference, ours, theirs, plan or MaskPlan()))
+    return Pair(
+        ours,
+        theirs,
+        _notes(target, reference, at_target=ours, at_reference=theirs, plan=plan or MaskPlan()),
+    )
 
 
 def _asked(
@@ -141,11 +145,17 @@ def _asked(
         rows, which = distinct(its)
         once = its.rows(rows)
         windows, how = _windows(here, once)
-        scored, settings = _scored(model, windows, plan, unit, first_unit(here, tokens))
+        scored, settings = _scored(
+            model, windows, plan=plan, unit=unit, first_unit=first_unit(here, tokens)
+        )
         settings |= how
         part = kept.part(number, len(here))
-        answers = answers_of(model, windows.tokens, scored, settings, part, seed=plan.seed)
-        made.append(energies_from(answers, windows, once, scored, which, unit))
+        answers = answers_of(
+            model, windows.tokens, scored=scored, settings=settings, kept=part, seed=plan.seed
+        )
+        made.append(
+            energies_from(answers, windows, tokens=once, scored=scored, which=which, unit=unit)
+        )
     return made
 
 

@@ -100,13 +100,13 @@ def matched_attack(
     error = student * rates.error_of(bent, unit)
     of_gain = student * rates.error_of(flat.influence - bent, unit)
     return MatchedAttack(
-        transcript,
-        checks.frozen(weight),
-        flat.value,
-        _on_logit_scale(matched.value, error, level, n, smaller),
-        _around(flat.value - matched.value, of_gain, level, n),
-        shares.n_bins,
-        float(np.mean(weight > 0)),
+        transcript=transcript,
+        weight=checks.frozen(weight),
+        before=flat.value,
+        after=_on_logit_scale(matched.value, error, level=level, n=n, pairs=smaller),
+        fall=_around(flat.value - matched.value, of_gain, level, n),
+        n_bins=shares.n_bins,
+        kept=float(np.mean(weight > 0)),
     )
 
 
@@ -188,11 +188,18 @@ def _bins(values: Floats, n_bins: int) -> Ints:
 
 
 def _around(value: float, half: float, level: float, n: int) -> Estimate:
-    return Estimate(value, value - half, value + half, level, n, "infinitesimal jackknife")
+    return Estimate(
+        value=value,
+        low=value - half,
+        high=value + half,
+        level=level,
+        n=n,
+        method="infinitesimal jackknife",
+    )
 
 
 def _on_logit_scale(value: float, half: float, level: float, n: int, pairs: int) -> Estimate:
     value = min(max(value, 0.0), 1.0)
     if half <= 0 or value in (0.0, 1.0):
         return rates.on_pairs(value, pairs, level, n)
-    return rates.on_logit_scale(value, half, level, n, "infinitesimal jackknife")
+    return rates.on_logit_scale(value, half, level=level, n=n, method="infinitesimal jackknife")

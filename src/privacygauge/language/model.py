@@ -239,8 +239,16 @@ def load_masked(
     module, stored = _read(parts, "AutoModelForMaskedLM", precision, device)
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(module, parts, device, precision, windows, stored)
-    return MaskedModel(source, tokenizer, limit_of(module, tokenizer, windows), module, head)
+    source = _placed(
+        module, parts, device=device, precision=precision, windows=windows, stored=stored
+    )
+    return MaskedModel(
+        source=source,
+        tokenizer=tokenizer,
+        limit=limit_of(module, tokenizer, windows),
+        module=module,
+        head=head,
+    )
 
 
 def load_causal(
@@ -271,9 +279,17 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(module, parts, device, precision, windows, stored)
+    source = _placed(
+        module, parts, device=device, precision=precision, windows=windows, stored=stored
+    )
     limit = limit_of(module, tokenizer, windows)
-    return CausalModel(source, tokenizer, limit, module, empty_source(tokenizer, module))
+    return CausalModel(
+        source=source,
+        tokenizer=tokenizer,
+        limit=limit,
+        module=module,
+        empty_source=empty_source(tokenizer, module),
+    )
 
 
 def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
@@ -355,7 +371,15 @@ def _placed(
     folder, adapter = parts
     base = None if adapter is None else str(folder.resolve())
     path = str((adapter or folder).resolve())
-    return Source(path, device, taken, sha256_of(folder, adapter), windows, stored, base)
+    return Source(
+        path=path,
+        device=device,
+        precision=taken,
+        weights=sha256_of(folder, adapter),
+        windows=windows,
+        stored=stored,
+        base=base,
+    )
 
 
 def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, Any]:

@@ -170,11 +170,12 @@ def even_sizes(
     noise = rng.random(len(names))
     member = scores.member[first]
     population = scores.population[first]
-    kept = _kept(size, member, population, noise, level)
+    kept = _kept(size, member, population=population, noise=noise, level=level)
     if np.array_equal(kept, size):
         return scores
     return scores.take(
-        _drawn(scores, patient, kept, rng), _note(size, kept, member, population, what)
+        _drawn(scores, patient, kept, rng),
+        _note(size, kept, member=member, population=population, what=what),
     )
 
 

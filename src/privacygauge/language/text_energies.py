@@ -121,7 +121,7 @@ def text_energies(
         asked = replace(asked, seed=0)
     shares = _shares(progress, parts, len(models) + bool(prefix))
     answers = [
-        _asked(models, part, prefix, asked, Kept(run, n_jobs, told, invocation))
+        _asked(models, part, prefix=prefix, plan=asked, kept=Kept(run, n_jobs, told, invocation))
         for part, told in zip(parts, shares, strict=True)
     ]
     further, notes = _further(target, parts, answers, plan.seed)
@@ -208,7 +208,7 @@ def _asked(
     texts = part.records.text
     if prefix:
         first, second = (replace(kept, progress=x) for x in _in_turn(kept.progress, len(models)))
-        found = _asked(models, part, (), plan, first)
+        found = _asked(models, part, prefix=(), plan=plan, kept=first)
         target, *reference = (model for model in models if isinstance(model, CausalModel))
         other = reference[0] if reference else None
         after = conditional_log_probabilities(

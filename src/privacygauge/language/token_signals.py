@@ -312,7 +312,9 @@ def token_signals(
         if vocabulary:
             found[DC_PDD] = _beside_frequencies(sides, vocabulary)
     features = np.concatenate([token_features(side.target, side.reference) for side in sides])
-    learned = learned_signal(features, first, which == 0, population, unit, rng)
+    learned = learned_signal(
+        features, first, member=which == 0, population=population, unit=unit, rng=rng
+    )
     if isinstance(learned, Skipped):
         return found, (learned,)
     return {**found, LEARNED: learned}, ()

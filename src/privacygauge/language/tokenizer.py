@@ -149,5 +149,9 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
     pad = found.pad_token_id if found.pad_token_id is not None else 0
     return Tokenizer(
-        text, found.mask_token_id, int(pad), found.unk_token_id, int(found.model_max_length)
+        state=text,
+        mask_id=found.mask_token_id,
+        pad_id=int(pad),
+        unknown_id=found.unk_token_id,
+        limit=int(found.model_max_length),
     )

@@ -89,14 +89,14 @@ class Tokens:
         """Return some of the texts, in the order asked for."""
         found = [self.of(int(text)) for text in texts]
         return Tokens(
-            tuple(self.keys[text] for text in texts),
-            np.concatenate([ids for ids, _ in found]),
-            np.concatenate([units for _, units in found]),
-            np.cumsum([0, *(len(ids) for ids, _ in found)]),
-            self.n_units[texts],
-            self.n_truncated[texts],
-            self.n_unknown[texts],
-            self.frame,
+            keys=tuple(self.keys[text] for text in texts),
+            ids=np.concatenate([ids for ids, _ in found]),
+            units=np.concatenate([units for _, units in found]),
+            starts=np.cumsum([0, *(len(ids) for ids, _ in found)]),
+            n_units=self.n_units[texts],
+            n_truncated=self.n_truncated[texts],
+            n_unknown=self.n_unknown[texts],
+            frame=self.frame,
         )
 
 
@@ -133,7 +133,9 @@ def tokens_of(
             "leave it out"
         )
     return [
-        _gathered(keys, rows, at, tokenizer.unknown_id, _frame(found[at][0].framing))
+        _gathered(
+            keys, rows, at=at, unknown_id=tokenizer.unknown_id, frame=_frame(found[at][0].framing)
+        )
         for at, tokenizer in enumerate(tokenizers)
     ], unit
 
@@ -283,12 +285,12 @@ def _gathered(
     ids = [row.ids[at] for row in rows]
     unknown = [np.count_nonzero(its == unknown_id) if unknown_id is not None else 0 for its in ids]
     return Tokens(
-        keys,
-        np.concatenate(ids),
-        np.concatenate([row.units[at] for row in rows]),
-        np.cumsum([0, *map(len, ids)]),
-        np.array([row.n_units for row in rows]),
-        np.array([row.n_truncated[at] for row in rows]),
-        np.array(unknown),
-        frame,
+        keys=keys,
+        ids=np.concatenate(ids),
+        units=np.concatenate([row.units[at] for row in rows]),
+        starts=np.cumsum([0, *map(len, ids)]),
+        n_units=np.array([row.n_units for row in rows]),
+        n_truncated=np.array([row.n_truncated[at] for row in rows]),
+        n_unknown=np.array(unknown),
+        frame=frame,
     )

@@ -138,8 +138,10 @@ def train_reference(
     & Hutter 2019), gradients of length 1 at most, the learning rate up for 6% of the steps and
     down to 0. No dropout. One thread, so that sums do not depend on the machine's load.
     """
-    course = Course(epochs, batch, rate, seed, precision, device)
-    shape = Shape(kind, layers, hidden, vocabulary, context)
+    course = Course(
+        epochs=epochs, batch=batch, rate=rate, seed=seed, precision=precision, device=device
+    )
+    shape = Shape(kind=kind, layers=layers, hidden=hidden, vocabulary=vocabulary, context=context)
     tokenizer = shape.tokenizer(texts)
     start = _Start(
         kind,
@@ -147,7 +149,7 @@ def train_reference(
         lambda: shape.module(tokenizer, course.seed),
         {"layers": layers, "hidden": hidden, "vocabulary": vocabulary, "start": "none"},
     )
-    return _trained(start, texts, Path(out), course, progress)
+    return _trained(start, texts, out=Path(out), course=course, progress=progress)
 
 
 def train_further(
@@ -186,7 +188,9 @@ def train_further(
     InputError
         As `train_reference`, and as `load_masked` or `load_causal` for the model.
     """
-    course = Course(epochs, batch, rate, seed, precision, device)
+    course = Course(
+        epochs=epochs, batch=batch, rate=rate, seed=seed, precision=precision, device=device
+    )
     folder = checked_folder(path)
     if folder.resolve() == Path(out).resolve():
         raise InputError(f"out must be another folder than the model's, got {folder} for both")
@@ -202,13 +206,13 @@ def train_further(
             folder, local_files_only=True, trust_remote_code=False
         )
     start = _Start(
-        kind,
-        tokenizer,
-        lambda: read_module(folder, _READ_AS[kind]).float(),
-        {"start": weights_sha256(folder)},
-        context,
+        kind=kind,
+        tokenizer=tokenizer,
+        begin=lambda: read_module(folder, _READ_AS[kind]).float(),
+        said={"start": weights_sha256(folder)},
+        context=context,
     )
-    return _trained(start, texts, Path(out), course, progress)
+    return _trained(start, texts, out=Path(out), course=course, progress=progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +242,7 @@ def _trained(
         tokens = tokens_of(texts, [own], [limit], "token")[0][0]
         if start.kind == "causal" and int(tokens.lengths.max()) < 2:
             raise InputError("texts must have at least two tokens for a causal model, got one each")
-        settings = _settings(start, limit, tokens, own, course)
+        settings = _settings(start, limit, tokens=tokens, tokenizer=own, course=course)
         if (out / DONE).is_file():
             return _result(out, losses_of(out, settings), tokens)
         check_writable(out)
@@ -305,4 +309,10 @@ def _read(tokenizer: Any) -> Tokenizer:
 
 def _result(out: Path, losses: tuple[float, ...], tokens: Tokens) -> TrainedModel:
     n_tokens = int(tokens.n_units.sum())
-    return TrainedModel(out, losses, len(tokens), n_tokens, int(tokens.n_truncated.sum()))
+    return TrainedModel(
+        path=out,
+        losses=losses,
+        n_texts=len(tokens),
+        n_tokens=n_tokens,
+        n_truncated=int(tokens.n_truncated.sum()),
+    )

@@ -109,7 +109,13 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
         {"params": [part for part in weights if part.ndim > 1], "weight_decay": _DECAY},
         {"params": [part for part in weights if part.ndim <= 1], "weight_decay": 0.0},
     ]
-    return Learner(module, head, torch.optim.AdamW(groups, lr=course.rate), course, vocabulary)
+    return Learner(
+        module=module,
+        head=head,
+        optimiser=torch.optim.AdamW(groups, lr=course.rate),
+        course=course,
+        vocabulary=vocabulary,
+    )
 
 
 def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
@@ -129,7 +135,7 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
             shown, asked = masked(ids, content, learner.vocabulary, masks)
             labels = np.where(asked, ids, NOT_SCORED)
         if n_asked := int(np.count_nonzero(labels != NOT_SCORED)):
-            total += _step(learner, shown, inside, labels, rate) * n_asked
+            total += _step(learner, shown, inside=inside, labels=labels, rate=rate) * n_asked
             n_scored += n_asked
     return total / n_scored
 

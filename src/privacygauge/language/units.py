@@ -272,14 +272,16 @@ def unit_findings(
     played = _played(scores, suite, asked)
     spoken = _beyond_reference(scores, played, asked.level)
     found = UnitFindings(
-        unit,
-        int(np.count_nonzero(scores.member)),
-        int(np.count_nonzero(scores.nonmember)),
-        tuple(evaluation for _, evaluation in played),
-        tuple(evaluation for _, evaluation in spoken),
-        headline(spoken, seed=asked.seed, level=asked.level, among=played),
-        tuple(
-            _threshold(scores, attack, threshold, evaluation, asked.level)
+        unit=unit,
+        n_in=int(np.count_nonzero(scores.member)),
+        n_out=int(np.count_nonzero(scores.nonmember)),
+        evaluations=tuple(evaluation for _, evaluation in played),
+        spoken=tuple(evaluation for _, evaluation in spoken),
+        headline=headline(spoken, seed=asked.seed, level=asked.level, among=played),
+        thresholds=tuple(
+            _threshold(
+                scores, attack, threshold=threshold, evaluation=evaluation, level=asked.level
+            )
             for attack, threshold, (_, evaluation) in zip(
                 suite.attacks, suite.thresholds, played, strict=True
             )
@@ -327,7 +329,11 @@ def lengths_of(
         sides = (bucket.member, bucket.nonmember)
         n_in, n_out = (int(np.count_nonzero(side)) for side in sides)
         evaluations = tuple(evaluation for _, evaluation in played)
-        found.append(LengthFindings(name, fewest, most, n_in, n_out, evaluations))
+        found.append(
+            LengthFindings(
+                name, fewest=fewest, most=most, n_in=n_in, n_out=n_out, evaluations=evaluations
+            )
+        )
     return tuple(found), tuple(skipped)
 
 
@@ -399,11 +405,11 @@ def _threshold(
         # Both rates are uncertain: the threshold is one of few samples too.
         kept = realised.low <= asked.high and asked.low <= realised.high
     return ThresholdFinding(
-        evaluation.title,
-        threshold.name,
-        getattr(threshold, "fpr", None),
-        attack.cut.threshold,
-        int(np.count_nonzero(behind)),
-        realised,
-        kept,
+        attack=evaluation.title,
+        kind=threshold.name,
+        asked=getattr(threshold, "fpr", None),
+        score=attack.cut.threshold,
+        n=int(np.count_nonzero(behind)),
+        realised=realised,
+        kept=kept,
     )

@@ -104,14 +104,14 @@ def windowed(tokens: Tokens, limit: int, stride: int | None, shared: float) -> W
     of = np.array(texts)
     where = np.concatenate(places)
     cut = Tokens(
-        tuple(tokens.keys[i] for i in texts),
-        tokens.ids[where],
-        tokens.units[where],
-        np.cumsum([0, *map(len, places)]),
-        tokens.n_units[of],
-        tokens.n_truncated[of],
-        tokens.n_unknown[of],
-        tokens.frame,
+        keys=tuple(tokens.keys[i] for i in texts),
+        ids=tokens.ids[where],
+        units=tokens.units[where],
+        starts=np.cumsum([0, *map(len, places)]),
+        n_units=tokens.n_units[of],
+        n_truncated=tokens.n_truncated[of],
+        n_unknown=tokens.n_unknown[of],
+        frame=tokens.frame,
     )
     return Windowed(cut, of, np.array(begins), np.concatenate(owned))
 
@@ -168,5 +168,11 @@ def whole(
     starts = np.searchsorted(text[order], np.arange(int(windows.text.max()) + 2))
     copy = scored.copy[order]
     n_copies = [len(np.unique(copy[a:b])) for a, b in itertools.pairwise(starts)]
-    joined = Scored(starts, copy, position[order], scored.unit[order], np.array(n_copies))
+    joined = Scored(
+        starts=starts,
+        copy=copy,
+        position=position[order],
+        unit=scored.unit[order],
+        n_copies=np.array(n_copies),
+    )
     return {name: values[order] for name, values in answers.items()}, joined

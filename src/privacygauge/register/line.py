@@ -267,7 +267,7 @@ class Part:
         try:
             value, high = part.or_infinite("value"), part.or_infinite("high")
             level, n, method = part.number("level"), part.whole("n"), part.text("method")
-            return Estimate(value, low, high, level, n, method)
+            return Estimate(value=value, low=low, high=high, level=level, n=n, method=method)
         except InputError as error:
             raise InputError(f"{part.where} is not an estimate: {error}") from error
 

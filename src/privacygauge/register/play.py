@@ -129,7 +129,16 @@ def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
     )
     warnings = tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings)
     files = {line.name: f"report.json sha256:{line.sha256}" for line in lines}
-    return Origin("register", own_version(), 0, level, today(), nobody, warnings, files)
+    return Origin(
+        command="register",
+        version=own_version(),
+        seed=0,
+        level=level,
+        made=today(),
+        skipped=nobody,
+        warnings=warnings,
+        provenance=files,
+    )
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:

@@ -61,7 +61,13 @@ def report(r: RiskRegister) -> Report:
     told = f"Of {count(len(r.lines))} audits."
     measures = (
         Measure(
-            x.replace(" ", "-"), x.capitalize(), float(n), Shown(count(n)), "", told, gate=False
+            name=x.replace(" ", "-"),
+            label=x.capitalize(),
+            found=float(n),
+            shown=Shown(count(n)),
+            note="",
+            text=told,
+            gate=False,
         )
         for x, n in r.counts.items()
     )
@@ -105,7 +111,14 @@ def verdict(r: RiskRegister) -> Verdict:
         *(*gravest, *_further(r, "needs a decision too"), together(r)),
     )
     held = scale if grade in scale else (grade,)
-    return Verdict(grade, held, _headline(r), sentences, UNSAID, tuple(_advice(r)))
+    return Verdict(
+        grade=grade,
+        scale=held,
+        headline=_headline(r),
+        sentences=sentences,
+        unsaid=UNSAID,
+        advice=tuple(_advice(r)),
+    )
 
 
 def together(r: RiskRegister) -> str:

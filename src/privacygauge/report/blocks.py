@@ -70,4 +70,4 @@ def table(
         Column(head, prose=head in prose, needed=head not in spare)
         for head in (rows[0] if rows else ())
     )
-    return Table(name, title, tuple(heads), tuple(full), note, at_once)
+    return Table(name, title, columns=tuple(heads), rows=tuple(full), note=note, at_once=at_once)

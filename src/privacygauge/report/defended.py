@@ -51,7 +51,9 @@ def limited(
         titles = ", ".join(map(plain, reversed_by))
         left_out = Skipped(name, f"attacks take members for non-members with {titles}")
         return Measure(name, label, left_out, Shown(DASH), guessing=guessing, card=False)
-    return highest_of(name, label, found, show, guessing, "it was not asked for")
+    return highest_of(
+        name, label, found=found, show=show, guessing=guessing, missing="it was not asked for"
+    )
 
 
 def claim_shown(claim: PrivacyClaim) -> str:

@@ -40,7 +40,14 @@ def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
 
     It says why nothing can be told: `sentences`, or more. The grade stands on a scale of its own.
     """
-    return Verdict(grade, (grade,), HEADLINE, sentences, OPEN, ADVICE)
+    return Verdict(
+        grade=grade,
+        scale=(grade,),
+        headline=HEADLINE,
+        sentences=sentences,
+        unsaid=OPEN,
+        advice=ADVICE,
+    )
 
 
 def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:

@@ -57,43 +57,43 @@ def verdict(found: Comparison) -> Verdict:
     area = None if found.blind is None else decimal_estimate(found.blind)
     if found.state == TWINS and area is None:
         return Verdict(
-            UNTOLD,
-            (UNTOLD,),
-            "Cannot be told: most members or non-members have copies on the other side",
-            (
+            grade=UNTOLD,
+            scale=(UNTOLD,),
+            headline="Cannot be told: most members or non-members have copies on the other side",
+            sentences=(
                 "Records that are equal, or nearly equal, on both sides cannot be told apart by "
                 "any attack, so that a leak is not seen; and too few others are left.",
             ),
-            "It says neither that something leaks nor that nothing does.",
-            _TWINS_ADVICE,
+            unsaid="It says neither that something leaks nor that nothing does.",
+            advice=_TWINS_ADVICE,
         )
     if found.state == TWINS:
         return Verdict(
-            UNTOLD,
-            (UNTOLD,),
-            "Cannot be told: members and non-members are more alike than chance allows",
-            (
+            grade=UNTOLD,
+            scale=(UNTOLD,),
+            headline="Cannot be told: members and non-members are more alike than chance allows",
+            sentences=(
                 "An attacker that sees no release is wrong about membership more often than "
                 f"guessing: the area under its ROC curve is {area}, where 0.5 is chance. That "
                 "happens where members have near copies among the non-members, which hides a leak.",
             ),
-            "It says neither that something leaks nor that nothing does.",
-            _TWINS_ADVICE,
+            unsaid="It says neither that something leaks nor that nothing does.",
+            advice=_TWINS_ADVICE,
         )
     told = f"the area under its ROC curve is {area}, where 0.5 is chance"
     if area is None:
         told = "they have nothing in common in it"
     return Verdict(
-        UNTOLD,
-        (UNTOLD,),
-        f"Cannot be told: members and non-members differ in {sides_differ(found)}",
-        (
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=f"Cannot be told: members and non-members differ in {sides_differ(found)}",
+        sentences=(
             f"An attacker that sees no release tells the sides apart by {sides_differ(found)}: "
             f"{told}. What attacks on the release find may be that difference.",
             "There are not enough members and non-members that are alike in it to compare them.",
         ),
-        _OPEN,
-        _ADVICE,
+        unsaid=_OPEN,
+        advice=_ADVICE,
     )
 
 
@@ -101,18 +101,18 @@ def explained(found: Comparison, accuracy: Estimate) -> Verdict:
     """Return the verdict where a leak goes away once records are alike in a column of the file."""
     names = ", ".join(f"'{shortened(plain(name))}'" for name in found.doubtful[:_NAMED])
     return Verdict(
-        UNTOLD,
-        (UNTOLD,),
-        f"Cannot be told: what attacks find goes away where records are alike in {names}",
-        (
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=f"Cannot be told: what attacks find goes away where records are alike in {names}",
+        sentences=(
             f"On all records guesses are right {percent_estimate(accuracy)} of the time; where "
             f"members and non-members are alike in {names}, no leak is found. If that was known of "
             "the records before the model was asked, nothing leaks that is not known anyway. If it "
             "was made from the model's answers, or from those of another model of the same data, "
             "it is the leak itself.",
         ),
-        "It says neither that something leaks nor that nothing does.",
-        (
+        unsaid="It says neither that something leaks nor that nothing does.",
+        advice=(
             "Leave out of the file what was made from the answers of this model, or of another "
             "that was trained on the same data, and audit again.",
             "If the column was known before: draw members and non-members alike in it, or take "
@@ -126,31 +126,33 @@ def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
     """Return the verdict where models that cannot know the members find as much as an attack."""
     assert found.placebo is not None  # else there is nothing to go beyond
     return Verdict(
-        UNTOLD,
-        (UNTOLD,),
-        "Cannot be told: models that cannot know the members tell them apart too",
-        (
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline="Cannot be told: models that cannot know the members tell them apart too",
+        sentences=(
             "Shadow models that were trained without regard to the target's members find "
             f"{decimal_estimate(found.placebo)} of the area under the ROC curve, where 0.5 is "
             f"chance; the strongest attack on the target finds {decimal_estimate(area)}. So "
             "members and non-members differ without the release, and what the release adds is "
             "not shown.",
         ),
-        _OPEN,
-        _ADVICE,
+        unsaid=_OPEN,
+        advice=_ADVICE,
     )
 
 
 def of_unnamed_people() -> Verdict:
     """Return the verdict where attacks find something in rows that seem to be of few people."""
     return Verdict(
-        UNTOLD,
-        (UNTOLD,),
-        "Cannot be told: several rows seem to be of the same person, and the file does not say "
-        "which",
-        (CLUSTERED,),
-        _OPEN_PEOPLE,
-        (
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=(
+            "Cannot be told: several rows seem to be of the same person, and the file does not say "
+            "which"
+        ),
+        sentences=(CLUSTERED,),
+        unsaid=_OPEN_PEOPLE,
+        advice=(
             "Name the person, or the record, behind each row in a column, and give it with --unit "
             "(unit=); or keep one row per person.",
             "Audit again: this audit supports no decision about a release.",

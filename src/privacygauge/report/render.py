@@ -122,7 +122,7 @@ def _limits(report: Report) -> Table:
     )
     heads = columns("Metric", "At most", "Found")
     note = "As --fail-above or a policy set them."
-    return Table("limits", "Limits", heads, rows, note)
+    return Table("limits", "Limits", columns=heads, rows=rows, note=note)
 
 
 def _further(report: Report) -> Table:
@@ -132,7 +132,7 @@ def _further(report: Report) -> Table:
     )
     heads = columns("Name", Column("What it is", prose=True), "Number")
     note = "By the names that --fail-above, policies and report.json use."
-    return Table("further-numbers", "Further numbers", heads, rows, note)
+    return Table("further-numbers", "Further numbers", columns=heads, rows=rows, note=note)
 
 
 def summary(report: Report) -> str:

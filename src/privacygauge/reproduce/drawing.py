@@ -180,7 +180,9 @@ DRAWINGS: Mapping[str, Lines] = {
         r"mean of (\d+)", "Measurements of PDTP", "Correlation with the attack", xscale="log"
     ),
     "meeus-fig3a": Lines(r"k = (\d+)", "Neighbours", "AUC", ("mean AUC",)),
-    "meeus-fig4": Lines(r"epsilon ([\d.]+)", "Epsilon", "AUC", ("mean AUC",), "log"),
+    "meeus-fig4": Lines(
+        x=r"epsilon ([\d.]+)", xlabel="Epsilon", ylabel="AUC", columns=("mean AUC",), xscale="log"
+    ),
     "mireshghallah-fig3": Lines(
         r"quantile ([\d.]+)", "Share of the samples", "Value, higher is more like a member"
     ),

@@ -77,14 +77,20 @@ def feldman_fig3(effort: Effort) -> Table:
     """
     asked = _asked(effort, CLASSES)
     series = [
-        Series(_label("nb", n, m, k), NaiveBayes(), Uniform(n, m), k, n_trials(effort))
+        Series(
+            label=_label("nb", n, m, k),
+            analyst=NaiveBayes(),
+            deal=Uniform(n, m),
+            k=k,
+            trials=n_trials(effort),
+        )
         for n, m, k in asked
     ]
     found = plays(series, effort)
     rows = []
     for n, m, k in asked:
         bias = found[_label("nb", n, m, k)].bias(LEVEL)
-        rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", _beside(n, m, k, bias, effort)))
+        rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", _beside(n, m, k=k, bias=bias, effort=effort)))
     rows.append(_agreement(rows))
     return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
 
@@ -93,7 +99,7 @@ def _beside(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str,
     # As many draws for each row, so that each costs the same.
     draws = 1_000_000 if effort.quick else 20_000_000
     rng = seeds.stream(effort.seed, "feldman2019", "one point", n, m, k)
-    alone = simulated(n, m, k, min(draws // k, draws // 200), rng, level=LEVEL)
+    alone = simulated(n, m, k=k, points=min(draws // k, draws // 200), rng=rng, level=LEVEL)
     return {
         "simulation": Cell(None, bias),
         "theory": Cell(None, point(*theory(n, m, k))),
@@ -134,7 +140,13 @@ def feldman_fig5(effort: Effort) -> Table:
     attacks: tuple[Analyst, ...] = (NaiveBayes(), Majority(), BlumHardt())
     asked = [(n, k) for n, _, k in _asked(effort, (2,))]
     series = [
-        Series(_label(a.name, n, 2, k), a, Uniform(n, 2), k, n_trials(effort))
+        Series(
+            label=_label(a.name, n, 2, k),
+            analyst=a,
+            deal=Uniform(n, 2),
+            k=k,
+            trials=n_trials(effort),
+        )
         for (n, k), a in itertools.product(asked, attacks)
     ]
     found = plays(series, effort)

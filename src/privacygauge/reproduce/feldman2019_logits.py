@@ -284,11 +284,11 @@ def _gains(
 ) -> dict[tuple[str, int], Estimate]:
     series = [
         Series(
-            f"{_named(one, analyst)}, {_column(k)}",
-            analyst,
-            Given(one.holdout),
-            k,
-            n_trials(effort),
+            label=f"{_named(one, analyst)}, {_column(k)}",
+            analyst=analyst,
+            deal=Given(one.holdout),
+            k=k,
+            trials=n_trials(effort),
         )
         for one, analyst in asked
         for k in queries

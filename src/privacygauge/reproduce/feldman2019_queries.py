@@ -44,7 +44,13 @@ def feldman_fig4(effort: Effort) -> Table:
     asked = list(itertools.product(biases, classes))
     needed = {(b, m): first_attained(b, POINTS, m) for b, m in asked}
     series = [
-        Series(_label(b, m), NaiveBayes(), Uniform(POINTS, m), k, _trials(k, effort))
+        Series(
+            label=_label(b, m),
+            analyst=NaiveBayes(),
+            deal=Uniform(POINTS, m),
+            k=k,
+            trials=_trials(k, effort),
+        )
         for (b, m), k in needed.items()
     ]
     found = plays(series, effort)
@@ -91,7 +97,14 @@ def queries_from(bias: float, m: int, k: int, found: Estimate) -> Estimate | Ski
     value, high, low = (
         k * (bias / end) ** (1 / power) for end in (found.value, found.low, found.high)
     )
-    return Estimate(value, low, high, found.level, found.n, f"{found.method}, as a power of k")
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        level=found.level,
+        n=found.n,
+        method=(f"{found.method}, as a power of k"),
+    )
 
 
 def slope(few: Estimate, many: Estimate, ratio: float) -> Estimate:
@@ -110,7 +123,12 @@ def slope(few: Estimate, many: Estimate, ratio: float) -> Estimate:
     scale = math.log(ratio)
     n = min(few.n, many.n)
     return Estimate(
-        value / scale, low / scale, high / scale, few.level, n, "both ends' intervals combined"
+        value=value / scale,
+        low=low / scale,
+        high=high / scale,
+        level=few.level,
+        n=n,
+        method=("both ends' intervals combined"),
     )
 
 

@@ -88,7 +88,15 @@ def items(paper: str, prefix: str, *rows: tuple[str, str, Status, *tuple[str, ..
         none has its name; as in `Item`.
     """
     return [
-        Item(f"{prefix}-{key}", paper, titled(key), what, status, "".join(told[:1]), told[1:])
+        Item(
+            f"{prefix}-{key}",
+            paper=paper,
+            number=titled(key),
+            what=what,
+            status=status,
+            why="".join(told[:1]),
+            by=told[1:],
+        )
         for key, what, status, *rest in rows
         for told in (tuple(rest),)
     ]

@@ -59,25 +59,50 @@ def _census_size(_: Path) -> str:
 
 
 LAYOUTS = (
-    Layout("Purchase100", ("dataset_purchase",),
-           "a line a customer: the class (1 to 100), then 600 zeros and ones, parted by commas",
-           "song-fig3 song-fig4 song-fig5 song-fig12", lambda path: _records(*purchase100(path))),
-    Layout("Texas100", ("feats", "labels"),
-           "feats: a line a stay, zeros and ones parted by commas; labels: the class (1 to 100)",
-           "song-fig4 song-fig9 song-fig12",
-           lambda feats, labels: _records(*texas100(feats, labels))),
-    Layout("purchases", (PURCHASES,),
-           "arrays x (n, d) of zeros and ones and y (n,) of classes from 0, more than 2,000 "
-           "records; the paper has 836 columns and 10 classes",
-           "long-table1 long-table2 long-fig2 long-fig3", lambda path: _records(*purchases(path))),
-    Layout("logits", (LOGITS,),
-           "arrays logits (n, m) and labels (n,) in 0..m-1; the paper has 50,000 and 1,000",
-           "feldman-fig1 feldman-fig2", lambda path: _records(*own_logits(path))),
-    Layout("census", (WHOLE,),
-           "the 2011 Census Microdata Teaching File as the Office for National Statistics gives "
-           "it: 569,741 people, 17 columns and a number for each",
-           "meeus-table2 meeus-table3 meeus-fig4", _census_size),
-)  # fmt: skip
+    Layout(
+        "Purchase100",
+        files=("dataset_purchase",),
+        form=("a line a customer: the class (1 to 100), then 600 zeros and ones, parted by commas"),
+        serves="song-fig3 song-fig4 song-fig5 song-fig12",
+        size=lambda path: _records(*purchase100(path)),
+    ),
+    Layout(
+        "Texas100",
+        files=("feats", "labels"),
+        form=(
+            "feats: a line a stay, zeros and ones parted by commas; labels: the class (1 to 100)"
+        ),
+        serves="song-fig4 song-fig9 song-fig12",
+        size=lambda feats, labels: _records(*texas100(feats, labels)),
+    ),
+    Layout(
+        "purchases",
+        files=(PURCHASES,),
+        form=(
+            "arrays x (n, d) of zeros and ones and y (n,) of classes from 0, more than 2,000 "
+            "records; the paper has 836 columns and 10 classes"
+        ),
+        serves="long-table1 long-table2 long-fig2 long-fig3",
+        size=lambda path: _records(*purchases(path)),
+    ),
+    Layout(
+        "logits",
+        files=(LOGITS,),
+        form="arrays logits (n, m) and labels (n,) in 0..m-1; the paper has 50,000 and 1,000",
+        serves="feldman-fig1 feldman-fig2",
+        size=lambda path: _records(*own_logits(path)),
+    ),
+    Layout(
+        "census",
+        files=(WHOLE,),
+        form=(
+            "the 2011 Census Microdata Teaching File as the Office for National Statistics gives "
+            "it: 569,741 people, 17 columns and a number for each"
+        ),
+        serves="meeus-table2 meeus-table3 meeus-fig4",
+        size=_census_size,
+    ),
+)
 """Every data set that is taken from a folder."""
 
 

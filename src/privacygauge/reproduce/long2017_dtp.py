@@ -162,7 +162,14 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
     value = float(np.std(values, ddof=1))
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     low, high = value * np.sqrt((n - 1) / chdtri(n - 1, tails))
-    return Estimate(value, low, high, level, n, "chi-square of normal values, over models")
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=n,
+        method="chi-square of normal values, over models",
+    )
 
 
 def _in_deviations(own: float, spread: Estimate) -> Estimate:

@@ -122,14 +122,16 @@ def long_fig6(effort: Effort) -> Table:
     ]
     rows = []
     for done, (label, people, alpha, order) in enumerate(plan, 1):
-        rows.append(_row(label, people, alpha, order, steps))
+        rows.append(_row(label, people, alpha=alpha, order=order, steps=steps))
         effort.told(done, len(plan))
     rows.append(_unsmoothed(real))
     return Table("long-fig6", "Long et al. (2017), Figure 6", tuple(rows), _notes(steps))
 
 
 def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> Row:
-    left = categorical_records(people.codes, people.income, people.sizes, 2, alpha)
+    left = categorical_records(
+        people.codes, people.income, sizes=people.sizes, n_classes=2, alpha=alpha
+    )
     path = remove_riskiest(left, steps, order)
     n = len(people.income)
     cells = n_cells(people.sizes)
@@ -170,7 +172,9 @@ def said(path: RemovalPath) -> Mapping[str, float]:
 
 def _unsmoothed(people: People) -> Row:
     """Return how many records have an infinite DTP without smoothing, where no path is drawn."""
-    left = categorical_records(people.codes, people.income, people.sizes, 2, 0.0)
+    left = categorical_records(
+        people.codes, people.income, sizes=people.sizes, n_classes=2, alpha=0.0
+    )
     # A record whose value is infinite is the only one of its kind.
     number = float(np.count_nonzero(np.isinf(left.values())))
     n = len(people.income)

@@ -85,7 +85,14 @@ def made(known: Reproduction, effort: Effort) -> Result:
     with data_in(effort.data):
         table = known.make(effort)
     seconds = time.monotonic() - start
-    return Result(table, effort.form, effort.seed, seconds, own_version(), data)
+    return Result(
+        table=table,
+        form=effort.form,
+        seed=effort.seed,
+        seconds=seconds,
+        version=own_version(),
+        data=data,
+    )
 
 
 def keep(known: Reproduction, result: Result, out: Path) -> None:

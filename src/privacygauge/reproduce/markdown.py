@@ -51,7 +51,7 @@ def _parts(
     for start in range(0, len(across), WIDEST):
         part = across[start : start + WIDEST]
         places = [[(name, other) if turned else (other, name) for name in part] for other in down]
-        found.append(_one(table, judgement, part, down, places))
+        found.append(_one(table, judgement, across=part, down=down, places=places))
     return found
 
 

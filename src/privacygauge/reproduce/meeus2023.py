@@ -111,24 +111,30 @@ class Size:
 
 def meeus_table2(effort: Effort) -> Table:
     """Return Table 2: four ways to choose records, under the query-based attack."""
-    return _by_method("meeus-table2", "Table 2", QueryBased(), TABLE_2, effort)
+    return _by_method(
+        "meeus-table2", "Table 2", attack=QueryBased(), published=TABLE_2, effort=effort
+    )
 
 
 def meeus_table3(effort: Effort) -> Table:
     """Return Table 3: four ways to choose records, under the target-attention attack."""
-    return _by_method("meeus-table3", "Table 3", TargetAttention(), TABLE_3, effort)
+    return _by_method(
+        "meeus-table3", "Table 3", attack=TargetAttention(), published=TABLE_3, effort=effort
+    )
 
 
 def meeus_fig3a(effort: Effort) -> Table:
     """Return Figure 3(a): whether it matters how many neighbours are looked at."""
     ways = {f"k = {k}": Vulnerable(k) for k in NEIGHBOURS}
-    return _figure_3("meeus-fig3a", "Figure 3(a)", ways, f"k = {Vulnerable().k}", effort)
+    return _figure_3(
+        "meeus-fig3a", "Figure 3(a)", ways=ways, default=f"k = {Vulnerable().k}", effort=effort
+    )
 
 
 def meeus_fig3b(effort: Effort) -> Table:
     """Return Figure 3(b): whether it matters which distance is taken."""
     ways = {name: Vulnerable(distance=distance) for name, distance in DISTANCES.items()}
-    return _figure_3("meeus-fig3b", "Figure 3(b)", ways, "cosine", effort)
+    return _figure_3("meeus-fig3b", "Figure 3(b)", ways=ways, default="cosine", effort=effort)
 
 
 def meeus_fig4(effort: Effort) -> Table:
@@ -138,7 +144,9 @@ def meeus_fig4(effort: Effort) -> Table:
     parts = [(data, epsilon) for data in DATA for epsilon in epsilons]
     for number, (data, epsilon) in enumerate(parts):
         part = replace(effort, progress=part_of(effort, number, len(parts)))
-        found = _played(data, PrivBayes(epsilon), METHODS, (QueryBased(),), part)
+        found = _played(
+            data, PrivBayes(epsilon), ways=METHODS, attacks=(QueryBased(),), effort=part
+        )
         named = f"{data}, epsilon {epsilon:g}"
         rows += _rows(found, named, {})
     return _table("meeus-fig4", "Figure 4", rows, effort)
@@ -151,7 +159,7 @@ def _by_method(
     parts = [(data, made_by) for data in DATA for made_by in GENERATORS]
     for i, (data, made_by) in enumerate(parts):
         part = replace(effort, progress=part_of(effort, i, len(parts)))
-        found = _played(data, GENERATORS[made_by], METHODS, (attack,), part)
+        found = _played(data, GENERATORS[made_by], ways=METHODS, attacks=(attack,), effort=part)
         known = dict(zip(METHODS, published[data, made_by], strict=True))
         rows += _rows(found, f"{data}, {made_by}", known)
     return _table(name, number, rows, effort)
@@ -161,7 +169,7 @@ def _figure_3(
     name: str, number: str, ways: Mapping[str, Selector], default: str, effort: Effort
 ) -> Table:
     """Return a figure with each way's lead over the default one, paired by record."""
-    found = _played("Adult", SynthPop(), ways, (QueryBased(),), effort)
+    found = _played("Adult", SynthPop(), ways=ways, attacks=(QueryBased(),), effort=effort)
     rows = _rows(found, "Adult, SynthPop", {})
     aucs = {group.method: _by_record(found, group) for group in found.groups}
     rows = [

@@ -121,7 +121,14 @@ def mean_of(name: str, values: Sequence[Estimate | Skipped]) -> Estimate | Skipp
         low = min(x.low for x in known)
         high = max(x.high for x in known)
         n = sum(x.n for x in known)
-        return Estimate(points[0], low, high, LEVEL, n, "by note, the same in every draw")
+        return Estimate(
+            value=points[0],
+            low=low,
+            high=high,
+            level=LEVEL,
+            n=n,
+            method="by note, the same in every draw",
+        )
     return rates.mean(points, LEVEL, unit="draws", least=0.0, most=1.0)
 
 

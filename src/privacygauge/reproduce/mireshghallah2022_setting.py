@@ -83,7 +83,15 @@ class Scale:
                 sizes=((1, 32), (1, 64)),
                 vocabulary=512,
             )
-        return cls(3, 30, 441, 1_500, 4, 16, ((1, 64), (2, 128)))
+        return cls(
+            draws=3,
+            notes=30,
+            reference_notes=441,
+            far_sentences=1_500,
+            epochs=4,
+            reference_epochs=16,
+            sizes=((1, 64), (2, 128)),
+        )
 
     def shape(self, size: Size) -> tuple[int, int]:
         """Return layers and hidden units."""

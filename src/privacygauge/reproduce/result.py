@@ -95,12 +95,12 @@ def read_result(path: Path) -> Result:
             tuple(plain["notes"]),
         )
         return Result(
-            table,
-            plain["form"],
-            plain["seed"],
-            plain["seconds"],
-            plain["version"],
-            plain.get("data", {}),
+            table=table,
+            form=plain["form"],
+            seed=plain["seed"],
+            seconds=plain["seconds"],
+            version=plain["version"],
+            data=plain.get("data", {}),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(

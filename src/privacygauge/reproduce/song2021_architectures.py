@@ -204,7 +204,14 @@ def draw_fig4(table: Table) -> Figure:
     for ax, title in zip(axes, data, strict=True):
         own = [name for name in names if name.startswith(f"{title} (")]
         for number, name in enumerate(own):
-            plot_bins(ax, table, name, SCORE, number, name.removeprefix(f"{title} "))
+            plot_bins(
+                ax,
+                table,
+                name=name,
+                score=SCORE,
+                number=number,
+                label=name.removeprefix(f"{title} "),
+            )
         diagonal(ax)
         titled(ax, title, "Mean privacy risk score", "Real share of members")
         legend(ax, loc="upper left")
@@ -318,4 +325,6 @@ def _largest(found: Sequence[tuple[Sequence[Scored], str]], seed: int) -> Estima
     low = max(one.low for one in errors)
     high = max(one.high for one in errors)
     method = f"{most.method}; Bonferroni over {len(errors)} architectures"
-    return Estimate(most.value, min(low, most.value), high, LEVEL, most.n, method)
+    return Estimate(
+        value=most.value, low=min(low, most.value), high=high, level=LEVEL, n=most.n, method=method
+    )

@@ -105,8 +105,8 @@ def draw_fig3(table: Table) -> Figure:
     for row, score in enumerate(DRAWN):
         own = axes[row * (len(CLASSIFIERS) + 1) : (row + 1) * (len(CLASSIFIERS) + 1)]
         for number, kind in enumerate(CLASSIFIERS):
-            _plot_members(own[number], table, kind, score, number)
-            plot_bins(own[-1], table, kind, score, number, kind)
+            _plot_members(own[number], table, kind=kind, score=score, number=number)
+            plot_bins(own[-1], table, name=kind, score=score, number=number, label=kind)
         diagonal(own[-1])
         titled(own[-1], score, "Mean score", "Real share of members")
         legend(own[-1], loc="upper left")

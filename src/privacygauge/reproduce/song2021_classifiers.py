@@ -92,7 +92,10 @@ def classifiers(setting: Setting, effort: Effort) -> Mapping[str, list[Pair] | S
     )
     with kept_or_scratch(kept) as folder:
         plain, regularised = (
-            [_logits(setting, kind, role, n, effort, Path(folder)) for role in range(2)]
+            [
+                _logits(setting, kind, role=role, n=n, effort=effort, folder=Path(folder))
+                for role in range(2)
+            ]
             for kind in range(2)
         )
     ends = [_epoch(setting, plain[0][i], regularised[0][i]) for i in range(n)]
@@ -140,7 +143,7 @@ def _logits(
     work = Training(trainer, cohort, (last,) if kind else (*EARLY, last))
     run = folder / f"kind-{kind}-role-{role}"
     told = part_of(effort, 2 * kind + role, 4)
-    found = models_by_epoch(work, run, effort.seed, effort.n_jobs, told)
+    found = models_by_epoch(work, run, seed=effort.seed, n_jobs=effort.n_jobs, progress=told)
     return np.concatenate([one.logits for one in found])
 
 

@@ -132,7 +132,14 @@ def over_fits(estimates: Sequence[Estimate], most: float = 1.0) -> Estimate:
     method = f"{first.method}; t over {len(estimates)} fits"
     low = max(0.0, value - float(np.hypot(down, spread)))
     high = min(most, value + float(np.hypot(up, spread)))
-    return Estimate(value, min(low, value), max(high, value), first.level, first.n, method)
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=first.level,
+        n=first.n,
+        method=method,
+    )
 
 
 def _rows(fits: Sequence[JudgedDefence]) -> list[Row]:

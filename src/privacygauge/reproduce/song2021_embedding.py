@@ -104,7 +104,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
     data = setting(TEXAS, effort.seed)
     sides = _sides(data, effort, effort.some(PAIRS, 1))
     found = [
-        _chosen(target, shadow, LEAST[data.name], effort.seed, number)
+        _chosen(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)
         for number, (target, shadow) in enumerate(sides)
     ]
     rows = [
@@ -155,7 +155,9 @@ def _sides(data: Setting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, Wh
     """Return n targets seen from inside, each with a shadow model that is trained like it."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
     rows = data.sides[0].rows[:1]
-    return seen_inside(networks, data.sides, data.x, data.y, n, effort, effort.run, rows)
+    return seen_inside(
+        networks, data.sides, x=data.x, y=data.y, n=n, effort=effort, kept=effort.run, asked=rows
+    )
 
 
 def _chosen(
@@ -168,12 +170,12 @@ def _chosen(
     rows = np.flatnonzero(np.isin(seen.labels, [c for group in classes.values() for c in group]))
     features = seen.hidden[rows]
     return Chosen(
-        {"features": features, "map": plane(features, seeds.stream(seed, "plane", number))},
-        seen.labels[rows],
-        target.member[rows],
-        risk[rows],
-        seen.logits[rows].argmax(axis=1) == seen.labels[rows],
-        classes,
+        spaces={"features": features, "map": plane(features, seeds.stream(seed, "plane", number))},
+        labels=seen.labels[rows],
+        member=target.member[rows],
+        risk=risk[rows],
+        right=seen.logits[rows].argmax(axis=1) == seen.labels[rows],
+        classes=classes,
     )
 
 

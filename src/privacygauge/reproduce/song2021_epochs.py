@@ -55,7 +55,15 @@ class Training:
             ),
             "versions": versions("torch"),
         }
-        return Plan("models_by_epoch", seed, n_models, "model", 1, {"logits": spec}, settings)
+        return Plan(
+            "models_by_epoch",
+            seed=seed,
+            n_units=n_models,
+            unit="model",
+            units_a_task=1,
+            arrays={"logits": spec},
+            settings=settings,
+        )
 
 
 def models_by_epoch(

@@ -185,7 +185,9 @@ def _fit(target: Predictions, shadow: Predictions, seed: int) -> _Fit:
         transcript = _play(RiskScore(estimator=estimator), rounds, seed, name).transcript
         right = rounds[0].observation.signals["correctness"] == 1.0
         rng = seeds.stream(seed, "risk", name)
-        risk[name] = assess_risk(transcript, name, target.labels, right, rng, LEVEL)
+        risk[name] = assess_risk(
+            transcript, name, stratum=target.labels, correct=right, rng=rng, level=LEVEL
+        )
         scores[name] = transcript.score
     answers = _play(NeuralNasr(), rounds, seed, "network").transcript
     rng = seeds.stream(seed, "network", "bootstrap")

@@ -125,4 +125,4 @@ def _cut(name: str, x: NDArray[Any], y: Ints) -> Setting:
     half = min(left // 2, n)
     references = (range(4 * n + i * half, 4 * n + (i + 1) * half) for i in range(2))
     target, shadow = (Side(2 * i * n, n, rows) for i, rows in enumerate(references))
-    return Setting(name, x, y, (target, shadow), _ACTIVATIONS[name])
+    return Setting(name, x=x, y=y, sides=(target, shadow), activation=_ACTIVATIONS[name])

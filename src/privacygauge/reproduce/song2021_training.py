@@ -160,10 +160,14 @@ def _trained(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list
         for number, defended in enumerate(asked):
             sides = []
             for role, trainer in enumerate((defended.target, defended.shadow)):
-                work = Training(trainer, _cohort(x, y, role, n, effort.seed), RECORDED)
+                work = Training(trainer, _cohort(x, y, role=role, n=n, seed=effort.seed), RECORDED)
                 run = Path(folder) / f"{defended.name}-{role}".replace(" ", "-").replace(",", "")
                 told = part_of(effort, 2 * number + role, 2 * len(asked))
-                sides.append(models_by_epoch(work, run, effort.seed, effort.n_jobs, told))
+                sides.append(
+                    models_by_epoch(
+                        work, run, seed=effort.seed, n_jobs=effort.n_jobs, progress=told
+                    )
+                )
             found[defended.name] = [
                 _pair(target, shadow, y, effort.seed)
                 for target, shadow in zip(sides[0], sides[1], strict=True)

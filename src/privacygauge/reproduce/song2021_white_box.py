@@ -157,7 +157,10 @@ def seen_inside(
             progress=effort.progress,
         )
         targets, shadows = (
-            [_side(networks, side, x, y, weights, i + role * n) for i in range(n)]
+            [
+                _side(networks, side, x=x, y=y, weights=weights, number=i + role * n)
+                for i in range(n)
+            ]
             for role, side in enumerate(sides)
         )
     return list(zip(targets, shadows, strict=True))
@@ -236,4 +239,4 @@ def over_pairs(estimates: Sequence[Estimate]) -> Estimate:
     low = value - float(np.hypot(down, half))
     high = value + float(np.hypot(up, half))
     method = f"{estimates[0].method}; {spread.method}"
-    return Estimate(value, low, high, LEVEL, estimates[0].n, method)
+    return Estimate(value=value, low=low, high=high, level=LEVEL, n=estimates[0].n, method=method)

@@ -143,7 +143,7 @@ def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], Non
 
 def exact(value: float, n: int, method: str) -> Estimate:
     """Return a number without doubt: counted, or by a formula."""
-    return Estimate(value, value, value, 0.95, n, method)
+    return Estimate(value=value, low=value, high=value, level=0.95, n=n, method=method)
 
 
 @dataclass(frozen=True)

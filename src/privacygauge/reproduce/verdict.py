@@ -294,7 +294,9 @@ def _nearness(found: Estimate | Skipped, within: float) -> Estimate | Skipped:
     nearest = 0.0 if crosses else min(abs(found.low), abs(found.high))
     values = within - farthest, within - abs(found.value), within - nearest
     method = f"{within:g} less the distance; {found.method}"
-    return Estimate(values[1], values[0], values[2], found.level, found.n, method)
+    return Estimate(
+        value=values[1], low=values[0], high=values[2], level=found.level, n=found.n, method=method
+    )
 
 
 def grows(what: str, places: Sequence[Place]) -> Claim:
@@ -337,7 +339,9 @@ def _turned(found: Estimate | Skipped) -> Estimate | Skipped:
         return found
     # From 0, so that no zero is negative.
     value, low, high = (0.0 - x for x in (found.value, found.high, found.low))
-    return Estimate(value, low, high, found.level, found.n, found.method)
+    return Estimate(
+        value=value, low=low, high=high, level=found.level, n=found.n, method=found.method
+    )
 
 
 def _less(
@@ -351,5 +355,12 @@ def _less(
     if one == other and one.low < one.high:
         # Equal to the last digit, doubt included: of the same records.
         value = 0.0 - by
-        return Estimate(value, value, value, one.level, one.n, "of the same records")
+        return Estimate(
+            value=value,
+            low=value,
+            high=value,
+            level=one.level,
+            n=one.n,
+            method="of the same records",
+        )
     return rates.less(one, other, by)

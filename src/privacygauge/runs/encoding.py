@@ -143,7 +143,11 @@ def layout_of(content: bytes) -> Layout:
     shape, chunks = (tuple(operator.index(length) for length in axis) for axis in lengths)
     compressed = "zstd" in [codec["name"] for codec in told["codecs"]]
     layout = Layout(
-        tuple(told["dimension_names"]), shape, chunks, str(told["data_type"]), compressed
+        dims=tuple(told["dimension_names"]),
+        shape=shape,
+        chunks=chunks,
+        dtype=str(told["data_type"]),
+        compressed=compressed,
     )
     fits = len(shape) == len(chunks) == len(layout.dims) and min(*shape, *chunks, 1) == 1
     if np.dtype(layout.dtype).kind not in "biuf" or not fits or told != _plain(layout):

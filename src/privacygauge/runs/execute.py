@@ -116,7 +116,7 @@ def _until_all_are_done(
     while in_vain < _ROUNDS:
         free, claims = watch.free(left)
         elsewhere = sum(task.n_units for task in left) - sum(task.n_units for task in free)
-        tally = _Tally(run, free, progress, claims, elsewhere)
+        tally = _Tally(run=run, left=free, progress=progress, claims=claims, n_elsewhere=elsewhere)
         tally.tell(0)
         if not left:
             return

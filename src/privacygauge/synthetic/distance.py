@@ -199,7 +199,14 @@ class Space:
     def __getitem__(self, rows: Ints) -> Space:
         codes = self.codes[rows]
         numbers = self.numbers[rows]
-        return Space(self.distance, codes, self.sizes, numbers, self.steps, self.share)
+        return Space(
+            distance=self.distance,
+            codes=codes,
+            sizes=self.sizes,
+            numbers=numbers,
+            steps=self.steps,
+            share=self.share,
+        )
 
     def between(self, i: Ints, j: Ints) -> Floats:
         """Return the distances of pairs of points."""
@@ -230,12 +237,12 @@ def space_of(table: Table, distance: Distance) -> Space:
         n_cat = n_columns
     counts = np.arange(n_cat + 1)
     return Space(
-        distance,
-        frozen(codes),
-        sizes,
-        frozen(numbers),
-        frozen(n_cat / n_columns * distance.of_categories(counts, n_cat)),
-        (n_columns - n_cat) / n_columns,
+        distance=distance,
+        codes=frozen(codes),
+        sizes=sizes,
+        numbers=frozen(numbers),
+        steps=frozen(n_cat / n_columns * distance.of_categories(counts, n_cat)),
+        share=(n_columns - n_cat) / n_columns,
     )
 
 

@@ -113,7 +113,9 @@ def _joined(parts: Sequence[_Asked]) -> _Asked:
         np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
     )
     order = np.concatenate([part.order for part in parts])
-    return _Asked(order, place, begin + shift[which], size, at, which)
+    return _Asked(
+        order=order, place=place, begin=begin + shift[which], size=size, at=at, which=which
+    )
 
 
 def means_by_level(
@@ -211,7 +213,9 @@ class _Search:
         size = sizes[group]
         asked = np.flatnonzero((place >= 0) & (size > 1))
         sets = np.full(len(order), which)
-        return _Asked(order, place, begin, size, at - begin, sets)[asked]
+        return _Asked(order=order, place=place, begin=begin, size=size, at=at - begin, which=sets)[
+            asked
+        ]
 
     def _measured(
         self, found: _Open, asked: _Asked, sets: Ints, block: tuple[Ints, Ints]

@@ -86,13 +86,15 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     left = np.flatnonzero(weight <= k)
     with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
         if space.share:
-            scores[left], settled = means_by_level(points, weight, k, left, pool, unit)
+            scores[left], settled = means_by_level(
+                points, weight, k=k, left=left, pool=pool, unit=unit
+            )
             left = left[~settled]
         elif unit is None:
-            scores[left], settled = _by_mismatches(points, weight, k, left, pool)
+            scores[left], settled = _by_mismatches(points, weight, k=k, left=left, pool=pool)
             left = left[~settled]
         if len(left):
-            scores[left] = _by_all(points, weight, k, left, pool, unit)
+            scores[left] = _by_all(points, weight, k=k, left=left, pool=pool, unit=unit)
     return np.asarray(scores[kind])
 
 
@@ -115,7 +117,7 @@ def _by_mismatches(
             break
         nearer = sum(comb(width - m, h - m) * found[still] for m, found in enumerate(counts))
         counts.append(np.zeros_like(counts[0]))
-        counts[h][still] = _agreeing(keys, weight, h, left[still], pool) - nearer
+        counts[h][still] = _agreeing(keys, weight, h=h, rows=left[still], pool=pool) - nearer
         enough = np.sum(counts, axis=0) > k
     others = np.column_stack(counts)
     others[:, 0] -= 1
@@ -160,7 +162,7 @@ def _by_all(
     def scored(rows: Ints) -> Floats:
         same = (np.arange(len(rows)), rows)
         own = same if unit is None else np.nonzero(unit == unit[rows, None])
-        pairs = _candidates(space, rough, weight, k, rows, own)
+        pairs = _candidates(space, rough, weight=weight, k=k, rows=rows, own=own)
         return _mean_of_nearest(pairs, len(rows), k)
 
     return np.concatenate(list(pool.map(scored, blocks)))
@@ -187,7 +189,7 @@ def _candidates(
         limit = limit - np.float32(0.5)
     else:
         limit = limit + 2 * rough.error
-    parts += _within_limit(space, weight, rows, blocks, least, limit)
+    parts += _within_limit(space, weight, rows=rows, blocks=blocks, least=least, limit=limit)
     return _Pairs(
         np.concatenate([part.point for part in parts]),
         np.concatenate([part.distance for part in parts]),

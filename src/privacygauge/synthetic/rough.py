@@ -134,9 +134,11 @@ def rough_of(space: Space, width: int) -> Rough:
         )
         # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
         error = np.float32((n_cat + length + 8) * _UNIT)
-        return _Products(both, n, 0.0, width, error, rare)
+        return _Products(points=both, n=n, offset=0.0, width=width, error=error, rare=rare)
     points, rare = _one_hot(space, n + padding)
-    matches = _Products(points, n, float(n_cat), width, np.float32(0), rare)
+    matches = _Products(
+        points=points, n=n, offset=float(n_cat), width=width, error=np.float32(0), rare=rare
+    )
     if space.share == 0.0:
         return matches
     if not isinstance(space.distance, Minkowski):
@@ -144,7 +146,9 @@ def rough_of(space: Space, width: int) -> Rough:
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
     error = np.float32(_error_of_norms(space))
     columns = np.ascontiguousarray(numbers.T)
-    return _Norms(matches, columns, space.share, space.distance.p, error)
+    return _Norms(
+        mismatches=matches, numbers=columns, share=space.share, p=space.distance.p, error=error
+    )
 
 
 def _error_of_norms(space: Space) -> float:

@@ -81,11 +81,11 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
 
 COMMAND = Command(
     "attribute",
-    Group.CLASSIFIER,
-    AttributeRequest,
-    play,
-    _HELP,
-    METRICS,
-    _LIMITS,
+    group=Group.CLASSIFIER,
+    request=AttributeRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=_LIMITS,
     tables=("records.parquet",),
 )

@@ -111,9 +111,9 @@ def audit_attribute(
     found = judged_guesses(
         model,
         x,
-        y,
-        member,
-        sensitive,
+        y=y,
+        member=member,
+        sensitive=sensitive,
         names=(classes, values),
         people=(unit, ids),
         knows_label=knows_label,

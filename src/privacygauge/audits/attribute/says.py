@@ -165,10 +165,20 @@ def verdict(f: AttributeAudit) -> Verdict:
         n = surest.n_in
         level = surest.level
         label = _EXPOSED
-        shown = Estimate(surest.share, surest.share, 1.0, level, n, "exact")
+        shown = Estimate(
+            value=surest.share, low=surest.share, high=1.0, level=level, n=n, method="exact"
+        )
     limits = (-0.2, 0.0, 0.1, 0.3, 1.0)
     gauge = grades.gauge(label, shown, limits, ("0%", "10%", "30%"), rule=_RULE)
-    return Verdict(found, grades.GRADES, headline, sentences, _UNSAID, advice, gauge)
+    return Verdict(
+        grade=found,
+        scale=grades.GRADES,
+        headline=headline,
+        sentences=sentences,
+        unsaid=_UNSAID,
+        advice=advice,
+        gauge=gauge,
+    )
 
 
 def _untold(f: AttributeAudit) -> Verdict:
@@ -198,7 +208,14 @@ def _untold(f: AttributeAudit) -> Verdict:
         sentences = (f"The imputation without the model {f.imputation.reason}.",)
         advice = "Give more records of people outside of the training set."
     untold = grades.UNTOLD
-    return Verdict(untold, (untold,), headline, sentences, direction.OPEN, (advice,))
+    return Verdict(
+        grade=untold,
+        scale=(untold,),
+        headline=headline,
+        sentences=sentences,
+        unsaid=direction.OPEN,
+        advice=(advice,),
+    )
 
 
 def _name(attack: BothSides | Added) -> str:
@@ -250,37 +267,77 @@ def _measures(f: AttributeAudit) -> Iterator[Measure]:
     if best is None or f.surest is None:
         assert isinstance(imputed, Skipped)
         shown = percent_estimate(imputed)
-        yield Measure(name, label, imputed, shown, "", told, "no leak: 0%")
-        yield Measure("attribute-exposed", _EXPOSED, imputed, shown, "", told, "no leak: 0%")
+        yield Measure(
+            name=name,
+            label=label,
+            found=imputed,
+            shown=shown,
+            note="",
+            text=told,
+            guessing="no leak: 0%",
+        )
+        yield Measure(
+            name="attribute-exposed",
+            label=_EXPOSED,
+            found=imputed,
+            shown=shown,
+            note="",
+            text=told,
+            guessing=("no leak: 0%"),
+        )
         return
     added = best.advantage
     shown = percent_estimate(added)
     note = f"{_name(best)}, best of {n}"
-    yield Measure(name, label, added, shown, note, told, "no leak: 0%", looks=n)
+    yield Measure(
+        name=name,
+        label=label,
+        found=added,
+        shown=shown,
+        note=note,
+        text=told,
+        guessing="no leak: 0%",
+        looks=n,
+    )
     told = "Beyond what columns tell and what the model adds about anybody."
     share = f.surest.share
     note = f"{count(f.surest.exposed)} of {count(f.surest.n_in)}"
     yield Measure(
-        "attribute-exposed",
-        _EXPOSED,
-        share,
-        Shown(percent(share)),
-        note,
-        told,
-        "no leak: 0%",
+        name="attribute-exposed",
+        label=_EXPOSED,
+        found=share,
+        shown=Shown(percent(share)),
+        note=note,
+        text=told,
+        guessing="no leak: 0%",
         level=f.surest.level,
     )
     rates = next(attack for attack in f.attacks if attack.name == best.name)
     told = "With the model and all other columns."
     label = "Right guesses for members"
     shown = percent_estimate(rates.members)
-    yield Measure("attribute-rate", label, rates.members, shown, _name(best), told)
+    yield Measure(
+        name="attribute-rate",
+        label=label,
+        found=rates.members,
+        shown=shown,
+        note=_name(best),
+        text=told,
+    )
     assert not isinstance(imputed, Skipped)  # the attacks could be compared with it
     known = imputed.members
     label = "Right guesses by imputation"
     shown = percent_estimate(known)
     told = "What can be guessed about anyone in the population."
-    yield Measure("imputed-rate", label, known, shown, "imputation", told, gate=False)
+    yield Measure(
+        name="imputed-rate",
+        label=label,
+        found=known,
+        shown=shown,
+        note="imputation",
+        text=told,
+        gate=False,
+    )
 
 
 _HEADS = tuple(Column(head) for head in ("", "Members", "Others", "Difference"))
@@ -311,14 +368,14 @@ def _rates(f: AttributeAudit) -> Table:
     )
     note = "Intervals of all attacks hold together; the imputation does not see the model."
     title = "Right guesses, with the model and without it"
-    return Table("rates", title, heads, (*rows, without), note)
+    return Table("rates", title, columns=heads, rows=(*rows, without), note=note)
 
 
 def _controls(f: AttributeAudit) -> Table:
     rows = tuple(_row(plain(control.name), control) for control in f.controls)
     note = "All differences must hold 0, together: else the sides are not of one population."
     title = "What the model has no part in"
-    return Table("controls", title, _HEADS, rows, note, at_once=_AT_ONCE)
+    return Table("controls", title, columns=_HEADS, rows=rows, note=note, at_once=_AT_ONCE)
 
 
 def _people(f: AttributeAudit) -> Iterator[Block]:

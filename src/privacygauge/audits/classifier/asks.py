@@ -249,12 +249,12 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
 
 COMMAND = Command(
     NAME,
-    Group.CLASSIFIER,
-    ClassifierRequest,
-    play,
-    _HELP,
-    METRICS,
-    LIMITS,
+    group=Group.CLASSIFIER,
+    request=ClassifierRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=LIMITS,
     trains=True,
     keeps=True,
     tables=TABLES,
@@ -303,12 +303,12 @@ _FOLDER = "privacygauge-demo"
 _PREDICTIONS = ("target.npz", "shadow.npz")
 DEMO = Command(
     "demo",
-    Group.START,
-    DemoRequest,
-    play_demo,
-    _DEMO,
-    METRICS,
-    LIMITS,
+    group=Group.START,
+    request=DemoRequest,
+    play=play_demo,
+    help=_DEMO,
+    metrics=METRICS,
+    limits=LIMITS,
     folder=_FOLDER,
     tables=(*TABLES, *_PREDICTIONS),
 )

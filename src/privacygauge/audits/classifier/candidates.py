@@ -98,7 +98,7 @@ def audit_candidates(
     warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    found, skipped = judged(dealt, suite, game.targets, seed, level)
+    found, skipped = judged(dealt, suite, targets=game.targets, seed=seed, level=level)
     told = (*warnings, *direction.warnings(found.inverted))
     origin = running.origin(skipped=skipped, warnings=told)
     return CandidateAudit(**vars(found), origin=origin, game=_described(game, dealt))
@@ -112,13 +112,19 @@ def _described(game: CandidateGame, dealt: CandidateRound) -> GameDescription:
     )
     return GameDescription(
         "candidate-set membership",
-        "Which half of the candidate set was the model trained on: the one with this record, or "
-        "the other?",
-        "Sees the model's full prediction and the true class of a record (black box), knows the "
-        f"candidate set and how the model is trained, and has {own}",
-        f"drawn: in each of {game.iterations:,} iterations the candidates are cut in two halves at "
-        "random, and a model is trained on each",
-        "on the adversary's own models only",
-        n_in,
-        len(dealt.round.secret) - n_in,
+        question=(
+            "Which half of the candidate set was the model trained on: the one with this record, "
+            "or the other?"
+        ),
+        adversary=(
+            "Sees the model's full prediction and the true class of a record (black box), knows "
+            f"the candidate set and how the model is trained, and has {own}"
+        ),
+        secret=(
+            f"drawn: in each of {game.iterations:,} iterations the candidates are cut in two "
+            "halves at random, and a model is trained on each"
+        ),
+        thresholds="on the adversary's own models only",
+        n_in=n_in,
+        n_out=len(dealt.round.secret) - n_in,
     )

@@ -129,7 +129,15 @@ def verdict(f: CandidateAudit) -> Verdict:
     scale = grades.scale_of(grade)
     said = tuple(_sentences(f))
     gauge = grades.accuracy_gauge("the strongest attack", f.reached, grades.BY_ONE_NUMBER)
-    return Verdict(grade, scale, headline, said, unsaid(grade), advice, gauge)
+    return Verdict(
+        grade=grade,
+        scale=scale,
+        headline=headline,
+        sentences=said,
+        unsaid=unsaid(grade),
+        advice=advice,
+        gauge=gauge,
+    )
 
 
 def _sentences(f: CandidateAudit) -> Iterator[str]:
@@ -162,10 +170,26 @@ def _measures(f: CandidateAudit) -> Iterator[Measure]:
     told = "Models with the record and models without it equally often. Guessing gives 50%. "
     told = f"{told}Balanced accuracy."
     shown = percent_estimate(right)
-    yield Measure("accuracy", grades.right_of(f.reached), right, shown, "", told, GUESSING)
+    yield Measure(
+        name="accuracy",
+        label=grades.right_of(f.reached),
+        found=right,
+        shown=shown,
+        note="",
+        text=told,
+        guessing=GUESSING,
+    )
     label = "Pairs put in the right order"
     told = "Guessing gives 0.5. Area under the ROC (AUC)."
-    yield Measure("auc", label, auc, decimal_estimate(auc), "", told, "0.5")
+    yield Measure(
+        name="auc",
+        label=label,
+        found=auc,
+        shown=decimal_estimate(auc),
+        note="",
+        text=told,
+        guessing="0.5",
+    )
     sides = {"train": ("their", f.train_accuracy), "test": ("other", f.test_accuracy)}
     for name, (which, found) in sides.items():
         label = f"Accuracy of the models on {which} records"
@@ -173,7 +197,16 @@ def _measures(f: CandidateAudit) -> Iterator[Measure]:
     if (pdtp := f.mean_pdtp) is not None:
         told = "How far a model's word on a record moves when it is left out. 0: not at all."
         shown = decimal_estimate(pdtp)
-        yield Measure("mean-pdtp", "Mean PDTP", pdtp, shown, "", told, "0", gate=False)
+        yield Measure(
+            name="mean-pdtp",
+            label="Mean PDTP",
+            found=pdtp,
+            shown=shown,
+            note="",
+            text=told,
+            guessing="0",
+            gate=False,
+        )
 
 
 def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:

@@ -32,7 +32,12 @@ class Audit(Attacked, Reported):
         """The attacks, and what to speak of."""
         groups = self.slices.announced
         return Attacks(
-            self.game, self.evaluations, self.headline, self.level, groups, self.questions
+            game=self.game,
+            evaluations=self.evaluations,
+            headline=self.headline,
+            level=self.level,
+            groups=groups,
+            questions=self.questions,
         )
 
     def report(self) -> Report:

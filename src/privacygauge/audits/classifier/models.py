@@ -302,10 +302,10 @@ def audit_pool(
     audit = assemble(
         [dealt],
         suite if attacks is None else attacks,
-        target,
-        pool_description(target, pool, drawn=drawn, labels=further is not None),
-        Asked(estimator, slices, show_columns),
-        running,
+        target=target,
+        game=pool_description(target, pool, drawn=drawn, labels=further is not None),
+        asked=Asked(estimator, slices, show_columns),
+        running=running,
         comparison=comparison,
         has_shadow=True,
         warnings=[*warnings, *owned.warnings, *unused, *lone_records(pool), *of_one_logit(pool)],
@@ -377,6 +377,15 @@ def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
     x = held.x
     y = held.records.y
     jobs = work.jobs
-    shadows, told = paid_for(trainer, x, y, wanted, asked.budget, n_targets, jobs, asked.seed)
+    shadows, told = paid_for(
+        trainer,
+        x,
+        y=y,
+        wanted=wanted,
+        budget=asked.budget,
+        n_targets=n_targets,
+        n_jobs=jobs,
+        seed=asked.seed,
+    )
     work.say(told)
     return shadows

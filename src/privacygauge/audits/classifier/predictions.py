@@ -67,12 +67,12 @@ def assemble(
     done = played(
         rounds,
         attacks,
-        target,
-        asked.estimator,
-        columns,
-        comparison,
-        running.seed,
-        level,
+        target=target,
+        estimator=asked.estimator,
+        columns=columns,
+        comparison=comparison,
+        seed=running.seed,
+        level=level,
         has_shadow=has_shadow,
     )
     turned = direction.warnings(done.found.headline.inverted)
@@ -103,14 +103,14 @@ def assemble(
         ),
         game=game,
         records=Records(
-            target.ids,
-            target.member,
-            done.scores,
-            done.guesses,
-            done.risk,
-            contents,
-            target.unit,
-            done.vulnerability,
+            ids=target.ids,
+            member=target.member,
+            scores=done.scores,
+            guesses=done.guesses,
+            risk=done.risk,
+            contents=contents,
+            unit=target.unit,
+            vulnerability=done.vulnerability,
         ),
         doubts=doubtful,
         other_labels=other_labels,
@@ -140,12 +140,14 @@ def game_description(
         learnt = "on the shadow model's records only"
     return GameDescription(
         "membership inference from predictions",
-        "Was this record in the model's training set?",
-        "Sees the model's full prediction and the true class of a record (black box), " + has,
-        _DRAWN if drawn else _GIVEN,
-        learnt,
-        target.n_in,
-        target.n_out,
+        question="Was this record in the model's training set?",
+        adversary=(
+            "Sees the model's full prediction and the true class of a record (black box), " + has
+        ),
+        secret=_DRAWN if drawn else _GIVEN,
+        thresholds=learnt,
+        n_in=target.n_in,
+        n_out=target.n_out,
     )
 
 
@@ -156,14 +158,16 @@ def pool_description(
     seen = "the class that the model predicts" if labels else "the model's full prediction"
     return GameDescription(
         "membership inference with shadow models",
-        "Was this record in the model's training set?",
-        f"Sees {seen} and the true class of a record (black box), knows the "
-        "candidate records and how the model is trained, and has trained "
-        f"{len(pool)} models of its own on candidates that fair coins put in them",
-        _DRAWN if drawn else _GIVEN,
-        "on the shadow models' records only",
-        target.n_in,
-        target.n_out,
+        question="Was this record in the model's training set?",
+        adversary=(
+            f"Sees {seen} and the true class of a record (black box), knows the "
+            "candidate records and how the model is trained, and has trained "
+            f"{len(pool)} models of its own on candidates that fair coins put in them"
+        ),
+        secret=_DRAWN if drawn else _GIVEN,
+        thresholds="on the shadow models' records only",
+        n_in=target.n_in,
+        n_out=target.n_out,
     )
 
 
@@ -268,10 +272,10 @@ def audit_classifier(
         prediction_attacks(logits=target.logits, features=x is not None)
         if attacks is None
         else attacks,
-        target,
-        game_description(target, shadow, drawn),
-        Asked(estimator, slices, show_columns),
-        running,
+        target=target,
+        game=game_description(target, shadow, drawn),
+        asked=Asked(estimator, slices, show_columns),
+        running=running,
         comparison=comparison,
         has_shadow=shadow is not None,
         skipped=same,

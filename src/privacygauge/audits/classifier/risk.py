@@ -45,7 +45,9 @@ def measure(risk: Risk) -> Measure:
     told = "The mean probability of being a member, at even odds beforehand. Guessing gives 50%."
     note = f"calibration error {error}, by chance alone {noise}"
     shown = percent_estimate(risk.mean)
-    return Measure("risk", label, risk.mean, shown, note, told, "50%")
+    return Measure(
+        name="risk", label=label, found=risk.mean, shown=shown, note=note, text=told, guessing="50%"
+    )
 
 
 def section(risk: Risk) -> Section:
@@ -107,7 +109,9 @@ def _plots(risk: Risk) -> Iterator[Plot]:
         f"tenths of at most {high}."
     )
     draw = partial(plot_risk_cdf, risk)
-    yield Plot("risk-cdf", "Risk of the members", caption, told, draw, wide=False)
+    yield Plot(
+        "risk-cdf", "Risk of the members", caption=caption, words=told, draw=draw, wide=False
+    )
     bins = "; ".join(
         f"score {fixed(b.mean_score, 2)}: {percent_estimate(b.fraction)} members"
         for b in risk.reliability.bins
@@ -118,7 +122,7 @@ def _plots(risk: Risk) -> Iterator[Plot]:
     )
     title = "Is the risk score right?"
     draw = partial(plot_reliability, risk)
-    yield Plot("reliability", title, caption, told, draw, wide=False)
+    yield Plot("reliability", title, caption=caption, words=told, draw=draw, wide=False)
     if risk.classes:
         told = (
             f"{len(risk.classes)} classes; Pearson's correlation of mean risk and generalisation "
@@ -126,7 +130,7 @@ def _plots(risk: Risk) -> Iterator[Plot]:
         )
         caption = "A point is a class. Right: the model does worse on new records of the class."
         title = "Risk and overfitting, class by class"
-        yield Plot("classes", title, caption, told, lambda: plot_classes(risk))
+        yield Plot("classes", title, caption=caption, words=told, draw=lambda: plot_classes(risk))
 
 
 def _classes(risk: Risk) -> Table:

@@ -98,7 +98,14 @@ def verdict(
         side = "members" if " members" in other_labels[0] else "non-members"
         wrong = "contradicts the labels" in other_labels[0]
         headline = (WRONG_LABELS if wrong else OTHER_LABELS).format(side=side)
-        return Verdict(UNTOLD, (UNTOLD,), headline, other_labels, direction.OPEN, CHECKS)
+        return Verdict(
+            grade=UNTOLD,
+            scale=(UNTOLD,),
+            headline=headline,
+            sentences=other_labels,
+            unsaid=direction.OPEN,
+            advice=CHECKS,
+        )
     if comparison is not None and not _beyond_placebo(comparison, a, found):
         return fairness.of_a_placebo(comparison, a.headline.auc)
     if found.grade in (NONE, UNTOLD) and doubts:
@@ -108,7 +115,14 @@ def verdict(
         assert unmatched is not None
         return fairness.explained(comparison, unmatched.reached.accuracy)
     if found.headline == TOO_FEW:
-        return Verdict(UNTOLD, (UNTOLD,), TOO_FEW, found.sentences, UNSHOWN, MORE_RECORDS)
+        return Verdict(
+            grade=UNTOLD,
+            scale=(UNTOLD,),
+            headline=TOO_FEW,
+            sentences=found.sentences,
+            unsaid=UNSHOWN,
+            advice=MORE_RECORDS,
+        )
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)
     leak = found.grade != NONE
@@ -118,17 +132,17 @@ def verdict(
         "handful of records is badly exposed."
     )
     return Verdict(
-        found.grade,
-        scale_of(found.grade),
-        found.headline,
-        (*found.sentences, *((MATTERS,) if leak else ())),
-        unsaid(found.grade),
-        (
+        grade=found.grade,
+        scale=scale_of(found.grade),
+        headline=found.headline,
+        sentences=(*found.sentences, *((MATTERS,) if leak else ())),
+        unsaid=unsaid(found.grade),
+        advice=(
             *(mending(found.grade, ranked=ranked) if leak else ()),
             *(() if resolved else (more,)),
             REPEAT,
         ),
-        accuracy_gauge("the strongest attack", a.headline.reached),
+        gauge=accuracy_gauge("the strongest attack", a.headline.reached),
     )
 
 
@@ -187,7 +201,14 @@ def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
 
 def doubtful(doubts: tuple[str, ...]) -> Verdict:
     """Return the verdict where no leak was found, but there are doubts."""
-    return Verdict(UNTOLD, (UNTOLD,), DOUBTFUL, doubts, direction.OPEN, CHECKS)
+    return Verdict(
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=DOUBTFUL,
+        sentences=doubts,
+        unsaid=direction.OPEN,
+        advice=CHECKS,
+    )
 
 
 def doubts(
@@ -248,7 +269,7 @@ def of_one_side(
     right = np.concatenate([one["correctness"] for one in signals]) == 1.0
     if not unknown:
         labels = np.concatenate([r.observation.stratum for r in rounds])
-        yield from _of_wrong_labels(right, secret, unit, labels, level)
+        yield from _of_wrong_labels(right, secret, unit=unit, labels=labels, level=level)
     if len(unknown) != 1 or max(one.low for one in found.values()) <= 0:
         return
     [name] = unknown

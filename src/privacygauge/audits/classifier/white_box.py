@@ -131,10 +131,10 @@ def audit_white_box(
     return assemble(
         rounds,
         white_box_attacks() if attacks is None else attacks,
-        seen,
-        game_in_words,
-        Asked(estimator, slices),
-        replace(running, provenance={**engine, **(provenance or {})}),
+        target=seen,
+        game=game_in_words,
+        asked=Asked(estimator, slices),
+        running=replace(running, provenance={**engine, **(provenance or {})}),
         comparison=comparison,
         has_shadow=own is not None,
         warnings=[

@@ -181,12 +181,12 @@ def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 COMMAND = Command(
     NAME,
-    Group.CLASSIFIER,
-    DefendRequest,
-    play,
-    _HELP,
-    METRICS,
-    _LIMITS,
+    group=Group.CLASSIFIER,
+    request=DefendRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=_LIMITS,
     trains=True,
     keeps=True,
     tables=("defences.csv", "attacks.csv", "epochs.csv"),

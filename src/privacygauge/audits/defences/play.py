@@ -154,14 +154,16 @@ def audit_defences(
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     require_different(defences)
-    asked = asked_of(target, shadow, attacks, estimator, seed, level)
+    asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
     warnings = [*of_units, *beside_shadow(target, shadow, level)]
     owner, other = (
         None if given is None else as_predictions(given, name)
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
     )
     told = progress or (lambda done, total: None)
-    played = on_answers(defences, target, shadow, (owner, other), asked, told)
+    played = on_answers(
+        defences, target, shadow=shadow, owners=(owner, other), asked=asked, told=told
+    )
     return _audit(played, _CROSSFITTED if target_owner is None else _OWNED, warnings, running)
 
 
@@ -208,9 +210,9 @@ def audit_defended(
     require_same_records(target, answers, "defended_target", "target")
     require_same_records(shadow, own, "defended_shadow", "shadow")
     answers = replace(answers, unit=target.unit)
-    asked = asked_of(target, shadow, attacks, estimator, seed, level)
+    asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
     warnings = [*of_units, *beside_shadow(target, shadow, level)]
-    played = behind_one(name, target, shadow, answers, own, asked)
+    played = behind_one(name, target, shadow=shadow, answers=answers, own=own, asked=asked)
     return _audit(played, _AT_HAND, warnings, running)
 
 
@@ -288,7 +290,7 @@ def audit_training_defences(
     Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so the
     choice favours no attack on the target.
     """
-    running = Running(command, seed, level, provenance, run)
+    running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
     records = given(model, x, y)
     suite = training_attacks(logits=records.trainer.logits) if attacks is None else attacks
     owner = owners(unit, ids, len(records.y))
@@ -302,7 +304,9 @@ def audit_training_defences(
     )
     asked = judging.Asked(tuple(suite), estimator, seed, level)
     asked_for = [as_defence(one, delta) for one in defences]
-    played = at_training(records, asked_for, n_shadows, train, asked, ids, owner)
+    played = at_training(
+        records, asked_for, n_shadows=n_shadows, train=train, asked=asked, ids=ids, owner=owner
+    )
     of_units = twice(records.x, records.y) if owner is None else []
     return _audit(played, _TRAINED, of_units, running)
 

@@ -50,12 +50,14 @@ def _trade_off(f: DefenceAudit) -> Plot:
     return Plot(
         "trade-off",
         "Privacy against what it costs",
-        "Down is private, left is cheap. Filled points: the attacker knows the defence, with "
-        "intervals that hold together. Hollow points: it does not. The dotted line is guessing; "
-        f"an advantage of 100 points is always being right, by the guesses or at least by the "
-        f"ranking, whichever goes further.{undone}",
-        "; ".join(rows) + ".",
-        lambda: plot_trade_off(f),
+        caption=(
+            "Down is private, left is cheap. Filled points: the attacker knows the defence, with "
+            "intervals that hold together. Hollow points: it does not. The dotted line is "
+            "guessing; an advantage of 100 points is always being right, by the guesses or at "
+            f"least by the ranking, whichever goes further.{undone}"
+        ),
+        words="; ".join(rows) + ".",
+        draw=lambda: plot_trade_off(f),
     )
 
 
@@ -76,11 +78,13 @@ def _accuracy(f: DefenceAudit) -> Plot:
     return Plot(
         "accuracy",
         "Privacy against the model's accuracy",
-        "Down is private, right is accurate: the best attack over the model's accuracy on records "
-        "that it was not trained on. Filled points: the attacker knows the defence. Hollow points: "
-        "it does not." + (_CURVE if f.curve else ""),
-        "; ".join(rows) + ".",
-        lambda: plot_accuracy(f),
+        caption=(
+            "Down is private, right is accurate: the best attack over the model's accuracy on "
+            "records that it was not trained on. Filled points: the attacker knows the defence. "
+            "Hollow points: it does not." + (_CURVE if f.curve else "")
+        ),
+        words="; ".join(rows) + ".",
+        draw=lambda: plot_accuracy(f),
     )
 
 
@@ -97,7 +101,7 @@ def risk(f: DefenceAudit) -> Plot:
     )
     told = f"Half of the members have at most a risk of: {'; '.join(rows)}."
     title = "How the members' risk is distributed"
-    return Plot("risk-cdf", title, caption, told, lambda: plot_risk(f))
+    return Plot("risk-cdf", title, caption=caption, words=told, draw=lambda: plot_risk(f))
 
 
 def _advantage(b: BestAttack) -> str:
@@ -110,7 +114,9 @@ def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
     Filled: the adversary knows the defence. Hollow: it does not. Bars are intervals that
     hold together. The numbers are those of ``defences.csv``.
     """
-    start = Estimate(0.0, 0.0, 0.0, f.level, f.n_in + f.n_out, "exact")
+    start = Estimate(
+        value=0.0, low=0.0, high=0.0, level=f.level, n=f.n_in + f.n_out, method="exact"
+    )
     ax = _plot(f, ax, start, [c.judged.distance for c in f.compared])
     ax.set(xlabel="Mean change of an answer (L1 distance)", xlim=(-0.04, None))
     return ax

@@ -76,7 +76,9 @@ def _measures(f: DefenceAudit) -> Iterator[Measure]:
     reached = [c.left.reached for c in f.compared]
     label = "Right guesses without a defence"
     note = f"by {plain(f.none.attack)}"
-    yield _card("accuracy-without", label, f.none.accuracy, note, "Guessing gives 50%.")
+    yield _card(
+        "accuracy-without", label, found=f.none.accuracy, note=note, text="Guessing gives 50%."
+    )
     note = f"with {name}, by {plain(best.left.leading)}, {adversary(best)}"
     label = f"{right_of(found)} that are left"
     yield _card("accuracy-left", label, found.accuracy, note, gate=True)
@@ -84,18 +86,28 @@ def _measures(f: DefenceAudit) -> Iterator[Measure]:
     surprised = best.non_adaptive.accuracy
     note = f"by an attacker who does not expect {name}"
     text = "Non-adaptive: do not count on it."
-    yield _card("accuracy-non-adaptive", label, surprised, note, text)
+    yield _card("accuracy-non-adaptive", label, found=surprised, note=note, text=text)
     note = f"on records that it was not trained on; {percent(best.before.value)} without {name}"
     label = "The model's own accuracy with it"
     after = best.after
-    yield Measure("model-accuracy", label, after, right(after), note, gate=False)
+    yield Measure(
+        name="model-accuracy", label=label, found=after, shown=right(after), note=note, gate=False
+    )
     yield _price(best)
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
     risk = tenth.undefended if best.undone else tenth.defended
     note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
     label = "Risk of one member in ten, at least"
     text = "Guessing gives 50%."
-    yield Measure("risk-of-tenth", label, risk, right(risk), note, text, gate=False)
+    yield Measure(
+        name="risk-of-tenth",
+        label=label,
+        found=risk,
+        shown=right(risk),
+        note=note,
+        text=text,
+        gate=False,
+    )
     area = best.left.auc
     label = "AUC that is left with the best defence"
     shown = decimal_estimate(area)
@@ -105,14 +117,37 @@ def _measures(f: DefenceAudit) -> Iterator[Measure]:
     gravest = max(reached, key=lambda x: x.accuracy.value)
     highest = [x.accuracy for x in reached]
     areas = [c.left.auc for c in f.compared]
-    yield limited("accuracy", f"{right_of(gravest)} {which}", highest, right, GUESSING, turned)
-    yield limited("auc", f"AUC {which}", areas, decimal_estimate, "0.5", turned)
+    yield limited(
+        "accuracy",
+        f"{right_of(gravest)} {which}",
+        found=highest,
+        show=right,
+        guessing=GUESSING,
+        reversed_by=turned,
+    )
+    yield limited(
+        "auc",
+        f"AUC {which}",
+        found=areas,
+        show=decimal_estimate,
+        guessing="0.5",
+        reversed_by=turned,
+    )
 
 
 def _card(
     name: str, label: str, found: Estimate, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
-    return Measure(name, label, found, right(found), note, text, GUESSING, gate=gate)
+    return Measure(
+        name=name,
+        label=label,
+        found=found,
+        shown=right(found),
+        note=note,
+        text=text,
+        guessing=GUESSING,
+        gate=gate,
+    )
 
 
 def _price(best: ComparedDefence) -> Measure:
@@ -124,7 +159,15 @@ def _price(best: ComparedDefence) -> Measure:
         text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
         label = "Mean change of an answer"
         shown = decimal_estimate(moved, 2)
-        return Measure("mean-change", label, moved, shown, "", text, gate=False)
+        return Measure(
+            name="mean-change",
+            label=label,
+            found=moved,
+            shown=shown,
+            note="",
+            text=text,
+            gate=False,
+        )
     name = "accuracy-stopped-early"
     label = "Right guesses after stopping early"
     found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
@@ -132,7 +175,15 @@ def _price(best: ComparedDefence) -> Measure:
     if not isinstance(early, Skipped):
         told = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
     note = f"the undefended training, as accurate: {told}"
-    return Measure(name, label, found, stopped(best), note, guessing=GUESSING, gate=False)
+    return Measure(
+        name=name,
+        label=label,
+        found=found,
+        shown=stopped(best),
+        note=note,
+        guessing=GUESSING,
+        gate=False,
+    )
 
 
 def _overview(f: DefenceAudit) -> Table:

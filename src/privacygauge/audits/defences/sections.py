@@ -91,11 +91,13 @@ def _compared(f: DefenceAudit) -> Iterator[Block]:
     yield Table(
         "compared",
         "What is left to attack, and what the defence costs",
-        _columns(f),
-        tuple(_row(f, c) for c in (None, *f.compared)),
-        f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
-        "kinds of attackers; those of the model's accuracy, of the change and of the risk "
-        "hold individually.",
+        columns=_columns(f),
+        rows=tuple(_row(f, c) for c in (None, *f.compared)),
+        note=(
+            f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
+            "kinds of attackers; those of the model's accuracy, of the change and of the risk "
+            "hold individually."
+        ),
     )
     yield note(*_notes(f))
     yield from plots.costs(f)

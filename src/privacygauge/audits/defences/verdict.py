@@ -51,7 +51,15 @@ def verdict(f: DefenceAudit) -> Verdict:
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
     reached = spoken_of.reached if alone is None else f.undefended.reached
     gauge = accuracy_gauge(f"the best attack, {behind}", reached)
-    return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice, gauge)
+    return Verdict(
+        grade=grade,
+        scale=GRADES,
+        headline=headline,
+        sentences=sentences,
+        unsaid=_unsaid(f),
+        advice=advice,
+        gauge=gauge,
+    )
 
 
 def _alone(f: DefenceAudit) -> Estimate | None:

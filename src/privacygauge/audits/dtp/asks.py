@@ -141,12 +141,12 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 COMMAND = Command(
     "dtp",
-    Group.CLASSIFIER,
-    DtpRequest,
-    play,
-    _HELP,
-    METRICS,
-    _LIMITS,
+    group=Group.CLASSIFIER,
+    request=DtpRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=_LIMITS,
     trains=True,
     keeps=True,
     tables=("records.parquet", "removal.csv"),

@@ -152,8 +152,15 @@ def audit_dtp(
     >>> found.decision
     'do not publish'
     """
-    running = Running(command, seed, level, provenance, run)
-    asked = Asked(bin_width, queries, training_sets, remove, order, vary)
+    running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
+    asked = Asked(
+        width=bin_width,
+        queries=queries,
+        training_sets=training_sets,
+        remove=remove,
+        order=order,
+        vary=vary,
+    )
     features, labels = checked_records(model, x, y, remove)
     owner = owners(unit, ids, len(labels))
     task = TrainingSet(
@@ -170,7 +177,7 @@ def audit_dtp(
         invocation=invocation,
         class_names=class_names or estimators.class_names(y),
     )
-    done = measurement(task, asked, rows, ids, class_names, level)
+    done = measurement(task, asked, rows=rows, ids=ids, class_names=class_names, level=level)
     told = (*whose(features, labels, owner), *warnings, *done.warnings)
     origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
     return DtpAudit(**vars(done.found), origin=origin)
@@ -183,7 +190,11 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     records, x, model, warnings = _given(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
     with work.resumable(asked), showing as shown:
-        progress = None if shown is None else _announced(asked, work, x, records.y, model, shown)
+        progress = (
+            None
+            if shown is None
+            else _announced(asked, work, x=x, y=records.y, model=model, progress=shown)
+        )
         return audit_dtp(
             model,
             x,
@@ -261,7 +272,11 @@ def _announced(
         if not said:
             said = True
             n = asked.measure or len(y)
-            work.say(bill_without_each(model, x, y, n, asked.training_sets, work.jobs))
+            work.say(
+                bill_without_each(
+                    model, x, y=y, n_models=n, training_sets=asked.training_sets, n_jobs=work.jobs
+                )
+            )
         progress(done, total)
 
     return tell

@@ -77,7 +77,14 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
         exactly = "Computed for every record, not estimated."
     told = f"{told}own query. {exactly}"
     shown = Shown(nats(f.highest))
-    yield Measure("pdtp", "Largest PDTP", f.highest, shown, "the limit is 1", told)
+    yield Measure(
+        name="pdtp",
+        label="Largest PDTP",
+        found=f.highest,
+        shown=shown,
+        note="the limit is 1",
+        text=told,
+    )
     infinite = f" {count(f.n_infinite)} of them {'is' if f.n_infinite == 1 else 'are'} infinite."
     told = f"By PDTP.{infinite if f.n_infinite else ''}"
     above = f.share_above
@@ -86,7 +93,9 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
     note += "these are a random sample"
     if f.complete:
         note = f"{percent(above.value)} of the training set, counted"
-    yield Measure("share", "Records above 1", above, shown, note, told)
+    yield Measure(
+        name="share", label="Records above 1", found=above, shown=shown, note=note, text=told
+    )
     shown = Shown(nats(f.mean.value)) if f.complete else decimal_estimate(f.mean)
     note = "" if f.complete else f"{rate(f.level)} interval"
     told = f"Estimated for the training set from {several(f.mean.n, 'record')}."
@@ -94,9 +103,11 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
         told = "Over every record of the training set, not estimated."
     if np.isinf(f.mean.value):
         told = "Infinite, because some record's PDTP is."
-    yield Measure("mean", "Mean PDTP", f.mean, shown, note, told)
+    yield Measure(name="mean", label="Mean PDTP", found=f.mean, shown=shown, note=note, text=told)
     told = "Records with a PDTP of at most 1 for which some other query shows more than 1."
-    yield _counted("indirect", "Given away by other queries alone", f.n_indirect, "", told)
+    yield _counted(
+        "indirect", "Given away by other queries alone", n=f.n_indirect, note="", text=told
+    )
     if f.removal is not None:
         yield _of_removal(f.removal)
     if f.averages:
@@ -105,11 +116,19 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
         told = f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
         told += f"{rate(over.level)} interval is."
         note = f"over {several(over.n, 'training set')}"
-        yield _counted("above-on-average", "Above 1 on average", n, note, told)
+        yield _counted("above-on-average", "Above 1 on average", n=n, note=note, text=told)
 
 
 def _counted(name: str, label: str, n: int, note: str, text: str) -> Measure:
-    return Measure(name, label, float(n), Shown(count(n)), note, text, gate=False)
+    return Measure(
+        name=name,
+        label=label,
+        found=float(n),
+        shown=Shown(count(n)),
+        note=note,
+        text=text,
+        gate=False,
+    )
 
 
 def _over_all(f: DtpAudit) -> tuple[str, str]:
@@ -141,7 +160,15 @@ def _of_removal(path: RemovalPath) -> Measure:
         note = f"before: {nats(first)}"
         text = f"The best point to stop within {n}."
     shown = Shown(nats(lowest))
-    return Measure("after-removal", label, lowest, shown, note, text, gate=False)
+    return Measure(
+        name="after-removal",
+        label=label,
+        found=lowest,
+        shown=shown,
+        note=note,
+        text=text,
+        gate=False,
+    )
 
 
 def _terms(f: DtpAudit) -> dict[str, str]:

@@ -102,7 +102,9 @@ def overview(f: DtpAudit) -> tuple[Table, ...]:
     prose = ("Model", "Method")
     spare = ("Bins",)
     settings = table("settings", "How it was measured", [how], prose=prose, spare=spare)
-    first = _people(f, "first", "The riskiest records", f.order[:_PRINTED], "Riskiest records")
+    first = _people(
+        f, "first", title="The riskiest records", places=f.order[:_PRINTED], head="Riskiest records"
+    )
     return (first, settings)
 
 
@@ -138,7 +140,7 @@ def _ranks(f: DtpAudit) -> Plot:
         "How far each record moves the model's answer about itself (PDTP), and at least, or at "
         "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish."
     )
-    return Plot("ranks", title, caption, told, lambda: plots.plot_pdtp(f))
+    return Plot("ranks", title, caption=caption, words=told, draw=lambda: plots.plot_pdtp(f))
 
 
 def _classes(f: DtpAudit) -> Table:
@@ -213,10 +215,14 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
     yield Plot(
         "sawtooth",
         f"Largest {path.measure} while records are removed",
-        "It falls when a risky record goes, and rises again where that record had shielded another "
-        "one. The diamond is the best point to stop.",
-        f"{first} before any removal, {lowest} after {path.best}, {last} after all {count(n)}.",
-        lambda: plots.plot_removal(f),
+        caption=(
+            "It falls when a risky record goes, and rises again where that record had shielded "
+            "another one. The diamond is the best point to stop."
+        ),
+        words=(
+            f"{first} before any removal, {lowest} after {path.best}, {last} after all {count(n)}."
+        ),
+        draw=lambda: plots.plot_removal(f),
     )
     tags = {path.best: ("stop here",)}
     best = [i == path.best for i in shown]
@@ -311,12 +317,16 @@ def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
     return Plot(
         f"variation-{i}",
         f"Record {plain(record_of(f, v.row))}",
-        "The gap between the two upright lines is the record's own effect. Where it is narrower "
-        "than the histograms, it drowns in them.",
-        f"With the record {fixed(v.with_it, 3)}, without {fixed(v.without, 3)}. Random states "
-        f"alone: {_range(v.initialisation)}; other training sets: {_range(v.sampling)} "
-        f"({count(len(v.sampling))} models each).",
-        partial(plots.plot_variation, v),
+        caption=(
+            "The gap between the two upright lines is the record's own effect. Where it is "
+            "narrower than the histograms, it drowns in them."
+        ),
+        words=(
+            f"With the record {fixed(v.with_it, 3)}, without {fixed(v.without, 3)}. Random states "
+            f"alone: {_range(v.initialisation)}; other training sets: {_range(v.sampling)} "
+            f"({count(len(v.sampling))} models each)."
+        ),
+        draw=partial(plots.plot_variation, v),
         wide=False,
     )
 

@@ -36,7 +36,15 @@ def verdict(f: DtpAudit) -> Verdict:
     grade = ABOVE if above else CERTAIN if f.certified else SEEN
     sentences = tuple(_sentences(f))
     advice = tuple(_advice(f))
-    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), advice, _gauge(f))
+    return Verdict(
+        grade=grade,
+        scale=GRADES,
+        headline=_headline(f),
+        sentences=sentences,
+        unsaid=_unsaid(f),
+        advice=advice,
+        gauge=_gauge(f),
+    )
 
 
 def _gauge(f: DtpAudit) -> Gauge:
@@ -52,7 +60,17 @@ def _gauge(f: DtpAudit) -> Gauge:
     limits = beside(LIMIT, low, high)
     ticks = (f"1, a factor of {FACTOR}",)
     zones = ("Below the limit", "Above it")
-    return Gauge(label, shown, low, low, high, limits, ticks, rule, zones)
+    return Gauge(
+        label=label,
+        shown=shown,
+        low=low,
+        value=low,
+        high=high,
+        limits=limits,
+        ticks=ticks,
+        rule=rule,
+        zones=zones,
+    )
 
 
 def measured(f: DtpAudit) -> str:

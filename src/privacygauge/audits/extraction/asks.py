@@ -107,14 +107,16 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
 
 COMMAND = Command(
     "language extract",
-    Group.LANGUAGE,
-    ExtractionRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text that "
-    "can be extracted and the reference does not give), extracted-beyond (less that of people who "
-    "were not trained on) or verbatim. Add .low for the lower end of the interval.",
+    group=Group.LANGUAGE,
+    request=ExtractionRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text "
+        "that can be extracted and the reference does not give), extracted-beyond (less that of "
+        "people who were not trained on) or verbatim. Add .low for the lower end of the interval."
+    ),
     keeps=True,
     tables=("records.parquet",),
 )

@@ -138,7 +138,9 @@ def audit_extraction(
     other = models[1] if len(models) > 1 else None
     if before is not None:
         before()
-    found = extracted(models[0], other, judged, how, tries, run=run, progress=progress)
+    found = extracted(
+        models[0], other, judged=judged, how=how, asked=tries, run=run, progress=progress
+    )
     about = {"sampling": how.describe(), "target": models[0].source.weights}
     return audit_of(found, running, about, show_texts=show_texts)
 

@@ -72,28 +72,37 @@ class _Words:
 
 
 _WRITING = _Words(
-    "A causal language model",
-    "Whoever knows the beginning of a text lets the model write on, again and again.",
-    "the beginnings of texts, and as many samples of the model as were asked for",
-    "text",
-    "a text",
-    "text",
-    "suffix",
-    "Longer prefixes, other prompts or further training may bring out more. What was extracted "
-    "holds for whoever knows the prefixes; that nothing was does not bound membership inference.",
+    model="A causal language model",
+    does="Whoever knows the beginning of a text lets the model write on, again and again.",
+    needs="the beginnings of texts, and as many samples of the model as were asked for",
+    thing="text",
+    one="a text",
+    short="text",
+    part="suffix",
+    unsaid=(
+        "Longer prefixes, other prompts or further training may bring out more. What was "
+        "extracted holds for whoever knows the prefixes; that nothing was does not bound "
+        "membership inference."
+    ),
 )
 _FILLING = _Words(
-    "A masked language model",
-    "Whoever knows all of a text but one name, date or number lets the model fill it in, again "
-    "and again.",
-    "texts with one identifier hidden, the number of its tokens, and as many samples of the model "
-    "as were asked for",
-    "identifier",
-    "an identifier",
-    "item",  # names of numbers have to fit into a line
-    "identifier",
-    "Other ways to ask or further training may bring out more. What was extracted holds for "
-    "whoever knows the rest of the text; that nothing was does not bound membership inference.",
+    model="A masked language model",
+    does=(
+        "Whoever knows all of a text but one name, date or number lets the model fill it in, again "
+        "and again."
+    ),
+    needs=(
+        "texts with one identifier hidden, the number of its tokens, and as many samples of the "
+        "model as were asked for"
+    ),
+    thing="identifier",
+    one="an identifier",
+    short="item",  # names of numbers have to fit into a line
+    part="identifier",
+    unsaid=(
+        "Other ways to ask or further training may bring out more. What was extracted holds for "
+        "whoever knows the rest of the text; that nothing was does not bound membership inference."
+    ),
 )
 _CONTENT = (
     "Found by form alone, so some are missed and some are none. What the prefix already holds is "
@@ -198,18 +207,28 @@ def verdict(a: ExtractionAudit) -> Verdict:
     }
     sentences = (f"Extracted means: the {w.part} is among {n_tries}{which}{alone}. {told}",)
     gauge = Gauge(
-        f"People with an extracted {w.thing}, beyond those among others",
-        percent_estimate(beyond),
-        beyond.low,
-        beyond.value,
-        beyond.high,
-        beside(0.0, beyond.value, beyond.high),
-        ("0%",),
-        "The grade follows from the lower end of the interval: above 0 the model gives texts away "
-        "because it was trained on them.",
+        label=f"People with an extracted {w.thing}, beyond those among others",
+        shown=percent_estimate(beyond),
+        low=beyond.low,
+        value=beyond.value,
+        high=beyond.high,
+        limits=beside(0.0, beyond.value, beyond.high),
+        ticks=("0%",),
+        rule=(
+            "The grade follows from the lower end of the interval: above 0 the model gives texts "
+            "away because it was trained on them."
+        ),
         zones=("No more than from others", "Extracted"),
     )
-    return Verdict(grade, SCALE, headline, sentences, w.unsaid, advice[grade], gauge)
+    return Verdict(
+        grade=grade,
+        scale=SCALE,
+        headline=headline,
+        sentences=sentences,
+        unsaid=w.unsaid,
+        advice=advice[grade],
+        gauge=gauge,
+    )
 
 
 def _words(a: ExtractionAudit) -> _Words:
@@ -219,17 +238,17 @@ def _words(a: ExtractionAudit) -> _Words:
 def _no_judge(seen: BothSides, w: _Words) -> Verdict:
     """Return the verdict where the reference gives what it should never have seen."""
     return Verdict(
-        UNTOLD,
-        (UNTOLD,),
-        f"Cannot be told: the reference gives members' {w.thing}s too",
-        (
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=f"Cannot be told: the reference gives members' {w.thing}s too",
+        sentences=(
             f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the members "
             f"and of {percent_estimate(seen.others)} of the others. Either it was trained on the "
             "members, or the sides differ in more than membership: what it gives too is no common "
             "text, and is left out all the same.",
         ),
-        direction.OPEN,
-        (
+        unsaid=direction.OPEN,
+        advice=(
             "Audit with a reference that saw neither side, or with none.",
             "Draw members and non-members at random from the same texts.",
         ),
@@ -262,7 +281,15 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
     ):
         label = f"People with {label}"
         shown = percent_estimate(found)
-        yield Measure(name, label, found, shown, beside_it, meaning, "no leak: 0%")
+        yield Measure(
+            name=name,
+            label=label,
+            found=found,
+            shown=shown,
+            note=beside_it,
+            text=meaning,
+            guessing="no leak: 0%",
+        )
 
 
 def _both(x: BothSides) -> dict[str, Content]:

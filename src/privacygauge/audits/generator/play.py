@@ -172,7 +172,7 @@ def audit_synthetic(
     -----
     Meeus et al. (2023), sections 2.3, 4 and 5.
     """
-    running = Running(command, seed, level, provenance, run)
+    running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
     made_by = as_generator(generator)
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
@@ -229,13 +229,15 @@ def _description(making: Making) -> GameDescription:
     n_in = sizes.tests // 2
     return GameDescription(
         f"{game.name} game",
-        "Was this record among those that the synthetic table was made from?",
-        f"Sees the synthetic table and the record, knows how the generator works, has "
-        f"{knows[game.knowledge]}, and makes {sizes.shadows:,} synthetic tables itself",
-        f"Drawn: {data[game.name]}",
-        "On the adversary's own synthetic tables",
-        n_in,
-        sizes.tests - n_in,
+        question="Was this record among those that the synthetic table was made from?",
+        adversary=(
+            f"Sees the synthetic table and the record, knows how the generator works, has "
+            f"{knows[game.knowledge]}, and makes {sizes.shadows:,} synthetic tables itself"
+        ),
+        secret=f"Drawn: {data[game.name]}",
+        thresholds="On the adversary's own synthetic tables",
+        n_in=n_in,
+        n_out=sizes.tests - n_in,
     )
 
 

@@ -88,12 +88,16 @@ def auc_plot(f: SyntheticAudit) -> Plot:
     return Plot(
         "aucs",
         "Every attacked record",
-        "How often each record is told, with its interval. On the dotted line there is nothing "
-        "but guessing; where a whole interval lies above it, the record is given away.",
-        f"The AUC is {fixed(float(values[0]), 3)} for the first record, "
-        f"{fixed(float(values[n // 2]), 3)} in the middle, {fixed(float(values[-1]), 3)} for the "
-        f"last; {count(f.n_told)} of {count(n)} records are told beyond luck.",
-        lambda: plot_auc(f),
+        caption=(
+            "How often each record is told, with its interval. On the dotted line there is nothing "
+            "but guessing; where a whole interval lies above it, the record is given away."
+        ),
+        words=(
+            f"The AUC is {fixed(float(values[0]), 3)} for the first record, "
+            f"{fixed(float(values[n // 2]), 3)} in the middle, {fixed(float(values[-1]), 3)} for "
+            f"the last; {count(f.n_told)} of {count(n)} records are told beyond luck."
+        ),
+        draw=lambda: plot_auc(f),
         wide=False,
     )
 
@@ -106,11 +110,13 @@ def vulnerability_plot(f: SyntheticAudit) -> Plot:
     return Plot(
         "vulnerability",
         "Was the risk foreseen?",
-        "The vulnerability score is how far a record is from those most like it: it needs neither "
-        "a generator nor an attack. If points rise to the right, the score finds the records at "
-        "risk beforehand.",
-        f"{several(len(f.targets), 'record')} by score and AUC. {words}",
-        lambda: plot_vulnerability(f),
+        caption=(
+            "The vulnerability score is how far a record is from those most like it: it needs "
+            "neither a generator nor an attack. If points rise to the right, the score finds the "
+            "records at risk beforehand."
+        ),
+        words=f"{several(len(f.targets), 'record')} by score and AUC. {words}",
+        draw=lambda: plot_vulnerability(f),
         wide=False,
     )
 

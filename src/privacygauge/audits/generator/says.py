@@ -95,18 +95,29 @@ def _measures(f: SyntheticAudit) -> Iterator[Measure]:
     worst = f.headline.worst
     whose = f"for {called(f, f.headline.target)}"
     yield Measure(
-        "auc",
-        "Pairs of tables told apart",
-        f.headline.auc,
-        decimal_estimate(f.headline.auc),
-        f"mean over {several(n, 'record')}" if n > 1 else "for 1 record",
-        "Of a table made with the record and one made without it, how often the right one is "
-        "picked. Guessing gives 0.5. AUC.",
-        "0.5",
+        name="auc",
+        label="Pairs of tables told apart",
+        found=f.headline.auc,
+        shown=decimal_estimate(f.headline.auc),
+        note=f"mean over {several(n, 'record')}" if n > 1 else "for 1 record",
+        text=(
+            "Of a table made with the record and one made without it, how often the right one is "
+            "picked. Guessing gives 0.5. AUC."
+        ),
+        guessing="0.5",
     )
     shown = decimal_estimate(worst.auc)
     label = "For the worst record"
-    yield Measure("worst", label, worst.auc, shown, whose, "AUC.", "0.5", card=n > 1)
+    yield Measure(
+        name="worst",
+        label=label,
+        found=worst.auc,
+        shown=shown,
+        note=whose,
+        text="AUC.",
+        guessing="0.5",
+        card=n > 1,
+    )
     yield Measure(
         "told",
         "Records told better than by guessing",
@@ -133,14 +144,17 @@ def _measures(f: SyntheticAudit) -> Iterator[Measure]:
 
 def _found(r: RateAtFpr, whose: str) -> Measure:
     return Measure(
-        f"tpr@{r.fpr:g}",
-        f"Found at {rate(r.fpr)} false alarms",
-        r.estimate,
-        percent_estimate(r.estimate, 1),
-        whose,
-        f"Share of the tables made with it that are recognised; guessing finds {rate(r.fpr)}. "
-        f"TPR at {rate(r.fpr)} FPR.{'' if r.resolved else ' Under 10 false alarms are expected.'}",
-        rate(r.fpr),
+        name=f"tpr@{r.fpr:g}",
+        label=f"Found at {rate(r.fpr)} false alarms",
+        found=r.estimate,
+        shown=percent_estimate(r.estimate, 1),
+        note=whose,
+        text=(
+            f"Share of the tables made with it that are recognised; guessing finds {rate(r.fpr)}. "
+            f"TPR at {rate(r.fpr)} "
+            f"FPR.{'' if r.resolved else ' Under 10 false alarms are expected.'}"
+        ),
+        guessing=rate(r.fpr),
         gate=False,
         doubtful=not r.resolved,
     )
@@ -157,7 +171,15 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
     text += " With this many tables, no audit could show more than "
     text += f"{fixed(f.headline.worst.epsilon_limit, 2)}."
     shown = Shown(rounded_down(found.low))
-    return Measure("epsilon", "Epsilon is at least", found, shown, whose, text, "0")
+    return Measure(
+        name="epsilon",
+        label="Epsilon is at least",
+        found=found,
+        shown=shown,
+        note=whose,
+        text=text,
+        guessing="0",
+    )
 
 
 def _game(f: SyntheticAudit) -> Pairs:

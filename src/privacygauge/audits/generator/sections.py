@@ -220,12 +220,12 @@ def _each(f: SyntheticAudit) -> Table:
     return Table(
         "each",
         "AUC of every attack",
-        columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
-        tuple(
+        columns=columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
+        rows=tuple(
             (_who(f, i), *(fixed(e.targets[i].auc.value, 3) for e in f.attacks))
             for i in f.order[:10].tolist()
         ),
-        "Values; their intervals are in report.json.",
+        note="Values; their intervals are in report.json.",
     )
 
 

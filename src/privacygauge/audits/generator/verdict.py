@@ -56,7 +56,15 @@ def verdict(f: SyntheticAudit) -> Verdict:
     said = tuple(_sentences(f, grade))
     unsaid = _unsaid(f, grade)
     todo = tuple(_advice(f, grade))
-    return Verdict(grade, GRADES, _headline(f, grade), said, unsaid, todo, _gauge(f))
+    return Verdict(
+        grade=grade,
+        scale=GRADES,
+        headline=_headline(f, grade),
+        sentences=said,
+        unsaid=unsaid,
+        advice=todo,
+        gauge=_gauge(f),
+    )
 
 
 def _gauge(f: SyntheticAudit) -> Gauge:

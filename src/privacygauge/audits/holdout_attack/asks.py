@@ -100,15 +100,21 @@ def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     from privacygauge.holdout.priors import Having
 
     prior = cast("Prior", asked.prior)
-    having = Having(asked.logits, asked.top, asked.least_confident, asked.temperature, prior)
+    having = Having(
+        logits=asked.logits,
+        top=asked.top,
+        least_confident=asked.least_confident,
+        temperature=asked.temperature,
+        prior=prior,
+    )
     with work.resumable(asked), work.bar("Playing attacks") as progress:
         running = work.running(_NAME, asked, progress)
         contest = contest_of(
             asked.labels,
             asked.queries,
-            asked.attacks,
-            asked.guards,
-            having,
+            attacks=asked.attacks,
+            guards=asked.guards,
+            having=having,
             trials=asked.trials,
             classes=asked.classes,
             metric=asked.metric,
@@ -119,13 +125,15 @@ def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
 
 COMMAND = Command(
     _NAME,
-    Group.TEST_SET,
-    AttackRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: bias or accuracy of the strongest attack; add .low "
-    "for the lower end of the interval.",
+    group=Group.TEST_SET,
+    request=AttackRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: bias or accuracy of the strongest attack; add "
+        ".low for the lower end of the interval."
+    ),
     trains=True,
     jobs=1,
     keeps=True,

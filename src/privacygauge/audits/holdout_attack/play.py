@@ -122,16 +122,29 @@ def attack_holdout(
     >>> found.worst.bias.value > 0.15
     True
     """
-    having = Having(logits, top, least_confident, temperature, prior)
+    having = Having(
+        logits=logits,
+        top=top,
+        least_confident=least_confident,
+        temperature=temperature,
+        prior=prior,
+    )
     running = Running(
-        command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
+        command=command,
+        seed=seed,
+        level=level,
+        provenance=provenance,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     contest = contest_of(
         labels,
         queries,
-        attacks,
-        guards,
-        having,
+        attacks=attacks,
+        guards=guards,
+        having=having,
         trials=trials,
         classes=classes,
         metric=metric,

@@ -109,13 +109,13 @@ def _measures(f: HoldoutAudit) -> Iterator[Measure]:
     pairs = len(f.results)
     allowing = f" The interval allows for {pairs} pairs." if pairs > 1 else ""
     yield Measure(
-        "bias",
-        f"{f.scored.capitalize()} gained by the strongest attack",
-        worst.corrected,
-        replace(bias, value=f"{bias.value} points"),
-        f"by {attack_title(worst.attack)}, {guard_title(worst.guard)}",
-        allowing.strip(),
-        f"0 points: {having(f, worst.baseline)}",
+        name="bias",
+        label=f"{f.scored.capitalize()} gained by the strongest attack",
+        found=worst.corrected,
+        shown=replace(bias, value=f"{bias.value} points"),
+        note=f"by {attack_title(worst.attack)}, {guard_title(worst.guard)}",
+        text=allowing.strip(),
+        guessing=f"0 points: {having(f, worst.baseline)}",
     )
     yield Measure(
         "accuracy",
@@ -181,10 +181,12 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
     yield Plot(
         "biases",
         "Bias by attack and guard",
-        f"How many points of {f.scored} each attack gained; bars are intervals over trials. The "
-        "dotted line is no gain.",
-        f"The furthest behind each guard, in points: {told}.",
-        lambda: plot_biases(f),
+        caption=(
+            f"How many points of {f.scored} each attack gained; bars are intervals over trials. "
+            "The dotted line is no gain."
+        ),
+        words=f"The furthest behind each guard, in points: {told}.",
+        draw=lambda: plot_biases(f),
     )
 
 

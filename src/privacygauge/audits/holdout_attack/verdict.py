@@ -59,7 +59,15 @@ def verdict(f: HoldoutAudit) -> Verdict:
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
     said = tuple(_sentences(f))
     todo = _advice(f, grade)
-    return Verdict(grade, scale, _headline(f, grade), said, UNSAID, todo, _gauge(f, grade))
+    return Verdict(
+        grade=grade,
+        scale=scale,
+        headline=_headline(f, grade),
+        sentences=said,
+        unsaid=UNSAID,
+        advice=todo,
+        gauge=_gauge(f, grade),
+    )
 
 
 def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:

@@ -111,12 +111,14 @@ def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
 
 COMMAND = Command(
     _NAME,
-    Group.TEST_SET,
-    BoundRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: bias (the strongest known attack), honest, nb, "
-    "majority, scan, kl or theorem-3-1.",
+    group=Group.TEST_SET,
+    request=BoundRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: bias (the strongest known attack), honest, nb, "
+        "majority, scan, kl or theorem-3-1."
+    ),
     folder=None,
 )

@@ -106,13 +106,13 @@ def holdout_bounds(
     """
     protected = guard_named(guard) if isinstance(guard, str) else guard
     asked = Asked(
-        n,
-        classes,
-        total_of(queries, accounts),
-        protected,
-        accuracy,
-        correlation,
-        probability,
+        n=n,
+        m=classes,
+        k=total_of(queries, accounts),
+        guard=protected,
+        accuracy=accuracy,
+        correlation=correlation,
+        probability=probability,
         bias=bias,
         accounts=accounts if accounts > 1 else None,
     )

@@ -120,12 +120,12 @@ def _strongest(f: HoldoutBounds) -> Measure:
         reason = f"No formula covers attacks behind {plain(f.guard)}, and none was simulated"
         return Measure("bias", label, Skipped("bias", reason), Shown(DASH), text=f"{reason}.")
     return Measure(
-        "bias",
-        label,
-        strongest.value,
-        Shown(f"{points(max(0.0, strongest.value))} points"),
-        f"by {strongest.title}",
-        f"Without a model; above {percent(f.chance)}, which a guess has.",
+        name="bias",
+        label=label,
+        found=strongest.value,
+        shown=Shown(f"{points(max(0.0, strongest.value))} points"),
+        note=f"by {strongest.title}",
+        text=f"Without a model; above {percent(f.chance)}, which a guess has.",
         guessing=f"0 points; {points(f.allowed_bias)} are allowed",
     )
 
@@ -164,11 +164,13 @@ def _bias(f: HoldoutBounds) -> Iterator[Block]:
     yield Plot(
         "curves",
         "Bias against submissions",
-        "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
-        "what is allowed. Between an attack and the guarantee nothing is known; honest "
-        "selection counts from another accuracy, and the guarantee does not cover it.",
-        f"At {several(f.queries, 'submission')}, in points: {told}.",
-        lambda: plot_curves(f),
+        caption=(
+            "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
+            "what is allowed. Between an attack and the guarantee nothing is known; honest "
+            "selection counts from another accuracy, and the guarantee does not cover it."
+        ),
+        words=f"At {several(f.queries, 'submission')}, in points: {told}.",
+        draw=lambda: plot_curves(f),
     )
 
 
@@ -182,9 +184,9 @@ def _bias_table(f: HoldoutBounds) -> Table:
     return Table(
         "bias",
         "Bias, in points of accuracy",
-        columns("What", "Points", Column(_GRANTED, prose=True, needed=False)),
-        tuple(rows),
-        "Attacks count from a guess, honest selection from the true accuracy.",
+        columns=columns("What", "Points", Column(_GRANTED, prose=True, needed=False)),
+        rows=tuple(rows),
+        note="Attacks count from a guess, honest selection from the true accuracy.",
     )
 
 

@@ -38,7 +38,15 @@ def verdict(f: HoldoutBounds) -> Verdict:
     headline = _headline(f, found)
     said = tuple(_sentences(f))
     todo = _advice(f, found)
-    return Verdict(found, scale, headline, said, SCORES, todo, _gauge(f))
+    return Verdict(
+        grade=found,
+        scale=scale,
+        headline=headline,
+        sentences=said,
+        unsaid=SCORES,
+        advice=todo,
+        gauge=_gauge(f),
+    )
 
 
 def _gauge(f: HoldoutBounds) -> Gauge:

@@ -421,16 +421,18 @@ def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
 
 COMMAND = Command(
     NAME,
-    Group.LANGUAGE,
-    LanguageRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE, or if a control says that the test is not honest: "
-    "accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest of all attacks, sample by "
-    "sample), epsilon, patient-auc, patient-accuracy, patient-epsilon (with coins), worst-records "
-    "(people that stand out) or detectable (the least accuracy that would mostly have been found); "
-    "add .low for the lower end of the interval.",
+    group=Group.LANGUAGE,
+    request=LanguageRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE, or if a control says that the test is not "
+        "honest: accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest of all "
+        "attacks, sample by sample), epsilon, patient-auc, patient-accuracy, patient-epsilon "
+        "(with coins), worst-records (people that stand out) or detectable (the least accuracy "
+        "that would mostly have been found); add .low for the lower end of the interval."
+    ),
     trains=True,
     jobs=1,
     keeps=True,

@@ -115,15 +115,37 @@ def audit_masked(
     checks.kind(plan, "plan", MaskPlan, "a MaskPlan()")
     checks.kind(windows, "windows", Windows, "a Windows()")
     checks.kind(columns, "columns", Columns, "a Columns()")
-    texts, dealt = judged_texts(members, nonmembers, population, columns, coins)
+    texts, dealt = judged_texts(
+        members, nonmembers, population=population, columns=columns, coins=coins
+    )
     load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
     models = compared_models(target, reference, load, base)
-    running = Running(command, seed, level, provenance, run, invocation, n_jobs, progress)
+    running = Running(
+        command=command,
+        seed=seed,
+        level=level,
+        provenance=provenance,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     plan = plan or MaskPlan(seed=seed)
-    scores = _scores(models, texts, plan, form, None, energies, before, running)
+    scores = _scores(
+        models,
+        texts,
+        plan=plan,
+        form=form,
+        recall=None,
+        energies=energies,
+        before=before,
+        running=running,
+    )
     masks = {"masks": json.dumps(plan.describe()), "energy": f"{form} form"}
     about = {**origin_of(models), **masks}
-    return audit_of(scores, asked, show, dealt, warnings, running, about)
+    return audit_of(
+        scores, asked, show=show, coins=dealt, warnings=warnings, running=running, about=about
+    )
 
 
 def audit_causal(
@@ -187,14 +209,36 @@ def audit_causal(
     check_asked(asked, show, energies, population is not None)
     checks.kind(windows, "windows", Windows, "a Windows()")
     checks.kind(columns, "columns", Columns, "a Columns()")
-    texts, dealt = judged_texts(members, nonmembers, population, columns, coins)
+    texts, dealt = judged_texts(
+        members, nonmembers, population=population, columns=columns, coins=coins
+    )
     load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
     models = compared_models(target, reference, load, base)
-    running = Running(command, seed, level, provenance, run, invocation, n_jobs, progress)
+    running = Running(
+        command=command,
+        seed=seed,
+        level=level,
+        provenance=provenance,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     plan = MaskPlan(seed=seed)
-    scores = _scores(models, texts, plan, form, recall, energies, before, running)
+    scores = _scores(
+        models,
+        texts,
+        plan=plan,
+        form=form,
+        recall=recall,
+        energies=energies,
+        before=before,
+        running=running,
+    )
     about = {**origin_of(models), "energy": f"{form} form"}
-    return audit_of(scores, asked, show, dealt, warnings, running, about)
+    return audit_of(
+        scores, asked, show=show, coins=dealt, warnings=warnings, running=running, about=about
+    )
 
 
 def _scores(

@@ -46,7 +46,14 @@ class LanguageAudit(Reported, Audited):
         """
         game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
         questions = self.questions if unit is self.samples else None
-        return Attacks(game, unit.evaluations, unit.headline, self.level, (), questions)
+        return Attacks(
+            game=game,
+            evaluations=unit.evaluations,
+            headline=unit.headline,
+            level=self.level,
+            groups=(),
+            questions=questions,
+        )
 
     def spoken(self, unit: UnitFindings) -> Attacks:
         """Return those that the verdict speaks of."""
@@ -166,7 +173,7 @@ def audit_language(
     given = as_text_scores(scores)
     dealt = read_coins(coins) if isinstance(coins, str | Path) else coins
     running = Running(command, seed, level, provenance)
-    return audit_of(given, asked, show, dealt, warnings, running)
+    return audit_of(given, asked, show=show, coins=dealt, warnings=warnings, running=running)
 
 
 def audit_of(
@@ -184,7 +191,7 @@ def audit_of(
         # Coins that were dealt before the training make every difference one of chance.
         drawn = seeds.stream(asked.seed, "language", "equal lengths")
         scores, apart = comparable(scores, drawn)
-    found, skipped = audited(scores, asked, show, coins, apart)
+    found, skipped = audited(scores, asked, show=show, coins=coins, apart=apart)
     told = (*warnings, *_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)
     game = _description(scores, found.samples, coins is not None)
@@ -201,12 +208,12 @@ def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> Game
         sees += f"; further signals of the audited model: {checks.listed(scores.further)}"
     return GameDescription(
         "membership inference from energies",
-        "Was this text in the language model's training data?",
-        sees,
-        _DRAWN if drawn else _GIVEN,
-        "; ".join(_ORIGINS[kind] for kind in kinds),
-        samples.n_in,
-        samples.n_out,
+        question="Was this text in the language model's training data?",
+        adversary=sees,
+        secret=_DRAWN if drawn else _GIVEN,
+        thresholds="; ".join(_ORIGINS[kind] for kind in kinds),
+        n_in=samples.n_in,
+        n_out=samples.n_out,
     )
 
 

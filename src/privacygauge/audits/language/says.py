@@ -128,13 +128,13 @@ def _cards(f: LanguageAudit) -> Iterator[Measure]:
     if not isinstance(f.patients, Skipped):
         best = f.patients.headline
         yield Measure(
-            "strongest-patient-accuracy",
-            "Right guesses, patient by patient",
-            best.accuracy,
-            percent_estimate(best.accuracy),
-            f"by {best.attack.title}",
-            "By the mean over a patient's samples. Guessing gives 50%. Balanced accuracy.",
-            measures.GUESSING,
+            name="strongest-patient-accuracy",
+            label="Right guesses, patient by patient",
+            found=best.accuracy,
+            shown=percent_estimate(best.accuracy),
+            note=f"by {best.attack.title}",
+            text="By the mean over a patient's samples. Guessing gives 50%. Balanced accuracy.",
+            guessing=measures.GUESSING,
             gate=False,
         )
     for card in others:
@@ -149,13 +149,13 @@ def _cards(f: LanguageAudit) -> Iterator[Measure]:
 def _control(found: ControlFinding | Skipped) -> Iterator[Measure]:
     if not isinstance(found, Skipped):
         yield Measure(
-            "control-reference",
-            "Control: reference model alone",
-            found.auc,
-            decimal_estimate(found.auc),
-            "it FIRES: the test is not honest" if found.fires else "quiet",
-            "AUC of a model that saw no member; 0.5 if the test is honest.",
-            "0.5",
+            name="control-reference",
+            label="Control: reference model alone",
+            found=found.auc,
+            shown=decimal_estimate(found.auc),
+            note="it FIRES: the test is not honest" if found.fires else "quiet",
+            text="AUC of a model that saw no member; 0.5 if the test is honest.",
+            guessing="0.5",
             gate=False,
         )
 

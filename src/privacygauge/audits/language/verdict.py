@@ -78,9 +78,24 @@ def verdict(f: LanguageAudit) -> Verdict:
     unsaid = _unsaid(grade)
     if grade == UNTOLD:
         more = (_MORE, _REPEAT) if headline == TOO_FEW else advice(f, grade)
-        return Verdict(grade, scale_of(grade), headline, said, unsaid, more)
+        return Verdict(
+            grade=grade,
+            scale=scale_of(grade),
+            headline=headline,
+            sentences=said,
+            unsaid=unsaid,
+            advice=more,
+        )
     gauge = accuracy_gauge(f"the strongest attack, {one_by_one}", f.attacks(unit).headline.reached)
-    return Verdict(grade, scale_of(grade), headline, said, unsaid, advice(f, grade), gauge)
+    return Verdict(
+        grade=grade,
+        scale=scale_of(grade),
+        headline=headline,
+        sentences=said,
+        unsaid=unsaid,
+        advice=advice(f, grade),
+        gauge=gauge,
+    )
 
 
 def _few(f: LanguageAudit) -> str:

@@ -112,12 +112,14 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
 
 COMMAND = Command(
     _NAME,
-    Group.TEST_SET,
-    LogRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if METRIC is above VALUE: findings (their number), suspects (accounts in "
-    "them) or explained (share of the lead that selection alone explains).",
+    group=Group.TEST_SET,
+    request=LogRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: findings (their number), suspects (accounts in "
+        "them) or explained (share of the lead that selection alone explains)."
+    ),
     tables=("records.parquet",),
 )

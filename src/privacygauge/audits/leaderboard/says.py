@@ -102,11 +102,11 @@ def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
     w = f.winner
     explained = f.winner.explained
     yield Measure(
-        "findings",
-        "Findings",
-        float(n),
-        Shown(f"{count(n)} of {several(len(f.tests), 'test')}"),
-        "corrected for their number",
+        name="findings",
+        label="Findings",
+        found=float(n),
+        shown=Shown(f"{count(n)} of {several(len(f.tests), 'test')}"),
+        note="corrected for their number",
         guessing=f"none, in at least {rate(f.level)} of honest histories",
         level=f.level if f.tests else None,
     )
@@ -137,11 +137,20 @@ def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
 
 
 def _share(name: str, label: str, value: float, note: str) -> Measure:
-    return Measure(name, label, float(value), Shown(percent(value, 2)), note, gate=False)
+    return Measure(
+        name=name,
+        label=label,
+        found=float(value),
+        shown=Shown(percent(value, 2)),
+        note=note,
+        gate=False,
+    )
 
 
 def _count(name: str, label: str, value: int, note: str) -> Measure:
-    return Measure(name, label, float(value), Shown(count(value)), note, gate=False)
+    return Measure(
+        name=name, label=label, found=float(value), shown=Shown(count(value)), note=note, gate=False
+    )
 
 
 def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
@@ -161,11 +170,16 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
         Plot(
             "timeline",
             "Scores in the order of time",
-            "Dots: submissions; crosses: those in a finding. Where the best so far stays near the "
-            "curve of noise alone, luck explains it. The Ladder is what it would have shown.",
-            f"The best score is {percent(s.best[-1], 2)}, it rose {several(f.rises, 'time')}; "
-            f"noise alone gives {percent(s.noise[-1], 2)}.",
-            lambda: plot_history(f),
+            caption=(
+                "Dots: submissions; crosses: those in a finding. Where the best so far stays near "
+                "the curve of noise alone, luck explains it. The Ladder is what it would have "
+                "shown."
+            ),
+            words=(
+                f"The best score is {percent(s.best[-1], 2)}, it rose {several(f.rises, 'time')}; "
+                f"noise alone gives {percent(s.noise[-1], 2)}."
+            ),
+            draw=lambda: plot_history(f),
         ),
         note(said),
     )

@@ -30,7 +30,15 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     scale = (UNTOLD,) if found is UNTOLD else GRADES
     unsaid = NO_PROOF if f.findings else _missed(f)
     said = tuple(_sentences(f))
-    return Verdict(found, scale, headline(f), said, unsaid, tuple(advice(f)), _gauge(f))
+    return Verdict(
+        grade=found,
+        scale=scale,
+        headline=headline(f),
+        sentences=said,
+        unsaid=unsaid,
+        advice=tuple(advice(f)),
+        gauge=_gauge(f),
+    )
 
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:

@@ -151,11 +151,11 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
 
 COMMAND = Command(
     "dp-audit",
-    Group.CLAIM,
-    ClaimRequest,
-    play,
-    _HELP,
-    METRICS,
-    _LIMITS,
+    group=Group.CLAIM,
+    request=ClaimRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=_LIMITS,
     tables=("records.parquet", "curve.csv"),
 )

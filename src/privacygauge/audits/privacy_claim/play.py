@@ -189,7 +189,7 @@ def audit_privacy_claim(
     apart = of.steps(most if in_one_run or not repeats else 1, left_out)
     if apart > 1:
         claim = claim_of_group(claim, apart)
-        told += (_of_group(of, epsilon, claim, most, left_out),)
+        told += (_of_group(of, epsilon, together=claim, most=most, left_out=left_out),)
     if tied(rows.score):
         raise InputError(
             "canaries: every score is the same, which ranks nothing and can refute no claim: give "
@@ -197,7 +197,7 @@ def audit_privacy_claim(
         )
     transcript = Transcript(rows.score, rows.member)
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
-    found = designs.bounds_by(design, transcript, claim, seed, level)
+    found = designs.bounds_by(design, transcript, claim=claim, seed=seed, level=level)
     mechanism = design.mechanism if isinstance(design, designs.ManyRuns) else None
     untrue = _untrue(transcript, mechanism, level)
     if found.gaussian is not None and untrue is not None:
@@ -212,9 +212,21 @@ def audit_privacy_claim(
             raise InputError("control: every score is the same: give the scores of the same attack")
         broken = Transcript(known.score, known.member)
         n = len(transcript)
-        power = power_of(broken, "the guarantee switched off", design, claim, n, seed, level)
+        power = power_of(
+            broken,
+            "the guarantee switched off",
+            design=design,
+            claim=claim,
+            n=n,
+            seed=seed,
+            level=level,
+        )
     refuted = any(bound.refutes(claim) for bound in found.bounds)
-    turned = () if refuted else designs.inverted_by(design, transcript, claim, seed, level)
+    turned = (
+        ()
+        if refuted
+        else designs.inverted_by(design, transcript, claim=claim, seed=seed, level=level)
+    )
     if untrue is not None and untrue.name == "DP-SGD bound":
         told += (f"{untrue.reason[:1].upper()}{untrue.reason[1:]}.",)
     warnings = (*told, *warnings_about(rows, p_value), *direction.warnings(turned))
@@ -350,7 +362,7 @@ def audit_dp_sgd(
 
     # All with the same canaries, coins and random state.
     def scores(of: object) -> dict[str, NDArray[np.generic]]:
-        return losses_of_canaries(as_trainer(of), x, y, canary, unit, seed)
+        return losses_of_canaries(as_trainer(of), x, y=y, canary=canary, unit=unit, seed=seed)
 
     known = None if control is None else scores(control)
     found = audit_privacy_claim(
@@ -367,7 +379,15 @@ def audit_dp_sgd(
     broken = (("half of the noise", half), ("no clipping", unclipped))
     n = len(found.canaries.score)
     controls = tuple(
-        power_of(as_transcript(scores(one)), name, designs.ONE_RUN, found.claim, n, seed, level)
+        power_of(
+            as_transcript(scores(one)),
+            name,
+            design=designs.ONE_RUN,
+            claim=found.claim,
+            n=n,
+            seed=seed,
+            level=level,
+        )
         for name, one in broken
     )
     by = private.accountant(delta) if claimed is None and epsilon is None else ""

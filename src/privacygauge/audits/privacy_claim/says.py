@@ -119,21 +119,31 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
     note = f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
     label = "Claimed epsilon"
     shown = Shown(exact(epsilon))
-    yield Measure("claimed-epsilon", label, epsilon, shown, note, gate=False)
+    yield Measure(
+        name="claimed-epsilon", label=label, found=epsilon, shown=shown, note=note, gate=False
+    )
     for metric, bound in zip(METRICS, f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
         shown = Shown(at_least(bound.estimate))
         note = f"certifiable: {rounded_down(bound.largest)}"
         told = f"All bounds hold together with {rate(f.origin.level)} confidence."
         guessing = f"0; the claim is {claimed(f)}"
-        yield Measure(metric, label, bound.estimate, shown, note, told, guessing)
+        yield Measure(
+            name=metric,
+            label=label,
+            found=bound.estimate,
+            shown=shown,
+            note=note,
+            text=told,
+            guessing=guessing,
+        )
     if not isinstance(f.power, Skipped):
         yield Measure(
-            "detectable-epsilon",
-            "Epsilon that the attack shows of a control",
-            f.power.detectable,
-            Shown(rounded_down(f.power.detectable)),
-            "in four of five audits of a training whose guarantee is switched off",
+            name="detectable-epsilon",
+            label="Epsilon that the attack shows of a control",
+            found=f.power.detectable,
+            shown=Shown(rounded_down(f.power.detectable)),
+            note="in four of five audits of a training whose guarantee is switched off",
             gate=False,
         )
     for fact in f.rates:
@@ -231,10 +241,12 @@ def _curve(f: ClaimAudit) -> Plot:
     return Plot(
         "curve",
         f"The bound by the number of {unit}",
-        f"{holds} The dashed line is the bound of an attack that is always right; where the dotted "
-        "line, the claim, lies above it, the claim cannot be refuted.",
-        f"The claim is {claimed(f)}. Bound, of what a perfect attack would reach: {told}.",
-        lambda: plot_curve(f),
+        caption=(
+            f"{holds} The dashed line is the bound of an attack that is always right; where the "
+            "dotted line, the claim, lies above it, the claim cannot be refuted."
+        ),
+        words=f"The claim is {claimed(f)}. Bound, of what a perfect attack would reach: {told}.",
+        draw=lambda: plot_curve(f),
     )
 
 

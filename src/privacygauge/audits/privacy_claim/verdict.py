@@ -52,7 +52,15 @@ def verdict(f: ClaimAudit) -> Verdict:
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
     headline = _headline(f, found)
     said = tuple(_sentences(f, found))
-    return Verdict(found, scale, headline, said, unsaid, advice(f, found), _gauge(f, found))
+    return Verdict(
+        grade=found,
+        scale=scale,
+        headline=headline,
+        sentences=said,
+        unsaid=unsaid,
+        advice=advice(f, found),
+        gauge=_gauge(f, found),
+    )
 
 
 def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
@@ -69,7 +77,17 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     )
     limits = beside(claim, low)
     zones = ("As claimed", "More than claimed")
-    return Gauge(label, shown, low, low, math.inf, limits, (exact(claim),), rule, zones)
+    return Gauge(
+        label=label,
+        shown=shown,
+        low=low,
+        value=low,
+        high=math.inf,
+        limits=limits,
+        ticks=(exact(claim),),
+        rule=rule,
+        zones=zones,
+    )
 
 
 def grade(f: ClaimAudit) -> Grade:

@@ -264,13 +264,23 @@ def audit_released(
     checks.kind(schema, "schema", Schema, "a Schema, such as that of read_table(...)")
     compared = (*(secrets or ()), *show, *(() if label is None else (label,)))
     columns = (continuous, categorical, drop)
-    tables = tables_of(real, synthetic, holdout, schema, columns, compared)
+    tables = tables_of(
+        real, synthetic, holdout=holdout, schema=schema, columns=columns, compared=compared
+    )
     parts = _compared(parts, tables)
-    named = checked_names(tables, label, secrets, parts, show, ids)
-    asked = AskedOfTable(secrets, attempts, half_width, level, len(parts or {}))
+    named = checked_names(tables, label, secrets=secrets, parts=parts, show=show, ids=ids)
+    asked = AskedOfTable(
+        secrets=secrets,
+        attempts=attempts,
+        half_width=half_width,
+        level=level,
+        n_parts=len(parts or {}),
+    )
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    found = measured(tables, asked, named, label, parts, seed, progress)
+    found = measured(
+        tables, asked, names=named, label=label, parts=parts, seed=seed, progress=progress
+    )
     played = found.played
     left_out = no_control(found.release)
     unplayed = Skipped("membership attacks", left_out or f"no holdout: {NO_CONTROL}")
@@ -314,16 +324,20 @@ def _game(played: Membership) -> GameDescription:
     n_in = int(played.secret.sum())
     return GameDescription(
         "membership from the released table alone",
-        "Was this record among those that the synthetic table was made from?",
-        f"Sees the synthetic table and the record, and has {played.n_reference:,} other records of "
-        "the same source (half of the holdout); knows nothing of the generator and makes no tables "
-        "of its own",
-        "came with the data: members are the real records, non-members the other half of the "
-        "holdout; no coins were drawn, so they may also differ in other ways than membership "
-        "(the attack without the synthetic table looks for that)",
-        "on the other half of the judged records, both ways (cross-fitting)",
-        n_in,
-        len(played.secret) - n_in,
+        question="Was this record among those that the synthetic table was made from?",
+        adversary=(
+            f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
+            "records of the same source (half of the holdout); knows nothing of the generator and "
+            "makes no tables of its own"
+        ),
+        secret=(
+            "came with the data: members are the real records, non-members the other half of the "
+            "holdout; no coins were drawn, so they may also differ in other ways than membership "
+            "(the attack without the synthetic table looks for that)"
+        ),
+        thresholds="on the other half of the judged records, both ways (cross-fitting)",
+        n_in=n_in,
+        n_out=len(played.secret) - n_in,
     )
 
 

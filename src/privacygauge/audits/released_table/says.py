@@ -209,14 +209,16 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
     epsilon = f.headline.epsilon
     reached = f.headline.reached
     yield Measure(
-        "accuracy",
-        f"{right_of(reached)} about membership",
-        reached.accuracy,
-        percent_estimate(reached.accuracy),
-        f"by {best.title}",
-        "Members and non-members equally often, by the strongest attack. Guessing gives 50%. The "
-        f"interval allows for {len(f.evaluations)} attacks.{_void(f)}",
-        "50%",
+        name="accuracy",
+        label=f"{right_of(reached)} about membership",
+        found=reached.accuracy,
+        shown=percent_estimate(reached.accuracy),
+        note=f"by {best.title}",
+        text=(
+            "Members and non-members equally often, by the strongest attack. Guessing gives 50%. "
+            f"The interval allows for {len(f.evaluations)} attacks.{_void(f)}"
+        ),
+        guessing="50%",
     )
     told = f"A member scored above a non-member. Guessing gives 0.5 (AUC).{_void(f)}"
     yield Measure("auc", order, best.auc, decimal(best.auc), text=told, guessing="0.5")
@@ -271,26 +273,30 @@ def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
     risk = f.furthest_from_baseline
     if found is not None:
         yield Measure(
-            "furthest",
-            "Furthest beyond its control",
-            found.beyond,
-            percent_estimate(found.beyond),
-            called(found.risk),
-            "Share of what the control left open. 0% is no leak. The interval allows for "
-            f"{f.corrected.looks} looks.{_void(f)}",
-            "0%",
+            name="furthest",
+            label="Furthest beyond its control",
+            found=found.beyond,
+            shown=percent_estimate(found.beyond),
+            note=called(found.risk),
+            text=(
+                "Share of what the control left open. 0% is no leak. The interval allows for "
+                f"{f.corrected.looks} looks.{_void(f)}"
+            ),
+            guessing="0%",
             gate=False,
         )
     elif risk is not None:
         yield Measure(
-            "furthest",
-            f"{sections.KINDS[risk.name]}, on real records",
-            risk.attack,
-            percent_estimate(risk.attack),
-            called(risk),
-            f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a leak "
-            "cannot be told.",
-            _UNKNOWN,
+            name="furthest",
+            label=f"{sections.KINDS[risk.name]}, on real records",
+            found=risk.attack,
+            shown=percent_estimate(risk.attack),
+            note=called(risk),
+            text=(
+                f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a "
+                "leak cannot be told."
+            ),
+            guessing=_UNKNOWN,
             gate=False,
         )
 
@@ -299,13 +305,13 @@ def _copies(f: ReleasedAudit) -> Measure:
     real = f.copies[0].estimate
     others = percent_estimate(f.copies[1].estimate) if f.n_holdout else None
     return Measure(
-        "copies",
-        "Real records that were copied",
-        real,
-        percent_estimate(real),
-        "" if others is None else f"of the holdout, by chance alone: {others}",
-        "Equal to a synthetic row in every column.",
-        _UNKNOWN if others is None else f"{others}, as of the holdout",
+        name="copies",
+        label="Real records that were copied",
+        found=real,
+        shown=percent_estimate(real),
+        note="" if others is None else f"of the holdout, by chance alone: {others}",
+        text="Equal to a synthetic row in every column.",
+        guessing=_UNKNOWN if others is None else f"{others}, as of the holdout",
     )
 
 

@@ -352,11 +352,13 @@ def risks_plot(f: ReleasedAudit) -> Plot:
     return Plot(
         "risk-forms",
         "The three risks, form by form",
-        "Circles: attempts on real records. Squares: the same on the holdout. Crosses: the "
-        "baseline, without the attack. A leak is a circle to the right of its square; bars are "
-        "intervals.",
-        "; ".join(map(_in_words, f.risks)) + ".",
-        lambda: plot_risks(f),
+        caption=(
+            "Circles: attempts on real records. Squares: the same on the holdout. Crosses: the "
+            "baseline, without the attack. A leak is a circle to the right of its square; bars are "
+            "intervals."
+        ),
+        words="; ".join(map(_in_words, f.risks)) + ".",
+        draw=lambda: plot_risks(f),
         wide=False,
     )
 

@@ -111,7 +111,15 @@ def verdict(f: ReleasedAudit) -> Verdict:
     said += [] if grade == NONE else [MATTERS]
     todo = tuple(_advice(f, grade))
     unsaid = _unsaid(grade)
-    return Verdict(grade, GRADES, _headline(f, grade), tuple(said), unsaid, todo, _gauge(f))
+    return Verdict(
+        grade=grade,
+        scale=GRADES,
+        headline=_headline(f, grade),
+        sentences=tuple(said),
+        unsaid=unsaid,
+        advice=todo,
+        gauge=_gauge(f),
+    )
 
 
 def _unsettled(f: ReleasedAudit) -> Verdict:
@@ -142,7 +150,15 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
         why = f"Whether the table gives away more cannot be told. {_why(f)}"
         todo = (*_mend(f, grade), *_NEITHER[1:])
         said = (*_copied_alone(f), *_order(f), *_shared(f), MATTERS, why)
-        return Verdict(grade, GRADES, headline, said, _unsaid(grade), todo, _gauge(f))
+        return Verdict(
+            grade=grade,
+            scale=GRADES,
+            headline=headline,
+            sentences=said,
+            unsaid=_unsaid(grade),
+            advice=todo,
+            gauge=_gauge(f),
+        )
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
         return _untold(headline, tuple(_void(f)), _VOID)
@@ -160,7 +176,14 @@ def _why(f: ReleasedAudit) -> str:
 def _untold(
     headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...] = _NEITHER
 ) -> Verdict:
-    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, advice)
+    return Verdict(
+        grade=UNTOLD,
+        scale=scale_of(UNTOLD),
+        headline=headline,
+        sentences=sentences,
+        unsaid=unsaid,
+        advice=advice,
+    )
 
 
 def _share_copied(f: ReleasedAudit) -> str:

@@ -118,12 +118,12 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
 
 COMMAND = Command(
     "vulnerable",
-    Group.TABLE,
-    VulnerableRequest,
-    play,
-    _HELP,
-    METRICS,
-    "Exit with code 3 if the vulnerability, the mean score of all records, is above VALUE.",
+    group=Group.TABLE,
+    request=VulnerableRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits="Exit with code 3 if the vulnerability, the mean score of all records, is above VALUE.",
     folder=None,
     tables=("records.parquet",),
 )

@@ -158,7 +158,7 @@ def vulnerable_records(
     )
     beside = None if reference is None else read_beside(reference, table.schema, drop=drop)
     owner = owners(unit, None, len(table))
-    found = vulnerability(table, k, distance, beside, owner)
+    found = vulnerability(table, k, distance=distance, reference=beside, unit=owner)
     running = Running("vulnerable", seed, LEVEL, provenance)
     origin = running.origin("pandas", warnings=(*_people(owner), *advice(table)))
     n_reference = 0 if beside is None else len(beside)
@@ -210,15 +210,21 @@ def _report(f: VulnerableRecords, top: int) -> Report:
 
 def _verdict(f: VulnerableRecords) -> Verdict:
     return Verdict(
-        RANKED,
-        (RANKED,),
-        f"No attack was played: {count(len(f))} records were ranked, the highest score is "
-        f"{fixed(_highest(f), 3)}",
-        (_FIRST,),
-        "A ranking does not say that a record is given away, nor that one is safe: it says which "
-        "records to attack first.",
-        ("Audit the release with these records as targets: privacygauge synthetic --targets.",),
-        _gauge(f),
+        grade=RANKED,
+        scale=(RANKED,),
+        headline=(
+            f"No attack was played: {count(len(f))} records were ranked, the highest score is "
+            f"{fixed(_highest(f), 3)}"
+        ),
+        sentences=(_FIRST,),
+        unsaid=(
+            "A ranking does not say that a record is given away, nor that one is safe: it says "
+            "which records to attack first."
+        ),
+        advice=(
+            "Audit the release with these records as targets: privacygauge synthetic --targets.",
+        ),
+        gauge=_gauge(f),
     )
 
 
@@ -256,17 +262,24 @@ def _measures(f: VulnerableRecords) -> Iterator[Measure]:
     mean = float(f.scores.mean())
     highest = _highest(f)
     yield Measure(
-        "vulnerability",
-        f"Mean distance of a record to its {_nearest(f)}",
-        mean,
-        Shown(fixed(mean, 3)),
-        f"{f.distance.title}, mean over all {count(len(f))} records",
-        "Computed, not estimated, so it has no interval.",
-        "no guess is made",
+        name="vulnerability",
+        label=f"Mean distance of a record to its {_nearest(f)}",
+        found=mean,
+        shown=Shown(fixed(mean, 3)),
+        note=f"{f.distance.title}, mean over all {count(len(f))} records",
+        text="Computed, not estimated, so it has no interval.",
+        guessing="no guess is made",
     )
     shown = Shown(fixed(highest, 3))
     row = count(int(f.order[0]))
-    yield Measure("highest", "Highest score", highest, shown, f"row {row}", gate=False)
+    yield Measure(
+        name="highest",
+        label="Highest score",
+        found=highest,
+        shown=shown,
+        note=f"row {row}",
+        gate=False,
+    )
 
 
 def _records(f: VulnerableRecords, shown: Shows) -> tuple[Shows | Text, ...]:

@@ -123,15 +123,22 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     given = materials(asked, work)
     unlikely = asked.wrong_label != "uniform"
     wrong = LeastLikelyLabel(given.trainer) if unlikely else UniformLabel()
-    design = Design(asked.canaries, asked.ordinary, wrong, asked.models, ATTACKS, asked.rates)
+    design = Design(
+        n_canaries=asked.canaries,
+        n_ordinary=asked.ordinary,
+        label=wrong,
+        n_models=asked.models,
+        attacks=ATTACKS,
+        fprs=asked.rates,
+    )
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return compared(
             on_numbers(given.trainer),
             given.x,
-            given.records.y,
-            asked.defences,
-            design,
-            replace(on_records(running, given.records), progress=progress),
+            y=given.records.y,
+            defences=asked.defences,
+            design=design,
+            running=replace(on_records(running, given.records), progress=progress),
             unit=given.records.unit,
             delta=asked.delta,
             before=cost_teller(work),
@@ -140,12 +147,12 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
 
 COMMAND = Command(
     NAME,
-    Group.CLASSIFIER,
-    WorstCaseRequest,
-    play,
-    _HELP,
-    METRICS,
-    _LIMITS,
+    group=Group.CLASSIFIER,
+    request=WorstCaseRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=_LIMITS,
     trains=True,
     keeps=True,
     tables=("trainings.csv", "attacks.csv"),

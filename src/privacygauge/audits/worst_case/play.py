@@ -131,12 +131,36 @@ def compare_worst_cases(
     not for another drawing of the table.
     """
     running = Running(
-        command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
+        command=command,
+        seed=seed,
+        level=level,
+        provenance=provenance,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     checks.kind(label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
-    design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
-    return compared(model, x, y, defences, design, running, unit=unit, delta=delta, before=before)
+    design = Design(
+        n_canaries=n_canaries,
+        n_ordinary=n_ordinary,
+        label=label,
+        n_models=n_models,
+        attacks=tuple(attacks),
+        fprs=tuple(fprs),
+    )
+    return compared(
+        model,
+        x,
+        y=y,
+        defences=defences,
+        design=design,
+        running=running,
+        unit=unit,
+        delta=delta,
+        before=before,
+    )
 
 
 def compared(
@@ -159,14 +183,14 @@ def compared(
     found, failed = trained_and_judged(
         trainer,
         features,
-        labels,
-        defences,
-        design,
-        owner,
-        delta,
-        running.seed,
-        running.level,
-        {"before": before, **how},
+        y=labels,
+        defences=defences,
+        design=design,
+        owner=owner,
+        delta=delta,
+        seed=running.seed,
+        level=running.level,
+        how={"before": before, **how},
     )
     of_units = twice(features, labels) if owner is None else ()
     origin = running.origin(
@@ -253,12 +277,26 @@ def audit_worst_case(
     the table.
     """
     running = Running(
-        "audit_worst_case", seed, level, None, run, invocation, n_jobs=n_jobs, progress=progress
+        command="audit_worst_case",
+        seed=seed,
+        level=level,
+        provenance=None,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     checks.kind(label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
-    design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
-    found = compared(model, x, y, (), design, running, unit=unit)
+    design = Design(
+        n_canaries=n_canaries,
+        n_ordinary=n_ordinary,
+        label=label,
+        n_models=n_models,
+        attacks=tuple(attacks),
+        fprs=tuple(fprs),
+    )
+    found = compared(model, x, y=y, defences=(), design=design, running=running, unit=unit)
     # The training may well be one with a defence: its name says which.
     training = replace(found.none, title=found.none.found.model)
     return WorstCaseAudit(**{**vars(found), "trainings": (training,)})

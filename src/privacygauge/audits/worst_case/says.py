@@ -76,13 +76,21 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     right = f"The models are right {percent(none.accuracy.value)} of the time."
     label = "Canaries found without a defence"
     if best is not none:
-        yield _found("tpr-without", label, none.canaries(f.fpr), at, right)
+        yield _found("tpr-without", label, found=none.canaries(f.fpr), note=at, text=right)
     told = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
     label = "Pairs of canaries in the right order"
-    area = Measure("auc-left", label, auc, decimal_estimate(auc), "", told, "0.5")
+    area = Measure(
+        name="auc-left",
+        label=label,
+        found=auc,
+        shown=decimal_estimate(auc),
+        note="",
+        text=told,
+        guessing="0.5",
+    )
     guessing = f"Guessing finds {rate(f.fpr)}."
     label = f"Canaries found {at}"
-    left = _found("tpr-left", label, found, name, guessing, gate=True)
+    left = _found("tpr-left", label, found=found, note=name, text=guessing, gate=True)
     same = f"{name}, in the same models"
     label = f"Ordinary records found {at}"
     ordinary = _found("tpr-ordinary", label, usual, same)
@@ -92,7 +100,9 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     label = "The models' own accuracy"
     shown = percent_estimate(best.accuracy, 1)
     note = f"{name}, on ordinary records that they were not trained on"
-    yield Measure("model-accuracy", label, best.accuracy, shown, note, gate=False)
+    yield Measure(
+        name="model-accuracy", label=label, found=best.accuracy, shown=shown, note=note, gate=False
+    )
     yield from _limits(f)
 
 
@@ -103,7 +113,17 @@ def _found(
     few = not found.resolved
     known = found.estimate
     guessing = _guessing(found.fpr)
-    return Measure(name, label, known, shown, note, text, guessing, gate=gate, doubtful=few)
+    return Measure(
+        name=name,
+        label=label,
+        found=known,
+        shown=shown,
+        note=note,
+        text=text,
+        guessing=guessing,
+        gate=gate,
+        doubtful=few,
+    )
 
 
 def _guessing(fpr: float) -> str:
@@ -118,10 +138,24 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
     for name, fpr in {"tpr": f.fpr, **_AT_FPRS}.items():
         label = f"Canaries found at {rate(fpr)} false alarms {whom}"
         found = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
-        yield limited(name, label, found, partial(tpr_estimate, fpr=fpr), _guessing(fpr), turned)
+        yield limited(
+            name,
+            label,
+            found=found,
+            show=partial(tpr_estimate, fpr=fpr),
+            guessing=_guessing(fpr),
+            reversed_by=turned,
+        )
     areas = [t.found.canaries.highest_auc for t in trainings]
     label = "Pairs of canaries in the"
-    yield limited("auc", f"{label} right order {whom}", areas, decimal_estimate, "0.5", turned)
+    yield limited(
+        "auc",
+        f"{label} right order {whom}",
+        found=areas,
+        show=decimal_estimate,
+        guessing="0.5",
+        reversed_by=turned,
+    )
 
 
 def _overview(f: WorstCaseComparison) -> Table:

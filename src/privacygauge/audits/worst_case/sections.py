@@ -76,10 +76,12 @@ def _compared(f: WorstCaseComparison) -> Iterator[Block]:
     yield Table(
         "compared",
         "What is found, training by training",
-        (Column("Training"), Column("Models right"), *_columns(f)),
-        tuple(_line(f, training) for training in f.trainings),
-        f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
-        "numbers; those of the models' accuracy hold individually.",
+        columns=(Column("Training"), Column("Models right"), *_columns(f)),
+        rows=tuple(_line(f, training) for training in f.trainings),
+        note=(
+            f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
+            "numbers; those of the models' accuracy hold individually."
+        ),
     )
     yield note(
         "Models right: on ordinary records that they were not trained on. Worse than "
@@ -148,7 +150,9 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
         rows.append((name, *rates, *areas))
     title = f"What every attack finds: {shortened(t.title)}"
     heads = (Column("Attack"), *_columns(f))
-    return Table(f"attacks-{number}", title, heads, tuple(rows), shortened(t.found.model))
+    return Table(
+        f"attacks-{number}", title, columns=heads, rows=tuple(rows), note=shortened(t.found.model)
+    )
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
@@ -190,13 +194,15 @@ def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
     caption = "Filled: canaries. Hollow: ordinary records in the same models. Bars are intervals "
     caption += "that hold together; the dotted line is guessing."
     title = "Canaries beside ordinary records"
-    groups = Plot("groups", title, caption, words, lambda: plot_groups(f))
+    groups = Plot("groups", title, caption=caption, words=words, draw=lambda: plot_groups(f))
     if not f.defended:
         return (groups,)
     caption = "Down is private, right is accurate. Filled points: canaries, with intervals that "
     caption += "hold together. Hollow points: ordinary records."
     title = "Privacy against the models' accuracy"
-    return groups, Plot("accuracy", title, caption, words, lambda: plot_accuracy(f))
+    return groups, Plot(
+        "accuracy", title, caption=caption, words=words, draw=lambda: plot_accuracy(f)
+    )
 
 
 def plot_groups(f: WorstCaseComparison) -> Axes:

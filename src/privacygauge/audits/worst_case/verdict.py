@@ -44,7 +44,15 @@ def verdict(f: WorstCaseComparison) -> Verdict:
         (0.0, f.fpr, f.fpr + 0.1, f.fpr + 0.3, 1.0),
         (rate(f.fpr), rate(f.fpr + 0.1), rate(f.fpr + 0.3)),
     )
-    return Verdict(grade, GRADES, _headline(f, grade), sentences, _UNSAID, advice, gauge)
+    return Verdict(
+        grade=grade,
+        scale=GRADES,
+        headline=_headline(f, grade),
+        sentences=sentences,
+        unsaid=_UNSAID,
+        advice=advice,
+        gauge=gauge,
+    )
 
 
 def how(training: AttackedTraining) -> str:

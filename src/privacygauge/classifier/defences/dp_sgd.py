@@ -63,7 +63,14 @@ def losses_of_canaries(
     inside[0, ~chosen] = True
     state = int(seeds.stream(seed, "model", 0).integers(2**31))
     asked = np.flatnonzero(chosen)
-    cohort = Cohort(features, labels, inside, (state,), int(labels.max()) + 1, asked)
+    cohort = Cohort(
+        x=features,
+        y=labels,
+        inside=inside,
+        seeds=(state,),
+        n_classes=int(labels.max()) + 1,
+        asked=asked,
+    )
     answers = trainer.train(cohort)[0]
     if np.isnan(answers).any():
         raise InputError("training failed numerically: lower the learning rate")

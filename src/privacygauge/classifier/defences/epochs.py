@@ -141,7 +141,9 @@ def risk_by_epoch(
         )
     return EpochCurve(
         tuple(
-            _point(epoch, target[epoch], shadow[epoch], attacks, seed, level)
+            _point(
+                epoch, target[epoch], shadow=shadow[epoch], attacks=attacks, seed=seed, level=level
+            )
             for epoch in sorted(target)
         )
     )

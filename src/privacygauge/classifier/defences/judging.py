@@ -68,7 +68,7 @@ class Asked:
         """Return the attacks' results and the privacy risk score in a game."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         labels = game.target.labels
-        risk = risk_of(rounds, self.estimator, labels, self.seed, self.level)
+        risk = risk_of(rounds, self.estimator, labels=labels, seed=self.seed, level=self.level)
         return Found(self.results(game), *risk)
 
     def headline(self, found: Found) -> Headline:

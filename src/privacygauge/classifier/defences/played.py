@@ -143,10 +143,14 @@ def on_answers(
         games = defence_games(
             defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
         )
-        results.append(judging.judged(defence.name, defence.variant, games, undefended, asked))
+        results.append(
+            judging.judged(
+                defence.name, defence.variant, games=games, undefended=undefended, asked=asked
+            )
+        )
         told(done, total)
     undone = [judging.can_be_undone(defence) for defence in defences]
-    return _side_by_side(undefended, results, undone, asked, target)
+    return _side_by_side(undefended, results, undone=undone, asked=asked, target=target)
 
 
 def behind_one(
@@ -164,8 +168,8 @@ def behind_one(
         PredictionGame(answers, own),
     )
     undefended = asked.of(games.undefended)
-    result = judging.judged(name, "", games, undefended, asked)
-    return _side_by_side(undefended, [result], [False], asked, target)
+    result = judging.judged(name, "", games=games, undefended=undefended, asked=asked)
+    return _side_by_side(undefended, [result], undone=[False], asked=asked, target=target)
 
 
 Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
@@ -200,11 +204,15 @@ def at_training(
         unit=None if owner is None else owner[rows],
         seed=seed,
     )
-    defended, failed = models_behind(defences, places, trainings, of, without, ways, seed)
+    defended, failed = models_behind(
+        defences, places, trainings=trainings, of=of, without=without, ways=ways, seed=seed
+    )
     last = without.last
     undefended = asked.of(PoolGame(last.target, last.pool))
     results = [
-        judging.judged(one.defence.name, one.defence.variant, games, undefended, asked)
+        judging.judged(
+            one.defence.name, one.defence.variant, games=games, undefended=undefended, asked=asked
+        )
         for one in defended
         for games in [training_games(last, one.models)]
     ]
@@ -221,7 +229,9 @@ def at_training(
         for line in failures(one.models.failed, n_shadows)
     )
     undone = [judging.can_be_undone(one.defence) for one in defended]
-    played = _side_by_side(undefended, results, undone, asked, last.target, beside=beside)
+    played = _side_by_side(
+        undefended, results, undone=undone, asked=asked, target=last.target, beside=beside
+    )
     full = tuple(
         beside_stopping(*pair, without, curve)
         for pair in zip(played.found.compared, defended, strict=True)
@@ -255,7 +265,14 @@ def _side_by_side(
     )
     n_in = target.n_in
     n_out = target.n_out
-    found = ComparedDefences(asked.headline(undefended), undefended.risk, none, others, n_in, n_out)
+    found = ComparedDefences(
+        undefended=asked.headline(undefended),
+        risk=undefended.risk,
+        none=none,
+        compared=others,
+        n_in=n_in,
+        n_out=n_out,
+    )
     skipped = (result for result in undefended.results if isinstance(result, Skipped))
     return Played(found, target, tuple(skipped))
 

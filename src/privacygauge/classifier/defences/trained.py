@@ -109,7 +109,14 @@ def train_each_way(
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
     inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
     inside[:, judged] = membership(n_shadows, len(judged), seed, unit=unit)
-    cohort = Cohort(x, y, inside, random_states(seed, len(inside)), int(y.max()) + 1, judged)
+    cohort = Cohort(
+        x=x,
+        y=y,
+        inside=inside,
+        seeds=random_states(seed, len(inside)),
+        n_classes=int(y.max()) + 1,
+        asked=judged,
+    )
     values = values_each_way(
         trainings,
         cohort,

@@ -128,7 +128,7 @@ def values_each_way(
         Called with the trainings and the cohort before the first model is trained; not where the
         run holds some already.
     """
-    plan = _plan(trainings, cohort, seed, name, about or {})
+    plan = _plan(trainings, cohort, seed=seed, name=name, about=about or {})
     static = {
         "member": Static(("model", "record"), cohort.inside[:, cohort.asked]),
         "label": Static(("record",), cohort.y[cohort.asked]),

@@ -34,7 +34,9 @@ class Counted:
     @cached_property
     def counts(self) -> Counts:
         """The counts of categories."""
-        return count(self.codes, self.y, self.sizes, self.n_classes, self.alpha)
+        return count(
+            self.codes, self.y, sizes=self.sizes, n_classes=self.n_classes, alpha=self.alpha
+        )
 
     @cached_property
     def normals(self) -> Normals:

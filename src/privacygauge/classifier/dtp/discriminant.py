@@ -139,13 +139,13 @@ class FittedLinearDiscriminant:
         rank = int(np.count_nonzero(s > TOLERANCE))
         scaled = vt[:rank] / spread / s[:rank, None]
         return _Scatter(
-            means,
-            squares,
-            constant,
-            scaled.T @ scaled / divisor,
-            (vt[rank:] / spread).T,
-            float(s[rank - 1] ** 2) if rank else np.inf,
-            bool((s[rank:] < 1e-5 * TOLERANCE).all()),
+            means=means,
+            squares=squares,
+            constant=constant,
+            inverse=scaled.T @ scaled / divisor,
+            null=(vt[rank:] / spread).T,
+            least=float(s[rank - 1] ** 2) if rank else np.inf,
+            clear=bool((s[rank:] < 1e-5 * TOLERANCE).all()),
         )
 
     def coefficients(self) -> tuple[Floats, Floats]:
@@ -190,7 +190,9 @@ class FittedLinearDiscriminant:
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP over the box."""
         without = self.coefficients_without(rows)
-        return log_linear_dtp(self.coefficients(), without, self.x[rows], width, box)
+        return log_linear_dtp(
+            self.coefficients(), without, x_rows=self.x[rows], width=width, box=box
+        )
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""

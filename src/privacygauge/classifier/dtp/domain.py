@@ -52,7 +52,7 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     result = np.empty(len(y))
     for label in (0, 1):
         mine = np.flatnonzero(y == label)
-        sums = _Sums.of(counts, codes[mine], label, removal, mine)
+        sums = _Sums.of(counts, codes[mine], label=label, removal=removal, rows=mine)
         result[mine] = sums.all_subsets() if sums.n_subsets <= MOST_SUBSETS else sums.frontiers()
     return result
 
@@ -78,7 +78,14 @@ class _Sums:
             same[:, j] = odds[mine]
             low[:, j], high[:, j] = _without_own(odds, mine, np.inf), _without_own(odds, mine)
         prior = float(log_prior[label] - log_prior[1 - label])
-        return cls(removal.base[rows], removal.step[rows], prior, same, low, high)
+        return cls(
+            base=removal.base[rows],
+            step=removal.step[rows],
+            prior=prior,
+            same=same,
+            low=low,
+            high=high,
+        )
 
     @property
     def n_subsets(self) -> int:
@@ -241,7 +248,9 @@ def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
     # Only without smoothing may a probability become 0; then it matters whether it was above 0.
     vanishing = bool(np.isneginf(removal.base).any() or np.isneginf(removal.step).any())
     some = possible if vanishing else np.ones((1,) * codes.shape[1], np.bool_)
-    for agree, low, high, any_possible in _subsets(lowest, highest, some, 0, ()):
+    for agree, low, high, any_possible in _subsets(
+        lowest, highest, possible=some, axis=0, agree=()
+    ):
         log_rho = removal.base + removal.step[:, agree].sum(axis=1)
         found = np.maximum(moved(low[cell], log_rho), moved(high[cell], log_rho))
         if vanishing:
@@ -262,13 +271,15 @@ def _subsets(
     if axis == low.ndim:
         yield list(agree), low, high, possible
         return
-    yield from _subsets(low, high, possible, axis + 1, (*agree, axis))
+    yield from _subsets(low, high, possible=possible, axis=axis + 1, agree=(*agree, axis))
     yield from _subsets(
         _over_others(low, axis, np.minimum, np.inf),
         _over_others(high, axis, np.maximum, -np.inf),
-        possible if possible.size == 1 else _over_others(possible, axis, np.logical_or, False),
-        axis + 1,
-        agree,
+        possible=possible
+        if possible.size == 1
+        else _over_others(possible, axis, np.logical_or, False),
+        axis=axis + 1,
+        agree=agree,
     )
 
 

@@ -124,7 +124,9 @@ class Planted:
             raise InputError(f"n_classes must be at least 2, got {n_classes}: one cannot tell")
         is_it = np.all(x == np.array(self.record), axis=1) & (y == self.label)
         fitted = self.learner.fit(x, y, n_classes=n_classes)
-        return FittedPlanted(fitted, is_it, self.asks(x), self.query, n_classes)
+        return FittedPlanted(
+            fitted=fitted, is_it=is_it, asking=self.asks(x), query=self.query, n_classes=n_classes
+        )
 
     def asks(self, queries: NDArray[Any]) -> Bools:
         """Return which queries give the record away, (q,)."""

@@ -42,7 +42,7 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
     size = max(1, BLOCK // (optimum.size * optimum.shape[1]))
     for start in range(0, len(group), size):
         part = slice(start, start + size)
-        chords = _Chords.of(problem, optimum, solve, metric, group[part])
+        chords = _Chords.of(problem, optimum, solve=solve, metric=metric, group=group[part])
         found[:, part] = chords.optima()
     return found
 
@@ -133,7 +133,16 @@ class _Chords:
         left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
         inner = np.linalg.solve(left, own)
         more = problem.penalty_without(group) - problem.penalty[:, None]
-        return cls(problem, start, solve, group, spread, inner, more, metric)
+        return cls(
+            problem=problem,
+            start=start,
+            solve=solve,
+            group=group,
+            spread=spread,
+            inner=inner,
+            more_penalty=more,
+            metric=metric,
+        )
 
     def optima(self) -> Floats:
         """Return the minima (d + 1, r, c - 1)."""
@@ -242,7 +251,9 @@ class Logistic:
         if y.min() < 0 or y.max() >= n_classes:
             raise InputError(f"classes must be in 0..{n_classes - 1}, got {y.min()}..{y.max()}")
         problem = Problem.of(x, y, self.l2, self.tol, standardised=self.standardised)
-        return FittedLogistic(self, x, y, n_classes, problem, problem.optimum())
+        return FittedLogistic(
+            learner=self, x=x, y=y, n_classes=n_classes, problem=problem, optimum=problem.optimum()
+        )
 
 
 def _finite(x: NDArray[Any]) -> Floats:
@@ -335,7 +346,9 @@ class FittedLogistic:
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP over the box."""
         without = self.coefficients_without(rows)
-        return log_linear_dtp(self.coefficients(), without, self.x[rows], width, box)
+        return log_linear_dtp(
+            self.coefficients(), without, x_rows=self.x[rows], width=width, box=box
+        )
 
     def _expanded(self, problem: Problem, found: Floats) -> tuple[Floats, Floats]:
         """Return weights (r, d, k) and intercepts (r, k) of optima (d + 1, r, c - 1)."""

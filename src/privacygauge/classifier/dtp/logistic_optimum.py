@@ -79,7 +79,18 @@ class Problem:
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
         own = labels[first]
         times = n.astype(np.float64)
-        return cls(rows, times, own, group, classes, basis, scale, standardised, penalty, enough)
+        return cls(
+            x=rows,
+            n=times,
+            label=own,
+            group=group,
+            classes=classes,
+            basis=basis,
+            scale=scale,
+            is_rescaled=standardised,
+            penalty=penalty,
+            enough=enough,
+        )
 
     def penalty_without(self, group: Ints) -> Floats:
         """Return the penalties (d + 1, r, 1) of a problem without one record.

@@ -207,12 +207,12 @@ class TrainingSet:
         high[unsure] = np.maximum(low[unsure], cap(self.width))
         some_left_out = len(queries) < len(self.queries)
         return Measured(
-            pdtp,
-            DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
-            f"{quick.method}; {checked}{_refitted(unsure)}",
-            tuple(failures(said.failed, rows[again])),
-            shortcut.learner,
-            checked,
+            pdtp=pdtp,
+            dtp=DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
+            method=f"{quick.method}; {checked}{_refitted(unsure)}",
+            warnings=tuple(failures(said.failed, rows[again])),
+            learner=shortcut.learner,
+            checked=checked,
         )
 
     def _trained(self, rows: Ints) -> Measured:
@@ -311,8 +311,17 @@ class TrainingSet:
         k = self.n_classes
         if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
             codes, _ = learner.parts(self.numbers)
-            return categorical_records(codes, self.y, learner.sizes, self.n_classes, learner.alpha)
-        return LearnerRecords(learner, self.numbers, self.y, self.n_classes, self.width, everyone)
+            return categorical_records(
+                codes, self.y, sizes=learner.sizes, n_classes=self.n_classes, alpha=learner.alpha
+            )
+        return LearnerRecords(
+            learner=learner,
+            x=self.numbers,
+            y=self.y,
+            n_classes=self.n_classes,
+            width=self.width,
+            here=everyone,
+        )
 
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
         """Return what else moves the predictions of records (t,), by so many models each."""

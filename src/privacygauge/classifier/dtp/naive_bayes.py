@@ -46,7 +46,15 @@ class NaiveBayes:
         """Return the classifier trained on records (n, d) of the classes (n,)."""
         codes, numbers = self.parts(x)
         numeric = np.array([size is None for size in self.categories])
-        counted = Counted(codes, numbers, y, n_classes, self.sizes, self.alpha, numeric)
+        counted = Counted(
+            codes=codes,
+            numbers=numbers,
+            y=y,
+            n_classes=n_classes,
+            sizes=self.sizes,
+            alpha=self.alpha,
+            numeric=numeric,
+        )
         return FittedNaiveBayes(self, counted)
 
     @property

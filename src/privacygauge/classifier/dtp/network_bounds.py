@@ -215,13 +215,15 @@ def network_bound(
     one = other = (box.low, box.high)
     change = np.zeros(len(box.low))
     for (w, b), (w_without, b_without) in zip(layers[:-1], without[:-1], strict=True):
-        moved = activation.slope * _moved((w, b), (w_without, b_without), one, other, change)
+        moved = activation.slope * _moved(
+            (w, b), (w_without, b_without), one=one, other=other, change=change
+        )
         one = _image(w, b, one, activation)
         other = _image(w_without, b_without, other, activation)
         change = np.minimum(moved, np.maximum(one[1] - other[0], other[1] - one[0]))
     last = _differences(*layers[-1])
     last_without = _differences(*without[-1])
-    moved = _moved(last, last_without, one, other, change)
+    moved = _moved(last, last_without, one=one, other=other, change=change)
     return Bound(
         float(moved.max(initial=0.0)),
         f"DTP of one record for a {activation.name} network, over the box",

@@ -42,7 +42,7 @@ class Normals:
         mean, squares = np.zeros((2, n_classes, x.shape[1]))
         for label in np.unique(y):
             mean[label], squares[label] = _moments(x[y == label])
-        return cls(x, y, n, mean, squares)
+        return cls(x=x, y=y, n=n, mean=mean, squares=squares)
 
     @cached_property
     def _overall(self) -> tuple[Floats, Floats]:
@@ -108,7 +108,13 @@ class Normals:
         label = self.y[rows]
         members = [np.flatnonzero(self.y == k) for k in range(len(self.n))]
         return _taken_out(
-            self.x, rows, self.mean[label], self.squares[label], self.n[label], members, label
+            self.x,
+            rows,
+            mean=self.mean[label],
+            squares=self.squares[label],
+            n=self.n[label],
+            members=members,
+            group=label,
         )
 
     def floors_without(self, rows: Ints) -> Floats:
@@ -117,7 +123,13 @@ class Normals:
         everyone = np.zeros(len(rows), np.int64)
         n = np.full(len(rows), len(self.x))
         _, variance = _taken_out(
-            self.x, rows, mean[None], squares[None], n, [np.arange(len(self.x))], everyone
+            self.x,
+            rows,
+            mean=mean[None],
+            squares=squares[None],
+            n=n,
+            members=[np.arange(len(self.x))],
+            group=everyone,
         )
         largest = variance.max(axis=1)
         return np.where(largest > 0, VAR_SMOOTHING * largest, 1.0)

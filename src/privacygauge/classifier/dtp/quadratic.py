@@ -154,7 +154,7 @@ class _Normal:
 def _normal_of(x: Floats) -> _Normal:
     d = x.shape[1]
     if not len(x):
-        return _Normal(0, np.zeros(d), np.eye(d), np.zeros(d), 0.0)
+        return _Normal(count=0, mean=np.zeros(d), axes=np.eye(d), squares=np.zeros(d), rounding=0.0)
     mean = x.mean(axis=0)
     _, s, axes = np.linalg.svd(np.linalg.qr(x - mean, mode="r"), full_matrices=True)
     singular = np.zeros(d)
@@ -162,7 +162,7 @@ def _normal_of(x: Floats) -> _Normal:
     largest = max(float(s.max()), float(np.abs(x).max()))
     rounding = 10 * max(x.shape) * float(np.finfo(np.float64).eps) * largest
     squares = np.where(singular > rounding, singular**2, 0.0)
-    return _Normal(len(x), mean, axes, squares, rounding)
+    return _Normal(count=len(x), mean=mean, axes=axes, squares=squares, rounding=rounding)
 
 
 @dataclass(frozen=True, eq=False)

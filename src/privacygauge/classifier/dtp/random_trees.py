@@ -166,7 +166,15 @@ def random_trees_of(
         for j, size in enumerate(sizes)
         if size is None
     ]
-    return RandomDecisionTrees(tuple(sizes), tuple(ranges), n_trees, depth, seed, alpha, answers)
+    return RandomDecisionTrees(
+        categories=tuple(sizes),
+        ranges=tuple(ranges),
+        n_trees=n_trees,
+        depth=depth,
+        seed=seed,
+        alpha=alpha,
+        answers=answers,
+    )
 
 
 def _child(node: Hashes, branch: Hashes | int) -> Hashes:

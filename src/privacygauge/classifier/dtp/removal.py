@@ -130,12 +130,12 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
         values = remaining.values()
         highest.append(float(np.nanmax(values)))
     return RemovalPath(
-        np.array(removed, np.int64),
-        np.array(highest),
-        np.array(own, np.float64),
-        np.array(before, np.float64),
-        order,
-        remaining.measure,
+        removed=np.array(removed, np.int64),
+        highest=np.array(highest),
+        value=np.array(own, np.float64),
+        before=np.array(before, np.float64),
+        order=order,
+        measure=remaining.measure,
     )
 
 
@@ -185,8 +185,10 @@ def categorical_records(
     order = np.argsort(key, kind="stable")
     _, first, size = np.unique(key[order], return_index=True, return_counts=True)
     some = order[first]
-    counts = count(codes, y, sizes, n_classes, alpha)
-    return CategoricalRecords(counts, codes[some], y[some], size, order, np.cumsum(size))
+    counts = count(codes, y, sizes=sizes, n_classes=n_classes, alpha=alpha)
+    return CategoricalRecords(
+        counts=counts, codes=codes[some], y=y[some], left=size, order=order, ends=np.cumsum(size)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,7 +121,9 @@ class LeavingOut:
     def cohort(self, inside: Bools, asked: Ints) -> Cohort:
         """Return models that all have the same random state."""
         states = [self.state] * len(inside)
-        return Cohort(self.x, self.y, inside, states, self.n_classes, asked)
+        return Cohort(
+            x=self.x, y=self.y, inside=inside, seeds=states, n_classes=self.n_classes, asked=asked
+        )
 
     def _compared(self, whole: Floats, made: Floats, model: Ints) -> Mapping[str, NDArray[Any]]:
         """Return what the records say of the whole and of `model` (rows,), the number of theirs."""
@@ -182,7 +184,18 @@ def retrained(
     inside = np.ones(len(y), np.bool_) if members is None else members
     asked = np.zeros(0, np.int64) if queries is None else queries
     own = np.arange(len(y)) if unit is None else unit
-    work = LeavingOut(trainer, x, y, inside, rows, own, asked, state, n_classes, width)
+    work = LeavingOut(
+        trainer=trainer,
+        x=x,
+        y=y,
+        members=inside,
+        rows=rows,
+        unit=own,
+        queries=asked,
+        state=state,
+        n_classes=n_classes,
+        width=width,
+    )
     if run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
         found = _here(work, progress)
     else:

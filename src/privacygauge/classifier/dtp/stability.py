@@ -183,7 +183,13 @@ def lsq_delta(n_features: int) -> StabilityBound:
     _check_at_least("n_features", n_features, 1)
     source = "Long et al. (2017), proposition 6.7"
     printed = _power(4 / 3, n_features)
-    return StabilityBound(_power(2.0, n_features), "posterior", source, printed, False)
+    return StabilityBound(
+        delta=_power(2.0, n_features),
+        of="posterior",
+        source=source,
+        printed=printed,
+        holds_as_printed=(False),
+    )
 
 
 def random_trees_delta(

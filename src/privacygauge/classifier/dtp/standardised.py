@@ -120,7 +120,9 @@ class Standardised:
         records, labels = training_set(x, y, n_classes)
         scale = Scale.of(records)
         inner = self.learner.fit(scale.applied(records), labels, n_classes=n_classes)
-        return FittedStandardised(self, records, labels, n_classes, scale, inner)
+        return FittedStandardised(
+            learner=self, x=records, y=labels, n_classes=n_classes, scale=scale, inner=inner
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ EXACT = "exact: every record of the training set"
 def exact(values: Floats | Bools, level: float) -> Estimate:
     """Return the mean of all records of a training set, which leaves no doubt."""
     value = float(values.mean())
-    return Estimate(value, value, value, level, len(values), EXACT)
+    return Estimate(value=value, low=value, high=value, level=level, n=len(values), method=EXACT)
 
 
 def mean_of(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
@@ -35,7 +35,14 @@ def mean_of(values: Floats, complete: bool, level: float, unit: str) -> Estimate
         return exact(values, level)
     value = float(values.mean())
     if np.isinf(value):
-        return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
+        return Estimate(
+            value=value,
+            low=float(values.min()),
+            high=value,
+            level=level,
+            n=len(values),
+            method=("infinite values"),
+        )
     return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
 
 

@@ -126,7 +126,8 @@ def variation(
         )
     shown = probabilities(first_query(values), logits=trainer.logits)
     return tuple(
-        _one(shown[:, i], i, int(row), int(y[row]), len(rows)) for i, row in enumerate(rows)
+        _one(shown[:, i], i, row=int(row), label=int(y[row]), n_rows=len(rows))
+        for i, row in enumerate(rows)
     )
 
 
@@ -135,10 +136,10 @@ def _one(shown: Floats, place: int, row: int, label: int, n_rows: int) -> Variat
     first = 1 + n_rows
     n_models = (len(own) - first) // 2
     return Variation(
-        row,
-        label,
-        checks.frozen(own[first : first + n_models]),
-        checks.frozen(own[first + n_models :]),
-        float(own[0]),
-        float(own[1 + place]),
+        row=row,
+        label=label,
+        initialisation=checks.frozen(own[first : first + n_models]),
+        sampling=checks.frozen(own[first + n_models :]),
+        with_it=float(own[0]),
+        without=float(own[1 + place]),
     )

@@ -181,7 +181,16 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
             children.pop(0)
         bias = linear.bias is not None
         width = linear.out_features
-        found.append(Layer(name, linear.in_features, width, width, bias, activation))
+        found.append(
+            Layer(
+                name,
+                n_in=linear.in_features,
+                used=width,
+                n_out=width,
+                bias=bias,
+                activation=activation,
+            )
+        )
     # A layer that comes twice has its weights counted once.
     n_weights = sum(p.numel() for p in module.parameters())
     known = found and sum(layer.size for layer in found) == n_weights

@@ -78,7 +78,9 @@ def steps(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
         left = sizes[batches > number] - number * batch_size
         now = np.minimum(left, batch_size)
         groups = len(np.unique(batches[: len(now)]))
-        found.append(Step(number, len(now), groups, int(now.max()), now))
+        found.append(
+            Step(number=number, active=len(now), groups=groups, rows=int(now.max()), sizes=now)
+        )
     return tuple(found)
 
 

@@ -229,7 +229,7 @@ class LiraOffline:
         chosen, notes = _chosen(self.variance, observation)
         natural = partial(self._natural, variance=chosen)
         ranking = partial(self._ranking, variance=chosen)
-        return scored(self.name, observation, ranking, natural, notes)
+        return scored(self.name, observation, ranking=ranking, natural=natural, notes=notes)
 
     def _ranking(self, worlds: Worlds, variance: Variance) -> Floats | Skipped:
         skipped = needs(self.name, worlds, members=False)

@@ -172,7 +172,7 @@ class Isotonic:
         shrinkage = self.shrinkage
         if shrinkage is None:
             shrinkage = _cross_validated(signal, member, stratum, n_classes)
-        return _fit(signal, member, stratum, n_classes, shrinkage)
+        return _fit(signal, member, stratum=stratum, n_classes=n_classes, shrinkage=shrinkage)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +283,9 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         judged = fold == f
         if member[kept].all() or not member[kept].any() or not judged.any():
             continue
-        fit = _fit(signal[kept], member[kept], stratum[kept], n_classes, 0.0)
+        fit = _fit(
+            signal[kept], member[kept], stratum=stratum[kept], n_classes=n_classes, shrinkage=0.0
+        )
         counts = np.bincount(stratum[kept], minlength=n_classes)[stratum[judged]]
         overall = fit.overall.at(signal[judged])
         own = fit.of(signal[judged], stratum[judged])

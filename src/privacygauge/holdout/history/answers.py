@@ -57,7 +57,9 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
         return np.asarray(small[np.isin(history.codes, group) & near.fresh])
 
     what = "differ from an earlier one in one or two labels"
-    return per_account_and_group(history, SCAN, small & near.fresh, counted, _MOST, what)
+    return per_account_and_group(
+        history, SCAN, flags=small & near.fresh, counted=counted, rate=_MOST, what=what
+    )
 
 
 def random_rows(history: History, near: Nearness) -> Bools:
@@ -88,7 +90,9 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
         return np.asarray(flags[of] & (narrow(history, counts) and centred(history, counts)))
 
     what = "score as random labels do and agree with each other no more than those"
-    return per_account_and_group(history, RANDOM, flags, counted, _TENTH, what)
+    return per_account_and_group(
+        history, RANDOM, flags=flags, counted=counted, rate=_TENTH, what=what
+    )
 
 
 _OTHERS = 3
@@ -133,7 +137,12 @@ def coins(history: History, near: Nearness) -> Coins:
     enough = contested >= _CONTESTED
     flags = enough & (hits <= guess + BAND * np.sqrt(variance))
     return Coins(
-        flags, contested.astype(np.int64), hits.astype(np.int64), guess, variance, len(near.points)
+        flags=flags,
+        contested=contested.astype(np.int64),
+        hits=hits.astype(np.int64),
+        guess=guess,
+        variance=variance,
+        n_points=len(near.points),
     )
 
 
@@ -207,7 +216,15 @@ def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evid
         odd = _plausible(history, found, of[flags]) and not shared.covers(code, of[flags])
         log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
-        evidence.append(Evidence(COINS, (name,), probability(log_p), says, of[flags]))
+        evidence.append(
+            Evidence(
+                detector=COINS,
+                accounts=(name,),
+                p_value=probability(log_p),
+                says=says,
+                rows=of[flags],
+            )
+        )
     return tuple(evidence)
 
 
@@ -219,7 +236,7 @@ def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
     agreed = np.where(earlier, near.agreement, -np.inf)
     # (accounts, k): how far a submission is from the nearest earlier one of each account.
     far = len(near.points) - np.stack([agreed[:, history.codes == c].max(axis=1) for c in accounts])
-    return tuple(_pair(history, near, far, a, b) for a, b in combinations(accounts, 2))
+    return tuple(_pair(history, near, far=far, a=a, b=b) for a, b in combinations(accounts, 2))
 
 
 def _predicted(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
@@ -267,7 +284,9 @@ def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evid
         "ones as from their own"
     )
     names = (history.names[a], history.names[b])
-    return Evidence(LINEAGE, names, probability(log_p), says, rows)
+    return Evidence(
+        detector=LINEAGE, accounts=names, p_value=probability(log_p), says=says, rows=rows
+    )
 
 
 _AROUND = 40
@@ -306,7 +325,15 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         odd = bool(flagged) and _together(flagged) and not shared.covers(code, of[flags])
         log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
-        found.append(Evidence(FLIPS, (name,), probability(log_p), says, of[flags]))
+        found.append(
+            Evidence(
+                detector=FLIPS,
+                accounts=(name,),
+                p_value=probability(log_p),
+                says=says,
+                rows=of[flags],
+            )
+        )
     return tuple(found)
 
 

@@ -144,124 +144,163 @@ class Detector:
 SCORE_SCAN = Detector(
     "score-scan",
     "Scores that move by single points",
-    "exact scores",
-    "Where a submission changes the score of the one before it, of the best of the account's last "
-    "sixteen or of all its earlier ones, or of a fixed base, which need not be submitted, it does "
-    "so by exactly one right answer at most 78 times in 100: as where one answer turns right or "
-    "wrong on average (Skellam). Steps of zero are left out. The score must change seven times in "
-    "the run, rise no more often than blind changes do, and two scores must come in no order.",
-    "Runs of tuning in which less than one answer turns right or wrong each time look the same, "
-    "and so do two files, two right answers apart, that are sent again and again in no order. "
-    "Left out where answers are available: they show the changes themselves.",
+    needs="exact scores",
+    null=(
+        "Where a submission changes the score of the one before it, of the best of the account's "
+        "last sixteen or of all its earlier ones, or of a fixed base, which need not be "
+        "submitted, it does so by exactly one right answer at most 78 times in 100: as where one "
+        "answer turns right or wrong on average (Skellam). Steps of zero are left out. The score "
+        "must change seven times in the run, rise no more often than blind changes do, and two "
+        "scores must come in no order."
+    ),
+    limits=(
+        "Runs of tuning in which less than one answer turns right or wrong each time look the "
+        "same, and so do two files, two right answers apart, that are sent again and again in no "
+        "order. Left out where answers are available: they show the changes themselves."
+    ),
 )
 CHANCE_SCORES = Detector(
     "chance-scores",
     "Scores as of random labels",
-    "the number of classes",
-    "At most half of an account's submissions score within 3.3 standard deviations of 1/m, or as "
-    "many as the other accounts' do in the median, where the task is hard for all. Their "
-    "mean must be at 1/m and their spread binomial, no wider and no narrower, and no score may "
-    "follow from those before: the scores of one weak model lie closer together, or rise, so that "
-    "a hard task is not taken for an attack.",
-    "A broken pipeline that submits again and again scores like this too, and so does a team whose "
-    "models know nothing yet: scores alone cannot tell them from random labels.",
+    needs="the number of classes",
+    null=(
+        "At most half of an account's submissions score within 3.3 standard deviations of 1/m, or "
+        "as many as the other accounts' do in the median, where the task is hard for all. Their "
+        "mean must be at 1/m and their spread binomial, no wider and no narrower, and no score "
+        "may follow from those before: the scores of one weak model lie closer together, or rise, "
+        "so that a hard task is not taken for an attack."
+    ),
+    limits=(
+        "A broken pipeline that submits again and again scores like this too, and so does a team "
+        "whose models know nothing yet: scores alone cannot tell them from random labels."
+    ),
 )
 SCAN = Detector(
     "one-label-scan",
     "One label changed at a time",
-    "answers",
-    "At most three quarters of the submissions differ from the nearest earlier one in just one or "
-    "two labels: so does tuning that moves 1.6 labels on average. Resubmissions are left out.",
-    "Tuning that moves a single label each time, thirty times in a row, looks the same, and "
-    "tells as much about the labels.",
+    needs="answers",
+    null=(
+        "At most three quarters of the submissions differ from the nearest earlier one in just "
+        "one or two labels: so does tuning that moves 1.6 labels on average. Resubmissions are "
+        "left out."
+    ),
+    limits=(
+        "Tuning that moves a single label each time, thirty times in a row, looks the same, and "
+        "tells as much about the labels."
+    ),
 )
 RANDOM = Detector(
     "random-answers",
     "Random answers",
-    "answers and the number of classes",
-    "At most a tenth of the submissions score within 3.3 standard deviations of 1/m and agree "
-    "with the others that do in no more than 1/m of the points. Their mean and spread must "
-    "be those of random labels, as for the scores.",
-    "Whoever submits random files for no purpose is found as well.",
+    needs="answers and the number of classes",
+    null=(
+        "At most a tenth of the submissions score within 3.3 standard deviations of 1/m and agree "
+        "with the others that do in no more than 1/m of the points. Their mean and spread must "
+        "be those of random labels, as for the scores."
+    ),
+    limits="Whoever submits random files for no purpose is found as well.",
 )
 COINS = Detector(
     "random-changes",
     "Random changes of a common base",
-    "answers",
-    "At most a quarter of the submissions are as unpredictable as coin flips: on the points where "
-    "the twelve submissions of the account around it disagree, the most frequent answer of those "
-    "is right about it no more often than a guess among theirs. Honest models disagree at "
-    "some points far more than at others, which makes them predictable. Points on which three in "
-    "four of the other accounts waver likewise are ties of the task, and accuse nobody.",
-    "A model that breaks many ties at random does the same where no others do.",
+    needs="answers",
+    null=(
+        "At most a quarter of the submissions are as unpredictable as coin flips: on the points "
+        "where the twelve submissions of the account around it disagree, the most frequent answer "
+        "of those is right about it no more often than a guess among theirs. Honest models "
+        "disagree at some points far more than at others, which makes them predictable. Points on "
+        "which three in four of the other accounts waver likewise are ties of the task, and "
+        "accuse nobody."
+    ),
+    limits="A model that breaks many ties at random does the same where no others do.",
 )
 FLIPS = Detector(
     "random-flips",
     "Random flips of a model",
-    "answers and labels",
-    "At most a quarter of the submissions change the majority of the account's others around them "
-    "as chance would: no more often where those change it too, and no more often where it is "
-    "wrong. Honest models waver on hard points, and there the majority is wrong more often. Ties "
-    "that most other accounts break at random too accuse nobody.",
-    "Noise that is added to a model's labels, as some privacy defences do, is the same. Flips of "
-    "more than a third of the points hide the base: they are random changes.",
+    needs="answers and labels",
+    null=(
+        "At most a quarter of the submissions change the majority of the account's others around "
+        "them as chance would: no more often where those change it too, and no more often where "
+        "it is wrong. Honest models waver on hard points, and there the majority is wrong more "
+        "often. Ties that most other accounts break at random too accuse nobody."
+    ),
+    limits=(
+        "Noise that is added to a model's labels, as some privacy defences do, is the same. Flips "
+        "of more than a third of the points hide the base: they are random changes."
+    ),
 )
 VOTE = Detector(
     "vote",
     "An answer that follows the scores of random queries",
-    "answers",
-    "An answer that owes nothing to the scores of random queries agrees with each of them by as "
-    "much more as it scores more, at most: slope 1, or (m a - 1)/(m - 1) for queries that are "
-    "random throughout and an answer of accuracy a.",
-    "It looks only at an account's ten best answers, after twenty or more random queries.",
+    needs="answers",
+    null=(
+        "An answer that owes nothing to the scores of random queries agrees with each of them by "
+        "as much more as it scores more, at most: slope 1, or (m a - 1)/(m - 1) for queries that "
+        "are random throughout and an answer of accuracy a."
+    ),
+    limits="It looks only at an account's ten best answers, after twenty or more random queries.",
 )
 OTHERS_VOTE = Detector(
     "vote-of-others",
     "An answer that follows the scores of other accounts' random queries",
-    "answers",
-    "As for the vote, with the queries of other accounts alone.",
-    "The strongest sign that accounts share what they learn; it does not say who they are.",
+    needs="answers",
+    null="As for the vote, with the queries of other accounts alone.",
+    limits="The strongest sign that accounts share what they learn; it does not say who they are.",
 )
 SETTLED = Detector(
     "settled-points",
     "An answer that is best where the account kept changing its mind",
-    "answers and labels",
-    "On points where at least a quarter of an account's earlier submissions contradict the others, "
-    "its best answer is right no more often than where all of them agree, or than their majority, "
-    "or than the best of them: what models disagree on is hard. An answer that changes more than "
-    "one in fifty of the points where all agree is another model, and left out; so are earlier "
-    "files three times as far from the majority as usual. Other accounts' files that are as near "
-    "to it as the account's own count with them.",
-    "Contested points that get easy at once, after a mended mistake, may look the same.",
+    needs="answers and labels",
+    null=(
+        "On points where at least a quarter of an account's earlier submissions contradict the "
+        "others, its best answer is right no more often than where all of them agree, or than "
+        "their majority, or than the best of them: what models disagree on is hard. An answer "
+        "that changes more than one in fifty of the points where all agree is another model, and "
+        "left out; so are earlier files three times as far from the majority as usual. Other "
+        "accounts' files that are as near to it as the account's own count with them."
+    ),
+    limits="Contested points that get easy at once, after a mended mistake, may look the same.",
 )
 LINEAGE = Detector(
     "shared-lineage",
     "Two accounts that continue each other's work",
-    "answers",
-    "Of either account, at most half of the submissions are less than half as far from an earlier "
-    "one of the other account as from every earlier one of their own. Equal files do not count, "
-    "and both directions are needed: who copies a public baseline is not copied back.",
-    "Colleagues who share one code base look the same.",
+    needs="answers",
+    null=(
+        "Of either account, at most half of the submissions are less than half as far from an "
+        "earlier one of the other account as from every earlier one of their own. Equal files do "
+        "not count, and both directions are needed: who copies a public baseline is not copied "
+        "back."
+    ),
+    limits="Colleagues who share one code base look the same.",
 )
 FINAL_GAP = Detector(
     "final-gap",
     "A public score that the private one does not bear out",
-    "private scores and the sizes of both parts",
-    "A team's k submissions were not made from scores: beside the other teams, for whom the "
-    "private part may be as much harder, the one that is judged scores higher in public by luck, "
-    "and because it was chosen among k, which differ at most as their private scores do; and a "
-    "tenth of the submissions do by luck alone.",
-    "Climbing on the public score is found, whatever it was meant for; not where most teams do it.",
+    needs="private scores and the sizes of both parts",
+    null=(
+        "A team's k submissions were not made from scores: beside the other teams, for whom the "
+        "private part may be as much harder, the one that is judged scores higher in public by "
+        "luck, and because it was chosen among k, which differ at most as their private scores "
+        "do; and a tenth of the submissions do by luck alone."
+    ),
+    limits=(
+        "Climbing on the public score is found, whatever it was meant for; not where most teams "
+        "do it."
+    ),
 )
 NEAR_PERFECT = Detector(
     "near-perfect",
     "Far fewer errors than anybody else",
-    "",
-    "The errors of the accounts' best submissions fall off like a power: each step from one "
-    "account to the next better one, times its place, is then as large as any other on average "
-    "(Renyi); and the board improves at once by no more than others improve by their own best.",
-    "Labels that got out look like this; so does a true breakthrough, or data that others did not "
-    "have.",
+    needs="",
+    null=(
+        "The errors of the accounts' best submissions fall off like a power: each step from one "
+        "account to the next better one, times its place, is then as large as any other on average "
+        "(Renyi); and the board improves at once by no more than others improve by their own best."
+    ),
+    limits=(
+        "Labels that got out look like this; so does a true breakthrough, or data that others did "
+        "not have."
+    ),
 )
 ALL = (
     SCORE_SCAN,

@@ -65,7 +65,9 @@ def honest_history(
         and then tuned; a beginner whose first files are out of order.
     """
     world = World.drawn(n, m, rng)
-    return mixed(world, honest_work(world, rng, teams, submissions, habits), rng)
+    return mixed(
+        world, honest_work(world, rng, teams=teams, submissions=submissions, habits=habits), rng
+    )
 
 
 def varied_history(rng: np.random.Generator) -> History:
@@ -105,7 +107,7 @@ def attacked_history(
         submits the final answer.
     """
     world = World.drawn(n, m, rng)
-    honest = honest_work(world, rng, teams, submissions, HABITS)
+    honest = honest_work(world, rng, teams=teams, submissions=submissions, habits=HABITS)
     rows = attack_rows(world, attack, queries, rng)
     turns = [
         Work(f"attacker-{a}", np.concatenate([rows[a:-1:accounts], rows[-1:]]) if a == 0
@@ -141,7 +143,7 @@ def contest_history(
         Submissions of such a team before its last one.
     """
     world = replace(World.drawn(n + n_private, m, rng), public=n)
-    works = honest_work(world, rng, teams, submissions, HABITS)
+    works = honest_work(world, rng, teams=teams, submissions=submissions, habits=HABITS)
     works += [
         Work(f"climber-{i}", attack_rows(world, "top-2", queries, rng)) for i in range(overfitted)
     ]
@@ -262,7 +264,14 @@ class _Recording:
         labels = marked.labels[: self.public]
         truth = marked.truth[: self.public]
         right = int(np.count_nonzero(labels == truth))
-        seen = Marked(right, len(truth), marked.n_classes, None, labels, truth)
+        seen = Marked(
+            n_correct=right,
+            n=len(truth),
+            n_classes=marked.n_classes,
+            claimed=None,
+            labels=labels,
+            truth=truth,
+        )
         return self.guard.answer(seen, state)
 
     def error(self, n: int) -> float:

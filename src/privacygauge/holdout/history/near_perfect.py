@@ -72,7 +72,15 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
             f"{1 - wrong[order[j - 1]] / history.n:.4g} where the next account reaches "
             f"{1 - wrong[order[j]] / history.n:.4g}"
         )
-        found.append(Evidence(NEAR_PERFECT, names, max(alone, 1e-300), says, rows))
+        found.append(
+            Evidence(
+                detector=NEAR_PERFECT,
+                accounts=names,
+                p_value=max(alone, 1e-300),
+                says=says,
+                rows=rows,
+            )
+        )
     return tuple(found)
 
 

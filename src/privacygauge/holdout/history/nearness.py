@@ -62,7 +62,14 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     copy_of = _copies(answers)
     found = [_nearest(answers, agreement, copy_of, i) for i in range(len(answers))]
     near, distance = (np.array(column, np.int64) for column in zip(*found, strict=True))
-    return Nearness(points, sample, agreement, copy_of, near, distance)
+    return Nearness(
+        points=points,
+        sample=sample,
+        agreement=agreement,
+        copy_of=copy_of,
+        nearest=near,
+        distance=distance,
+    )
 
 
 def codes_of(rows: Answers) -> Ints:

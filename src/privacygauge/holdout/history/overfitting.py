@@ -102,7 +102,14 @@ def gap(
         found = less(first, second)
     else:
         half = deviation * float(-ndtri((1 - level) / 2))
-        found = Estimate(a - b, a - b - half, a - b + half, level, int(n + m), "largest variance")
+        found = Estimate(
+            value=a - b,
+            low=a - b - half,
+            high=a - b + half,
+            level=level,
+            n=int(n + m),
+            method=("largest variance"),
+        )
     z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0
     return found, float(2 * ndtr(-z))
 
@@ -157,13 +164,13 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
         adjusted = list(map(float, holm(np.array([p for _, p in tested]))))
     teams = [
         TeamEnd(
-            name,
-            len(history.rows_of(code)),
-            rows[code],
-            float(public[code]),
-            float(private[code]),
-            gaps[code],
-            adjusted[code],
+            account=name,
+            submissions=len(history.rows_of(code)),
+            row=rows[code],
+            public=float(public[code]),
+            private=float(private[code]),
+            gap=gaps[code],
+            p_value=adjusted[code],
         )
         for code, name in enumerate(history.names)
     ]
@@ -171,11 +178,11 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     spread = history.scores - history.scores.mean()
     ranks = rank_correlation(public, private)
     return Overfitting(
-        tuple(sorted(teams, key=lambda team: -team.private)),
-        float((public - private).mean()),
-        float((public - private)[best].mean()),
-        float(spread @ history.private / (spread @ spread)) if spread.any() else None,
-        None if math.isnan(ranks) else ranks,
+        teams=tuple(sorted(teams, key=lambda team: -team.private)),
+        mean=float((public - private).mean()),
+        top=float((public - private)[best].mean()),
+        slope=float(spread @ history.private / (spread @ spread)) if spread.any() else None,
+        ranks=None if math.isnan(ranks) else ranks,
     )
 
 
@@ -269,7 +276,13 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
         f"after {k:,} submissions; the gap of the other teams is {usual:.4g} in the median"
     )
     p_value = min(1.0, max(p_value, 1e-300))
-    return Evidence(FINAL_GAP, (history.names[code],), p_value, says, np.array([row]))
+    return Evidence(
+        detector=FINAL_GAP,
+        accounts=(history.names[code],),
+        p_value=p_value,
+        says=says,
+        rows=np.array([row]),
+    )
 
 
 def _own_spread(history: History, rows: Ints, doubt: float) -> float:

@@ -189,7 +189,7 @@ def read_history(
         raise InputError("--n is needed: the number of examples of the test set")
     guard = _same(rows, path, GUARD)
     scored = _metric(rows, path, metric)
-    scores = _scores(rows, path, "score", scored, exported)
+    scores = _scores(rows, path, column="score", metric=scored, raw=exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
     timed = any(_there(row.get(TIME)) for row in rows)
@@ -197,7 +197,7 @@ def read_history(
     history = in_time(
         times,
         [_account(row, path, i) for i, row in enumerate(rows)],
-        _scores(rows, path, EXACT, scored, exported) if behind else scores,
+        _scores(rows, path, column=EXACT, metric=scored, raw=exported) if behind else scores,
         n=size,
         n_classes=n_classes,
         answers=answers,
@@ -211,7 +211,9 @@ def read_history(
     if PRIVATE not in rows[0]:
         return history
     order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
-    private = as_shares(_scores(rows, path, PRIVATE, scored, exported), n_private or 0, len(rows))
+    private = as_shares(
+        _scores(rows, path, column=PRIVATE, metric=scored, raw=exported), n_private or 0, len(rows)
+    )
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
     return replace(
         history,

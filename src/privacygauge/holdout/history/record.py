@@ -178,16 +178,16 @@ def in_time(
         )
     truth = None if labels is None else checks.classes(labels, "labels")
     return History(
-        tuple(names[i] for i in order),
-        as_shares(scores, n, k)[order],
-        n,
-        n_classes if n_classes is not None else _n_classes(rows, truth),
-        when,
-        None if rows is None else rows[order],
-        truth,
-        guard,
-        None if shown is None else checks.floats(shown, "shown", length=k)[order],
-        metric,
+        accounts=tuple(names[i] for i in order),
+        scores=as_shares(scores, n, k)[order],
+        n=n,
+        n_classes=n_classes if n_classes is not None else _n_classes(rows, truth),
+        times=when,
+        answers=None if rows is None else rows[order],
+        labels=truth,
+        guard=guard,
+        shown=None if shown is None else checks.floats(shown, "shown", length=k)[order],
+        metric=metric,
     )
 
 

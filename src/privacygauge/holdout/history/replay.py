@@ -65,13 +65,13 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
     true = best_so_far(history.n_correct / history.n)
     error = float(np.abs(best_so_far(shown) - true).mean())
     return Replay(
-        guard.name,
-        shown,
-        improvements(shown),
-        float(shown.max()),
-        error,
-        transcript_nats(guard, len(history), history.n, history.n_classes or 3),
-        not whole,
+        guard=guard.name,
+        shown=shown,
+        improvements=improvements(shown),
+        best=float(shown.max()),
+        error=error,
+        nats=transcript_nats(guard, len(history), history.n, history.n_classes or 3),
+        approximate=not whole,
     )
 
 
@@ -171,12 +171,12 @@ def winner(history: History) -> Winner:
     correlation = _correlation(history, of)
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
     return Winner(
-        history.names[code],
-        different,
-        best,
-        best - float(others.max()) if len(others) else None,
-        correlation,
-        honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
+        account=history.names[code],
+        submissions=different,
+        best=best,
+        margin=best - float(others.max()) if len(others) else None,
+        correlation=correlation,
+        selection=honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
     )
 
 

@@ -109,7 +109,9 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     inside = of[first : last + 1] if log_p < 0 else of[:0]
     whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
     says = f"{len(inside):,} submissions in a row{whose} move the score by single right answers"
-    return Evidence(SCORE_SCAN, names, probability(log_p), says, inside)
+    return Evidence(
+        detector=SCORE_SCAN, accounts=names, p_value=probability(log_p), says=says, rows=inside
+    )
 
 
 def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
@@ -232,7 +234,9 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
             return 1.0
         return max(_CHANCE, float(np.median(others))) if len(others) else _CHANCE
 
-    return per_account_and_group(history, CHANCE_SCORES, near, counted, usual, what)
+    return per_account_and_group(
+        history, CHANCE_SCORES, flags=near, counted=counted, rate=usual, what=what
+    )
 
 
 def per_account_and_group(
@@ -269,7 +273,7 @@ def per_account_and_group(
     every = range(len(history.names))
     alone = [log_p((code,)) for code in every]
     found = [
-        _evidence(history, detector, (code,), tail, flags, what)
+        _evidence(history, detector, group=(code,), log_p=tail, flags=flags, what=what)
         for code, tail in zip(every, alone, strict=True)
     ]
     counts = np.bincount(history.codes, weights=flags, minlength=len(every))
@@ -278,7 +282,9 @@ def per_account_and_group(
     group, together = best_group(ranked, log_p, len(every))
     members = [code for code in group if 2 * counts[code] >= counts[list(group)].mean()]
     if len(members) > 1:
-        found.append(_evidence(history, detector, members, together, flags, what))
+        found.append(
+            _evidence(history, detector, group=members, log_p=together, flags=flags, what=what)
+        )
     return tuple(found)
 
 
@@ -303,7 +309,9 @@ def _evidence(
     names = tuple(history.names[i] for i in sorted(group))
     whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
     says = f"{len(inside):,} of {len(of):,} submissions{whose} {what}"
-    return Evidence(detector, names, probability(log_p), says, inside)
+    return Evidence(
+        detector=detector, accounts=names, p_value=probability(log_p), says=says, rows=inside
+    )
 
 
 def _chance(history: History) -> tuple[float, float]:

@@ -57,7 +57,14 @@ def votes(
             asked = usable.queries if own else usable.queries & (history.codes != code)
             answers = np.flatnonzero((history.codes == code) & near.fresh & ~usable.queries)
             found.append(
-                _best_vote(history, code, name, answers, replace(usable, queries=asked), own)
+                _best_vote(
+                    history,
+                    code,
+                    name=name,
+                    answers=answers,
+                    usable=replace(usable, queries=asked),
+                    own=own,
+                )
             )
     return tuple(evidence for evidence in found if evidence is not None)
 
@@ -116,7 +123,11 @@ def _best_vote(
     names = (name,) if own else tuple(history.names[c] for c in contributors)
     detector = VOTE if own else OTHERS_VOTE
     return Evidence(
-        detector, names, min(1.0, max(p * len(tried), _LEAST)), says, np.array([answer])
+        detector=detector,
+        accounts=names,
+        p_value=min(1.0, max(p * len(tried), _LEAST)),
+        says=says,
+        rows=np.array([answer]),
     )
 
 
@@ -176,7 +187,9 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     majority = majority_of(rows)
     off = np.count_nonzero(rows != majority, axis=1)
     usual = off <= _BROKEN * np.median(off)
-    others = _others(history, of, int(of[place]), majority, int(off[usual].max()))
+    others = _others(
+        history, of, until=int(of[place]), majority=majority, most=int(off[usual].max())
+    )
     rows = np.concatenate([rows[usual], history.answers[others]])
     majority = majority_of(rows)
     kept = np.count_nonzero(rows == majority, axis=0)
@@ -185,13 +198,16 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     right = rows[:, contested] == history.labels[contested]
     best = np.where(contested, rows[np.count_nonzero(right, axis=1).argmax()], majority)
     p, inside, outside = max(
-        _settled_p(history.labels, answer, before, agreed, contested) for before in (majority, best)
+        _settled_p(history.labels, answer, before=before, agreed=agreed, contested=contested)
+        for before in (majority, best)
     )
     says = (
         f"right on {inside:.1%} of the points on which the earlier submissions disagree, and on "
         f"{outside:.1%} of those on which they agree"
     )
-    return Evidence(SETTLED, (name,), p, says, of[place : place + 1])
+    return Evidence(
+        detector=SETTLED, accounts=(name,), p_value=p, says=says, rows=of[place : place + 1]
+    )
 
 
 def _others(history: History, of: Ints, until: int, majority: Answers, most: int) -> Ints:

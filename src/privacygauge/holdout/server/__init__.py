@@ -69,7 +69,9 @@ def open_board(
     require_extra()
     from privacygauge.holdout.server.opening import Wanted, opened
 
-    wanted = Wanted(n_classes, guard, scope, keep, metric, public)
+    wanted = Wanted(
+        n_classes=n_classes, guard=guard, scope=scope, keep=keep, metric_name=metric, public=public
+    )
     return opened(database, labels, wanted, budget or Budget())
 
 

@@ -157,7 +157,7 @@ class Board:
         with self.turn, writing(self.engine) as connection:
             board = _row(connection)
             holder = accounts.known_account(connection, account)
-            earlier = _of_key(connection, holder, key, asked.digest, claimed)
+            earlier = _of_key(connection, holder, key=key, digest=asked.digest, claimed=claimed)
             if earlier is not None:
                 return earlier
             contest.check_open(connection, now())
@@ -205,10 +205,17 @@ class Board:
         own = about_this(before, after)
         stays = max(shown, 0) if after.shown is not None else 0
         about = number if own else stays
-        receipt = Receipt(number, time, holder["name"], float(score), about or None, asked.digest)
+        receipt = Receipt(
+            number=number,
+            time=time,
+            account=holder["name"],
+            score=float(score),
+            about=about or None,
+            digest=asked.digest,
+        )
         # The same rows whatever the answer: who times it learns nothing further.
         _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
-        _write(connection, holder, receipt, asked.key, marked.claimed)
+        _write(connection, holder, receipt=receipt, key=asked.key, claimed=marked.claimed)
         exact = self._exact(asked.sent, marked)
         connection.execute(insert(EXACT).values(number=number, **exact))
         if board["keep"]:
@@ -303,7 +310,12 @@ def _dtype(kind: str, n_classes: int) -> np.dtype[Any]:
 def receipt_of(row: RowMapping) -> Receipt:
     """Return the receipt that a row of the log, joined with its account, stands for."""
     return Receipt(
-        row["number"], row["time"], row["name"], row["score"], row["about"], row["digest"]
+        number=row["number"],
+        time=row["time"],
+        account=row["name"],
+        score=row["score"],
+        about=row["about"],
+        digest=row["digest"],
     )
 
 

@@ -61,7 +61,14 @@ def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
     """Return the board of a row of `BOARD`."""
     public, private = _parts(truth, row)
     guard = guard_named(row["guard"])
-    return Board(public, guard, row["scope"], engine, private, public_of(row))
+    return Board(
+        holdout=public,
+        guard=guard,
+        scope=row["scope"],
+        engine=engine,
+        private=private,
+        public=public_of(row),
+    )
 
 
 def _there(database: str | Path) -> bool:

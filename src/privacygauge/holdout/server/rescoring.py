@@ -199,7 +199,13 @@ def _moved(old: Connection, new: Connection) -> Iterator[Moved]:
     for name, (place, score) in after.items():
         earlier = before.get(name, (None, None))
         if earlier != (place, score):
-            yield Moved(name, earlier[1], score, earlier[0], place)
+            yield Moved(
+                account=name,
+                before=earlier[1],
+                after=score,
+                place_before=earlier[0],
+                place_after=place,
+            )
 
 
 def _places(connection: Connection) -> dict[str, tuple[int | None, float | None]]:

@@ -229,5 +229,10 @@ def state_of(row: Mapping[Any, Any], n: int) -> GuardState:
     if best is not None:
         best = np.unpackbits(np.frombuffer(best, np.uint8), count=n).astype(np.bool_)
     return GuardState(
-        bytes(row["state_key"]), row["asked"], row["shown"], best, row["threshold"], row["spent"]
+        key=bytes(row["state_key"]),
+        asked=row["asked"],
+        shown=row["shown"],
+        best=best,
+        threshold=row["threshold"],
+        spent=row["spent"],
     )

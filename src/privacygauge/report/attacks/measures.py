@@ -64,15 +64,26 @@ def highest(a: Attacks) -> Iterator[Measure]:
     ranked = [advantage_of(found.accuracy)] if found.by_ranking else []
     every = [*ranked, *(e.advantage for e in a.evaluations)]
     label = "Highest advantage of all attacks"
-    yield highest_of("advantage", label, every, percent_estimate, "0%", _NO_ATTACK)
+    yield highest_of(
+        "advantage", label, found=every, show=percent_estimate, guessing="0%", missing=_NO_ATTACK
+    )
     every = [e.auc for e in a.evaluations]
     label = "Highest AUC of all attacks"
-    yield highest_of("auc", label, every, decimal_estimate, "0.5", _NO_ATTACK)
+    yield highest_of(
+        "auc", label, found=every, show=decimal_estimate, guessing="0.5", missing=_NO_ATTACK
+    )
     for fpr in GATED_RATES:
         every = [r.estimate for e in a.evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
         name = f"tpr@{key(fpr)}"
         label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
-        yield highest_of(name, label, every, partial(tpr_estimate, fpr=fpr), rate(fpr), _NO_ATTACK)
+        yield highest_of(
+            name,
+            label,
+            found=every,
+            show=partial(tpr_estimate, fpr=fpr),
+            guessing=rate(fpr),
+            missing=_NO_ATTACK,
+        )
     yield from of_questions(a)
 
 
@@ -94,14 +105,30 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
         text = f"Right guesses among records with {named}."
     shown = percent_estimate(found)
     label = "Right guesses in the worst group"
-    yield Measure("worst-group", label, found, shown, "", text, GUESSING, card=bool(groups))
+    yield Measure(
+        name="worst-group",
+        label=label,
+        found=found,
+        shown=shown,
+        note="",
+        text=text,
+        guessing=GUESSING,
+        card=bool(groups),
+    )
     exposed = a.questions.exposed
     text = "Members that would not stand among the highest scores without the release."
     label = "Members that stand out, at least"
     yield Measure(
-        "worst-records", label, float(exposed), Shown(count(exposed)), "", text, "0",
-        level=None if a.questions.tail is None else a.questions.tail.level, card=exposed > 0,
-    )  # fmt: skip
+        name="worst-records",
+        label=label,
+        found=float(exposed),
+        shown=Shown(count(exposed)),
+        note="",
+        text=text,
+        guessing="0",
+        level=None if a.questions.tail is None else a.questions.tail.level,
+        card=exposed > 0,
+    )
     least = a.questions.detectable.average
     accuracy = 1.0 if least is None else least
     text = (
@@ -109,7 +136,16 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
     )
     label = "Least right guesses that would have been found"
     shown = Shown(DASH if least is None else percent(least))
-    yield Measure("detectable", label, accuracy, shown, "", text, "50%", card=False)
+    yield Measure(
+        name="detectable",
+        label=label,
+        found=accuracy,
+        shown=shown,
+        note="",
+        text=text,
+        guessing="50%",
+        card=False,
+    )
 
 
 def questions_section(found: Questions | None) -> Section | None:
@@ -206,12 +242,30 @@ def cards(a: Attacks) -> Iterator[Measure]:
     text = "Members and non-members equally often. Guessing gives 50%. Balanced accuracy."
     label = "Right guesses"
     shown = percent_estimate(right)
-    yield Measure("strongest-accuracy", label, right, shown, "", text, GUESSING, gate=False)
+    yield Measure(
+        name="strongest-accuracy",
+        label=label,
+        found=right,
+        shown=shown,
+        note="",
+        text=text,
+        guessing=GUESSING,
+        gate=False,
+    )
     yield from rates
     text = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
     label = "Pairs put in the right order"
     shown = decimal_estimate(auc)
-    yield Measure("strongest-auc", label, auc, shown, "", text, "0.5", gate=False)
+    yield Measure(
+        name="strongest-auc",
+        label=label,
+        found=auc,
+        shown=shown,
+        note="",
+        text=text,
+        guessing="0.5",
+        gate=False,
+    )
     yield epsilon(a)
     yield from precise
 
@@ -228,7 +282,15 @@ def epsilon(a: Attacks) -> Measure:
         note = f"with {rate(bound.level)} confidence, by {plain(a.headline.epsilon_attack)}"
         text = "A smaller epsilon of differential privacy cannot be claimed."
     shown = Shown(rounded_down(max(0.0, bound.low)))
-    return Measure("epsilon", "Epsilon is at least", bound, shown, note, f"{text} {limit}", "0")
+    return Measure(
+        name="epsilon",
+        label="Epsilon is at least",
+        found=bound,
+        shown=shown,
+        note=note,
+        text=f"{text} {limit}",
+        guessing=("0"),
+    )
 
 
 def _found_at(r: RateAtFpr) -> Measure:
@@ -238,7 +300,17 @@ def _found_at(r: RateAtFpr) -> Measure:
     shown = tpr_estimate(r.estimate, r.fpr)
     few = not r.resolved
     text = f"Share of the members. Guessing finds {fpr}. TPR at {fpr} FPR."
-    return Measure(name, label, r.estimate, shown, "", text, fpr, gate=False, doubtful=few)
+    return Measure(
+        name=name,
+        label=label,
+        found=r.estimate,
+        shown=shown,
+        note="",
+        text=text,
+        guessing=fpr,
+        gate=False,
+        doubtful=few,
+    )
 
 
 def _precise(prior: float, found: Estimate | Skipped) -> Measure:
@@ -247,4 +319,13 @@ def _precise(prior: float, found: Estimate | Skipped) -> Measure:
     shown = percent_estimate(found)
     guessing = rate(prior)
     text = f"If {guessing} of those asked about are members. Guessing is right {guessing} of the "
-    return Measure(name, label, found, shown, "", f"{text}time.", guessing, gate=False)
+    return Measure(
+        name=name,
+        label=label,
+        found=found,
+        shown=shown,
+        note="",
+        text=f"{text}time.",
+        guessing=guessing,
+        gate=False,
+    )

@@ -30,7 +30,9 @@ def roc(
 ) -> Plot:
     """Return the ROC curves of attacks."""
     told = areas(evaluations)
-    return Plot(name, title, caption, told, lambda: plot_roc(evaluations), wide=False)
+    return Plot(
+        name, title, caption=caption, words=told, draw=lambda: plot_roc(evaluations), wide=False
+    )
 
 
 def roc_log(
@@ -43,7 +45,7 @@ def roc_log(
 ) -> Plot:
     """Return the ROC curves of attacks, enlarged at few false alarms."""
     draw = partial(plot_roc, evaluations, log=True)
-    return Plot(name, title, caption, areas(evaluations), draw, wide=False)
+    return Plot(name, title, caption=caption, words=areas(evaluations), draw=draw, wide=False)
 
 
 def scores(
@@ -59,7 +61,14 @@ def scores(
         f"a random non-member with probability {decimal_estimate(e.auc)}."
     )
     caption = "The less the two overlap, the better the attack tells them apart."
-    return Plot(name, f"Scores of {called}", caption, told, lambda: plot_scores(e), wide)
+    return Plot(
+        name,
+        f"Scores of {called}",
+        caption=caption,
+        words=told,
+        draw=lambda: plot_scores(e),
+        wide=wide,
+    )
 
 
 def areas(evaluations: Sequence[Evaluation]) -> str:

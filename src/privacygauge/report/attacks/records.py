@@ -57,7 +57,7 @@ def riskiest(records: Records, by: str, value: Floats, *, members: bool = False)
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]
     rows = among[foremost(value[among], unit, RECORDS)]
-    return Riskiest(records, by, value, rows, len(among))
+    return Riskiest(records=records, by=by, value=value, rows=rows, n=len(among))
 
 
 def table(

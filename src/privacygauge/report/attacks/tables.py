@@ -211,10 +211,12 @@ def rates(evaluations: Sequence[Evaluation]) -> Table:
     return Table(
         "rates",
         "True-positive rates, one by one",
-        heads,
-        tuple(rows),
-        "The first interval allows for not knowing the threshold of exactly that false-positive "
-        "rate; the second takes the threshold as given.",
+        columns=heads,
+        rows=tuple(rows),
+        note=(
+            "The first interval allows for not knowing the threshold of exactly that "
+            "false-positive rate; the second takes the threshold as given."
+        ),
     )
 
 
@@ -249,9 +251,9 @@ def methods_of(
     return Table(
         name,
         title,
-        (Column("Number"), Column("Method and level", prose=True), Column("n")),
-        tuple((number, *method(found)) for number, found in columns.items()),
-        note,
+        columns=(Column("Number"), Column("Method and level", prose=True), Column("n")),
+        rows=tuple((number, *method(found)) for number, found in columns.items()),
+        note=note,
     )
 
 

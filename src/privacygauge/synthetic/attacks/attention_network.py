@@ -247,7 +247,9 @@ class _Step:
         near = self.games.shadows
         rows = torch.from_numpy(near.rows[tables])
         there = torch.from_numpy(near.there[tables])
-        found = log_odds(self._weights, rows, there, self._target, self._masks(len(tables)))
+        found = log_odds(
+            self._weights, rows, there=there, target=self._target, masks=self._masks(len(tables))
+        )
         truth = self._inside[index].expand_as(found)
         learns = self._learns[:, index]
         losses = binary_cross_entropy_with_logits(found, truth, reduction="none") * learns
@@ -301,6 +303,8 @@ class _Step:
                 part = slice(start, start + BLOCK)
                 rows = torch.from_numpy(near.rows[part])
                 there = torch.from_numpy(near.there[part])
-                found = log_odds(self._weights, rows, there, self._target, Masks())
+                found = log_odds(
+                    self._weights, rows, there=there, target=self._target, masks=Masks()
+                )
                 result[:, part] = found.numpy()
         return result

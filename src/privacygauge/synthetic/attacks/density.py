@@ -79,7 +79,9 @@ class DensityRatio:
             return tuple(Node(j, ()) for j in range(width))
         binning = Binning(view.schema, self.bins)
         degree = min(self.degree, width - 1)
-        return learn_structure(binning.codes(view.known), binning.sizes, degree, largest, rng)
+        return learn_structure(
+            binning.codes(view.known), binning.sizes, degree=degree, choose=largest, rng=rng
+        )
 
     def _log_density(self, view: View, nodes: tuple[Node, ...], tables: Tables) -> Floats:
         """Return the log density of each table (k, n, F) at the target, (k,)."""

@@ -131,7 +131,7 @@ def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Gen
     left = n_queries
     for i, size in enumerate(sorted(sizes, key=lambda size: sizes[size])):
         share = left // (most - i)
-        found.append(_of_size(n_features, size, min(share, sizes[size]), most, rng))
+        found.append(_of_size(n_features, size, n=min(share, sizes[size]), width=most, rng=rng))
         left -= len(found[-1])
     return np.concatenate(found)
 

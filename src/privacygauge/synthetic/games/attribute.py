@@ -207,12 +207,12 @@ class Attribute(OneByOne):
                 if numbers.start not in read:
                     read[numbers.start] = releases.tables(numbers)
             yield View(
-                setting.table.schema,
-                stored.rounded(self._with(setting, row, np.array(value))[0]),
-                read[block.shadows.start],
-                block.inside,
-                read[block.released.start],
-                known,
+                schema=setting.table.schema,
+                target=stored.rounded(self._with(setting, row, np.array(value))[0]),
+                shadows=read[block.shadows.start],
+                inside=block.inside,
+                released=read[block.released.start],
+                known=known,
             )
 
     def _with(self, setting: Setting, rows: Ints, value: Floats) -> Floats:
@@ -366,11 +366,11 @@ def guessed_values(
     own_right, right = (x == secret for x, secret in zip((own, asked), sides, strict=True))
     best = int(np.argmax(own_right.mean(axis=(1, 2))))
     return ValuesGuessed(
-        title(players[best].name, players[best].variant, ""),
-        1 / len(game.values),
-        right[best],
-        rates.proportion(right[best].ravel(), level=level),
-        tuple(rates.proportion(row, level=level) for row in right[best]),
+        attack=title(players[best].name, players[best].variant, ""),
+        chance=1 / len(game.values),
+        right=right[best],
+        accuracy=rates.proportion(right[best].ravel(), level=level),
+        targets=tuple(rates.proportion(row, level=level) for row in right[best]),
     )
 
 

@@ -229,16 +229,16 @@ def arranged(
     """
     # Needed at the end, and where the most vulnerable records are the targets: found once.
     known = cache(partial(vulnerability, table, unit=owner))
-    selections = select_targets(table, asked.targets, asked.select, seed, known)
+    selections = select_targets(table, asked.targets, select=asked.select, seed=seed, known=known)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
     game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)
     tests = enough_tests(asked.half_width, level) if asked.tests is None else asked.tests
     sizes = (asked.shadows, tests, asked.size, asked.made)
-    setting = setting_of(table, rows, game, sizes, seed, owner)
+    setting = setting_of(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
     game.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    targets = targets_of(table, known(), setting.targets, named, show)
+    targets = targets_of(table, known(), rows=setting.targets, names=named, show=show)
     attacks = asked.attacks or (suite_for_few() if few else suite_for_many())
     making = Making(game, setting, generator)
     return Arranged(making, selections, targets, *parted(attacks), level)

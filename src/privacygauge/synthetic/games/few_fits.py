@@ -168,7 +168,16 @@ def canary_scores(
     canaries = kept(setting.table.values[setting.targets])
     nobody = canaries[np.arange(0)]
     known = kept(FewFits().known(setting, 0).values)
-    seen = [Judged(canaries, nobody, known, kept(values), np.arange(0)) for values in tables]
+    seen = [
+        Judged(
+            real=canaries,
+            nonmembers=nobody,
+            reference=known,
+            synthetic=kept(values),
+            nonmember_rows=np.arange(0),
+        )
+        for values in tables
+    ]
     return {
         attack.name: np.stack([attack.signals(one).members for one in seen]) for attack in attacks
     }
@@ -208,10 +217,12 @@ def fits_arranged(
     asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
     selections = select_targets(table, asked, select, seed)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
-    every = Setting.of(table, rows, Fits(tests=fits), seed, owner)
+    every = Setting.of(table, rows, sizes=Fits(tests=fits), seed=seed, unit=owner)
     rows = rows[every.first == np.arange(len(rows))]
     records = max(2, len(game.others(every))) if size is None else size
-    setting = Setting.of(table, rows, Fits(tests=fits, records=records, made=made), seed, owner)
+    setting = Setting.of(
+        table, rows, sizes=Fits(tests=fits, records=records, made=made), seed=seed, unit=owner
+    )
     game.check(setting)
     return Making(game, setting, generator)
 

@@ -143,7 +143,7 @@ class OneByOne(Game, Protocol):
         row = setting.targets[target : target + 1]
         rows = drawn_beside(setting, row, int(side == "test"), rng)
         inside = holds_target(setting, target, side)[place]
-        return setting.table[with_target(setting, rows, row, inside, rng)]
+        return setting.table[with_target(setting, rows, row=row, inside=inside, rng=rng)]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return the one block of a target."""

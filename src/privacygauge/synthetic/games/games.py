@@ -217,7 +217,7 @@ class SyntheticOnly(OneByOne):
         if place == 0:
             rows = drawn_beside(setting, row, 1, rng)
             secret = holds_target(setting, target, "test")[test]
-            return setting.table[with_target(setting, rows, row, secret, rng)]
+            return setting.table[with_target(setting, rows, row=row, inside=secret, rng=rng)]
         released = make(number - place)
         values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
         if holds_target(setting, target, "shadow")[place - 1]:
@@ -285,4 +285,4 @@ def setting_of(
     if game.name == "shared" and size is None:
         # Coins that say "in" for five deviations more of the targets than half still fit.
         records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
-    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)
+    return Setting.of(table, rows, sizes=Sizes(shadows, tests, records, made), seed=seed, unit=unit)

@@ -142,12 +142,12 @@ def _scores(scored: Sequence[Scored]) -> Iterator[TargetScores]:
             [np.arange(block.released.start, block.released.stop) for block in blocks]
         )
         yield TargetScores(
-            np.stack([answer.own for answer in found.answers]),
-            np.stack([block.inside for block in blocks]),
-            found.released,
-            found.secret,
-            release,
-            np.repeat(np.arange(len(blocks)), lengths),
+            own=np.stack([answer.own for answer in found.answers]),
+            inside=np.stack([block.inside for block in blocks]),
+            score=found.released,
+            secret=found.secret,
+            release=release,
+            block=np.repeat(np.arange(len(blocks)), lengths),
         )
 
 
@@ -198,4 +198,10 @@ def targets_of(
         )
     frame = table[rows].to_frame()
     contents = {name: np.asarray(frame[name]) for name in show}
-    return Targets(rows, names[rows], known.scores[rows], known.ranks[rows], contents)
+    return Targets(
+        rows=rows,
+        ids=names[rows],
+        scores=known.scores[rows],
+        ranks=known.ranks[rows],
+        contents=contents,
+    )

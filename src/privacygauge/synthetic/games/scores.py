@@ -119,12 +119,12 @@ class Scoring:
         setting = self.making.setting
         record = setting.table.values[setting.targets[target]]
         return View(
-            setting.table.schema,
-            Storage(setting.table.schema).rounded(record),
-            read(block.shadows.start, block.shadows.stop),
-            block.inside,
-            read(block.released.start, block.released.stop),
-            self.making.game.known(setting, target),
+            schema=setting.table.schema,
+            target=Storage(setting.table.schema).rounded(record),
+            shadows=read(block.shadows.start, block.shadows.stop),
+            inside=block.inside,
+            released=read(block.released.start, block.released.stop),
+            known=self.making.game.known(setting, target),
         )
 
 

@@ -124,7 +124,14 @@ class Setting:
             )
         if len(np.unique(rows)) < len(rows):
             raise InputError("targets must differ, got one of them twice")
-        return cls(table, rows, sizes, seeds.non_negative(seed), _identities(table, unit), unit)
+        return cls(
+            table=table,
+            targets=rows,
+            sizes=sizes,
+            seed=seeds.non_negative(seed),
+            identity=_identities(table, unit),
+            unit=unit,
+        )
 
     @cached_property
     def pools(self) -> tuple[Ints, Ints]:

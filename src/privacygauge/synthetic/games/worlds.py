@@ -113,11 +113,11 @@ def records_in_worlds(
     return tuple(
         RecordsInWorlds(
             tuple(names),
-            _columns([[x.answers[b].own for x in records] for records in scored]),
-            np.column_stack([x.blocks[b].inside for x in first]),
-            _columns([[x.answers[b].released for x in records] for records in scored]),
-            np.column_stack([x.blocks[b].secret for x in first]),
-            np.column_stack(
+            own=_columns([[x.answers[b].own for x in records] for records in scored]),
+            inside=np.column_stack([x.blocks[b].inside for x in first]),
+            released=_columns([[x.answers[b].released for x in records] for records in scored]),
+            secret=np.column_stack([x.blocks[b].secret for x in first]),
+            table=np.column_stack(
                 [np.arange(x.blocks[b].released.start, x.blocks[b].released.stop) for x in first]
             ),
         )

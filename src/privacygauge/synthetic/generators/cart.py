@@ -103,7 +103,13 @@ def learn_cart(
     # What scikit-learn would check takes as long as its trees.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         leaves = tuple(
-            _grown(singles[:, :j], values[:, column], bool(categorical[column]), least, rng)
+            _grown(
+                singles[:, :j],
+                values[:, column],
+                categorical=bool(categorical[column]),
+                least=least,
+                rng=rng,
+            )
             for j, column in enumerate(chosen)
         )
     return Sequential(chosen, leaves)

@@ -83,7 +83,9 @@ class PrivBayes(_Chosen):
         """Return n records drawn from the network."""
         binning = Binning(table.schema, self.bins)
         codes = binning.codes(table)
-        network = learn_privbayes(codes, binning.sizes, self.degree, self.epsilon, rng)
+        network = learn_privbayes(
+            codes, binning.sizes, degree=self.degree, epsilon=self.epsilon, rng=rng
+        )
         return binning.table(network.sample(n, rng), rng)
 
 

@@ -224,7 +224,7 @@ def learn_bayes_net(
     is its share among the records with the same parents; where there are none, its share among
     all. No privacy is claimed.
     """
-    nodes = learn_structure(codes, sizes, degree, largest, rng)
+    nodes = learn_structure(codes, sizes, degree=degree, choose=largest, rng=rng)
     tables = []
     for node in nodes:
         counts = joint_counts(codes, node, sizes)
@@ -267,10 +267,12 @@ def learn_privbayes(
         sensitivity = information_sensitivity(n, candidates, sizes)
         return exponential_mechanism(information, sensitivity, epsilon / 2 / steps, rng)
 
-    nodes = learn_structure(codes, sizes, degree, choose, rng)
+    nodes = learn_structure(codes, sizes, degree=degree, choose=choose, rng=rng)
     n_tables = max(n_attributes - degree, 1)
     noisy = {
-        place: noisy_counts(codes, nodes[place], sizes, (n_tables, epsilon / 2), rng)
+        place: noisy_counts(
+            codes, nodes[place], sizes=sizes, budget=(n_tables, epsilon / 2), rng=rng
+        )
         for place in range(min(degree, n_attributes - 1), n_attributes)
     }
     first = min(noisy)

@@ -115,13 +115,20 @@ def shared_values(released: Released, level: float) -> Iterator[SharedValues]:
         rows = np.flatnonzero([value in copied for value in real])
         counted = len(rows) / len(real)
         yield SharedValues(
-            name,
-            rows,
-            f"have their {name} in the synthetic table",
-            f"of {pairs:,} pairs of values of different people {by_chance:,} are equal, and of "
-            f"{n * s:,} pairs of a real and a synthetic one {len(copied):,}",
-            Estimate(
-                counted, counted, counted, level, len(real), "values that are no chance, counted"
+            column=name,
+            rows=rows,
+            what=f"have their {name} in the synthetic table",
+            why=(
+                f"of {pairs:,} pairs of values of different people {by_chance:,} are equal, and of "
+                f"{n * s:,} pairs of a real and a synthetic one {len(copied):,}"
+            ),
+            people=Estimate(
+                value=counted,
+                low=counted,
+                high=counted,
+                level=level,
+                n=len(real),
+                method=("values that are no chance, counted"),
             ),
         )
 

@@ -84,7 +84,13 @@ def copies(released: Released, rng: np.random.Generator) -> Copies:
     holdout = released.holdout
     of_real = occurs(made, real)
     if holdout is None:
-        return Copies(occurs(real, made), None, of_real, None, None)
+        return Copies(
+            real=occurs(real, made),
+            holdout=None,
+            of_real=of_real,
+            of_as_many_real=None,
+            of_holdout=None,
+        )
     some, others = as_many(real, holdout, rng)
     found = occurs(real, made), occurs(holdout, made)
     return Copies(*found, of_real, occurs(made, some), occurs(made, others))
@@ -193,6 +199,8 @@ def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
         # A tie counts half, which varies less than a hit or a miss.
         low, high = rates.clopper_pearson(value * n, n, level)
         method = "Clopper-Pearson, ties as halves"
-        share = Estimate(value, min(low, value), max(high, value), level, n, method)
+        share = Estimate(
+            value=value, low=min(low, value), high=max(high, value), level=level, n=n, method=method
+        )
         facts.append(Fact("Rows nearer to a real than to a holdout record", share))
     return tuple(facts)

@@ -117,7 +117,9 @@ def points_of(hits: Hits, level: float) -> Estimate | None:
     high = value + away(ours.high - ours.value, others.value - others.low)
     n = min(ours.n, others.n)
     method = "difference of exact limits (MOVER)"
-    return Estimate(value, max(-1.0, low), min(1.0, high), level, n, method)
+    return Estimate(
+        value=value, low=max(-1.0, low), high=min(1.0, high), level=level, n=n, method=method
+    )
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def most_in_common(
         records in a random ranking.
     """
     return tuple(
-        _first(found.equal, wanted, variant, found.units, notes, rng)
+        _first(found.equal, wanted, variant=variant, units=found.units, notes=notes, rng=rng)
         for variant, wanted in zip(FORMS, wanted_first(len(found.equal)), strict=True)
     )
 
@@ -275,12 +275,15 @@ def _first(
     n = len(units[0])
     return Hits(
         "linkability",
-        variant,
-        found[:n],
-        found[n:],
-        rng.permutation(found)[:n],
-        "real and holdout records are ranked together by how rare the values are that each has in "
-        f"common with one synthetic record; the first {wanted:,} of {len(score):,} are found",
+        variant=variant,
+        attack=found[:n],
+        control=found[n:],
+        baseline=rng.permutation(found)[:n],
+        meaning=(
+            "real and holdout records are ranked together by how rare the values are that each "
+            f"has in common with one synthetic record; the first {wanted:,} of {len(score):,} are "
+            "found"
+        ),
         attack_unit=units[0],
         control_unit=units[1],
         baseline_unit=units[0],
@@ -318,11 +321,13 @@ class _Column:
         count = np.bincount(own, minlength=len(weight))
         often = np.flatnonzero(count > _FREQUENT * len(own)).tolist()
         return cls(
-            asked.tolist(),
-            np.argsort(own, kind="stable"),
-            [0, *np.cumsum(count).tolist()],
-            weight,
-            {code: np.where(own == code, weight[code], 0).astype(np.uint16) for code in often},
+            asked=asked.tolist(),
+            order=np.argsort(own, kind="stable"),
+            ends=[0, *np.cumsum(count).tolist()],
+            weight=weight,
+            frequent={
+                code: np.where(own == code, weight[code], 0).astype(np.uint16) for code in often
+            },
         )
 
     def add(self, score: Weights, record: int) -> None:

@@ -77,19 +77,21 @@ def inference(
     known = Encoded(released.synthetic, asked, columns, rng)
     told = []
     for j in columns:
-        told.append(_told(released, j, asked, known, rng))
+        told.append(_told(released, j, asked=asked, known=known, rng=rng))
         step()
     notes = released.notes
     last = len(sides)
     found = [
-        _hits(name, [one], slice(0, last), one.meaning, units[0], notes)
+        _hits(name, [one], sides=slice(0, last), meaning=one.meaning, units=units[0], notes=notes)
         for name, one in zip(secrets, told, strict=True)
     ]
     if rows is not None:
         meaning = (
             f"each of {len(secrets)} columns of the {VARIANT} is guessed from all others, as above"
         )
-        beside = _hits(VARIANT, told, slice(last, None), meaning, units[1], notes)
+        beside = _hits(
+            VARIANT, told, sides=slice(last, None), meaning=meaning, units=units[1], notes=notes
+        )
         found.append(replace(beside, outlying=True))
     return tuple(found)
 
@@ -119,11 +121,11 @@ def _hits(
     owners = [np.tile(unit, len(told)) for unit in units][: len(right)]
     return Hits(
         "inference",
-        variant,
-        right[0],
-        right[1] if len(right) > 1 else None,
-        np.concatenate([one.constant[sides][0] for one in told]),
-        meaning,
+        variant=variant,
+        attack=right[0],
+        control=right[1] if len(right) > 1 else None,
+        baseline=np.concatenate([one.constant[sides][0] for one in told]),
+        meaning=meaning,
         attack_unit=owners[0],
         control_unit=owners[1] if len(right) > 1 else None,
         baseline_unit=owners[0],

@@ -110,7 +110,7 @@ def cross_fitted(auc: Estimate) -> Estimate:
     low = min(low, auc.value)
     high = max(high, auc.value)
     method = f"{auc.method}, as of half of the records"
-    return Estimate(auc.value, low, high, auc.level, auc.n, method)
+    return Estimate(value=auc.value, low=low, high=high, level=auc.level, n=auc.n, method=method)
 
 
 def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:

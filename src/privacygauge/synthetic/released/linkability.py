@@ -95,7 +95,7 @@ def linkability(
     else:
         asked = rows.sides
     lines = [
-        _lines(side, halves, CANDIDATES, people, rng)
+        _lines(side, halves, candidates=CANDIDATES, people=people, rng=rng)
         for side, people in zip(sides, asked, strict=True)
     ]
     of_real, *of_others = released.people(asked)
@@ -104,12 +104,14 @@ def linkability(
     variant = "random halves" if halves is None else "given halves"
     return Hits(
         "linkability",
-        variant if rows is None else VARIANT,
-        found[0],
-        found[1] if others else None,
-        guess,
-        f"half of a person's columns is joined to one of {CANDIDATES} other halves, and succeeds "
-        "where it is the same person's",
+        variant=variant if rows is None else VARIANT,
+        attack=found[0],
+        control=found[1] if others else None,
+        baseline=guess,
+        meaning=(
+            f"half of a person's columns is joined to one of {CANDIDATES} other halves, and "
+            "succeeds where it is the same person's"
+        ),
         attack_unit=of_real,
         control_unit=of_others[0] if of_others else None,
         baseline_unit=of_real,
@@ -145,12 +147,14 @@ def part_copied(
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
     return Hits(
         "linkability",
-        f"copied part: {name}",
-        occurs(real, made),
-        occurs(others[0], made) if others else None,
-        occurs(real, mixed),
-        f"the part of a record that comes from {name} ({len(columns)} columns) is looked for, and "
-        "succeeds where a synthetic record equals it",
+        variant=f"copied part: {name}",
+        attack=occurs(real, made),
+        control=occurs(others[0], made) if others else None,
+        baseline=occurs(real, mixed),
+        meaning=(
+            f"the part of a record that comes from {name} ({len(columns)} columns) is looked for, "
+            "and succeeds where a synthetic record equals it"
+        ),
         attack_unit=released.units[0],
         control_unit=released.units[1] if others else None,
         baseline_unit=released.units[0],
@@ -183,12 +187,14 @@ def nearly_copied(released: Released, rng: np.random.Generator) -> Hits:
     )
     return Hits(
         "linkability",
-        "copied but for one value",
-        _among(asked, there),
-        _among(control[0], there) if control else None,
-        _among(asked, shuffled),
-        "a record is looked for, and found where a synthetic record equals it in all columns but "
-        "at most one",
+        variant="copied but for one value",
+        attack=_among(asked, there),
+        control=_among(control[0], there) if control else None,
+        baseline=_among(asked, shuffled),
+        meaning=(
+            "a record is looked for, and found where a synthetic record equals it in all columns "
+            "but at most one"
+        ),
         attack_unit=released.units[0],
         control_unit=released.units[1] if control else None,
         baseline_unit=released.units[0],

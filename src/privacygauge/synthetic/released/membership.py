@@ -113,9 +113,11 @@ class DensityRatio:
         made, usual, asked = map(bins.codes, (seen.synthetic, seen.reference, seen.records()))
         # The tree of largest weight is the same from whichever attribute it is grown.
         anywhere = np.random.default_rng(0)
-        nodes = learn_structure(made, bins.sizes, 1, largest, anywhere)
-        found = log_densities(asked, made, nodes, bins.sizes, self.weight)
-        found = found - log_densities(asked, usual, nodes, bins.sizes, self.weight)
+        nodes = learn_structure(made, bins.sizes, degree=1, choose=largest, rng=anywhere)
+        found = log_densities(asked, made, nodes=nodes, sizes=bins.sizes, weight=self.weight)
+        found = found - log_densities(
+            asked, usual, nodes=nodes, sizes=bins.sizes, weight=self.weight
+        )
         return seen.signals(self.name, f"pairs, {self.n_bins} bins", found)
 
 
@@ -285,14 +287,14 @@ def membership_played(tables: Released, seed: int, level: float) -> Membership:
     # side risks and copies, at the whole level, err with the other half.
     best = headline(played, seed=seed, level=level, share=0.5)
     return Membership(
-        tuple(played),
-        best,
-        replace(unseen, auc=cross_fitted(unseen.auc)),
-        tuple(result for result in results if isinstance(result, Skipped)),
-        (signals[0].member_rows, signals[0].nonmember_rows),
-        unit,
-        len(seen.reference),
-        of_blind.transcript,
+        played=tuple(played),
+        headline=best,
+        blind=replace(unseen, auc=cross_fitted(unseen.auc)),
+        skipped=tuple(result for result in results if isinstance(result, Skipped)),
+        rows=(signals[0].member_rows, signals[0].nonmember_rows),
+        unit=unit,
+        n_reference=len(seen.reference),
+        unseen=of_blind.transcript,
     )
 
 
@@ -329,4 +331,10 @@ def questions_of(
         best = None
     n_in, n_out = attacks[0][1].independent
     average = smallest_average(n_in, n_out, played.headline.each)
-    return Questions(best, (), Detectable(average, min(least, default=None), None, n_in, n_out))
+    return Questions(
+        best,
+        (),
+        Detectable(
+            average=average, records=min(least, default=None), group=None, n_in=n_in, n_out=n_out
+        ),
+    )

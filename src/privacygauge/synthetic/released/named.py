@@ -127,10 +127,10 @@ def apart(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
     texts = tuple(
         TextColumn(
             name,
-            _texts(real[name]),
-            _texts(synthetic[name]),
-            None if holdout is None else _texts(holdout[name]),
-            what == "text",
+            real=_texts(real[name]),
+            synthetic=_texts(synthetic[name]),
+            holdout=None if holdout is None else _texts(holdout[name]),
+            is_free=what == "text",
         )
         for name, what in found.items()
         if what in ("text", "name")

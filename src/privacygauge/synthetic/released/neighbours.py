@@ -84,7 +84,9 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
         if len(rows) <= _PASS * comb(width, h):
             break
         for columns in combinations(range(width), h):
-            _of_level(space, columns, asked, among, found, rows, compared)
+            _of_level(
+                space, columns, asked=asked, among=among, found=found, rows=rows, compared=compared
+            )
         rows = rows[compared[rows] <= _MOST]
         done = found.distance[rows] < (space.steps[h + 1] if h < width else np.inf)
         left[rows[done]] = False
@@ -215,7 +217,14 @@ def _compact(space: Space, m: int) -> Space:
         columns.append(place)
         sizes.append(len(common) + 2)
     codes = np.column_stack(columns) if columns else space.codes
-    return Space(space.distance, codes, tuple(sizes), space.numbers, space.steps, space.share)
+    return Space(
+        distance=space.distance,
+        codes=codes,
+        sizes=tuple(sizes),
+        numbers=space.numbers,
+        steps=space.steps,
+        share=space.share,
+    )
 
 
 def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, Ints]:

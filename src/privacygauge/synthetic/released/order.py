@@ -91,12 +91,14 @@ def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None
     of_line = score[line, np.arange(len(places))[:, None]]
     best = of_line >= of_line.max(axis=1, keepdims=True) - 1e-9
     hit = np.where(best, rng.random(best.shape), -1.0).argmax(axis=1) == 0
-    errors = _least_errors(score[0], score[1:], near, places, unit, n)
+    errors = _least_errors(score[0], score[1:], distances=near, places=places, unit=unit, n=n)
     if errors > 0:  # else no distance farther away can make a difference
         steps = np.arange(CANDIDATES // 2 + 1, lags + 1)
         far = np.concatenate([steps, -steps])
         others = _in_common(released, places, far)
-        errors = min(errors, _least_errors(score[0], others, far, places, unit, n))
+        errors = min(
+            errors, _least_errors(score[0], others, distances=far, places=places, unit=unit, n=n)
+        )
     return SamePlace(hit, unit, errors)
 
 

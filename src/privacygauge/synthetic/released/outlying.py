@@ -110,12 +110,14 @@ def singled_out(
     units = released.people(asked)
     return Hits(
         "singling-out",
-        VARIANT,
-        isolated(0, [found.attack_unit for found in forms]),
-        isolated(1, [found.control_unit for found in forms]) if len(asked) > 1 else None,
-        isolated(0, [found.baseline_unit for found in forms]),
-        "one of the most outlying records is singled out where any of the predicates above "
-        "isolates it",
+        variant=VARIANT,
+        attack=isolated(0, [found.attack_unit for found in forms]),
+        control=isolated(1, [found.control_unit for found in forms]) if len(asked) > 1 else None,
+        baseline=isolated(0, [found.baseline_unit for found in forms]),
+        meaning=(
+            "one of the most outlying records is singled out where any of the predicates above "
+            "isolates it"
+        ),
         attack_unit=units[0],
         control_unit=units[1] if len(units) > 1 else None,
         baseline_unit=units[0],

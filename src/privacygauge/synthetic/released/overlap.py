@@ -126,11 +126,11 @@ def lone_copies(
         met = int(occurs(every, others).sum()) * n / len(others)
         by_chance.append(np.arange(len(every)) < round(met))
     return LoneCopies(
-        occurs(alone, made),
-        max(chances, key=np.mean),
-        rows,
-        equal_rows((every,))[0],
-        max(by_chance, key=np.mean),
+        copied=occurs(alone, made),
+        by_chance=max(chances, key=np.mean),
+        rows=rows,
+        row_kind=equal_rows((every,))[0],
+        rows_by_chance=max(by_chance, key=np.mean),
     )
 
 

@@ -269,7 +269,9 @@ def measured(
     played = None if tables.holdout is None else membership_played(tables, seed, level)
     step()
     often = asked.tried(tables)
-    attacked = tries(tables, asked.secrets, often.attempts, seed, parts, step)
+    attacked = tries(
+        tables, asked.secrets, attempts=often.attempts, seed=seed, parts=parts, step=step
+    )
     copied = copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
@@ -290,9 +292,9 @@ def measured(
         corrected=corrected(
             attacked.hits,
             copied,
-            lone,
-            together,
-            tables.units,
+            lone=lone,
+            level=together,
+            units=tables.units,
             unlikely=unlikely,
             order=order,
             shared=[
@@ -311,7 +313,15 @@ def measured(
     skipped = (*attacked.skipped, *left_out)
     if progress is not None:
         progress(n_steps, n_steps)
-    return Measured(release, tables, played, copied, together, names, skipped)
+    return Measured(
+        release=release,
+        tables=tables,
+        played=played,
+        copied=copied,
+        together=together,
+        names=names,
+        skipped=skipped,
+    )
 
 
 def _named(found: Sequence[Exposed], ids: Ints | NDArray[Any]) -> tuple[tuple[str, Exposed], ...]:

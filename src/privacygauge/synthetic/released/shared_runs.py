@@ -70,12 +70,21 @@ def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[
     if k:
         share = k / len(real)
         yield SharedValues(
-            column.name,
-            np.argsort(-real, kind="stable")[:k],
-            f"share more {what} of {column.name} with a synthetic record than any two different "
-            "people do",
-            f"by chance {expected:.1g} of them would, as the holdout and the real table say",
-            Estimate(share, share, share, level, len(real), "texts that are no chance, counted"),
+            column=column.name,
+            rows=np.argsort(-real, kind="stable")[:k],
+            what=(
+                f"share more {what} of {column.name} with a synthetic record than any two "
+                "different people do"
+            ),
+            why=f"by chance {expected:.1g} of them would, as the holdout and the real table say",
+            people=Estimate(
+                value=share,
+                low=share,
+                high=share,
+                level=level,
+                n=len(real),
+                method=("texts that are no chance, counted"),
+            ),
         )
 
 

@@ -200,20 +200,22 @@ def singling_out(
         real, holdout = as_many(real, holdout, rng)
     made = released.synthetic
     independent = Marginals().generate(made, len(made), rng)
-    ours = isolating(made, attempts.most, rng, form, most)
-    theirs = isolating(independent, attempts.most, rng, form, most)
+    ours = isolating(made, attempts.most, rng=rng, form=form, most=most)
+    theirs = isolating(independent, attempts.most, rng=rng, form=form, most=most)
     if not ours or not theirs:
         return Skipped(f"singling-out ({form})", f"no synthetic record differs in {most} columns")
     units = [isolated(ours, side) for side in (real, *(() if holdout is None else (holdout,)))]
     by_columns = isolated(theirs, real)
     return Hits(
         "singling-out",
-        form,
-        units[0] < len(real),
-        None if holdout is None else units[1] < len(holdout),
-        by_columns < len(real),
-        f"a predicate of up to {most} columns that isolates one synthetic record succeeds where it "
-        f"isolates one of {len(real)} records",
+        variant=form,
+        attack=units[0] < len(real),
+        control=None if holdout is None else units[1] < len(holdout),
+        baseline=by_columns < len(real),
+        meaning=(
+            f"a predicate of up to {most} columns that isolates one synthetic record succeeds "
+            f"where it isolates one of {len(real)} records"
+        ),
         paired=True,
         attack_unit=units[0],
         control_unit=None if holdout is None else units[1],

@@ -179,12 +179,12 @@ def _exposed(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[Exposed,
     told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
     return tuple(
         Exposed(
-            row,
-            score,
-            None if row not in alone else bool(alone[row]),
-            None if row not in joined else bool(joined[row]),
-            int(told[:, place].sum()),
-            len(told),
+            row=row,
+            score=score,
+            singled_out=None if row not in alone else bool(alone[row]),
+            linked=None if row not in joined else bool(joined[row]),
+            told=int(told[:, place].sum()),
+            secrets=len(told),
         )
         for place, (row, score) in enumerate(
             zip(rows.real.tolist(), rows.scores.tolist(), strict=True)
@@ -349,13 +349,13 @@ def corrected(
     )
     points = tuple(points_of(hits, level) for hits in tried)
     return Corrected(
-        found[:-1],
-        found[-1],
-        tuple(inverted),
-        copied_alone(lone, level),
-        rows_copied_alone(lone, level),
-        unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
-        None if order is None else order.beyond(level),
-        tuple(sorted(shared, key=lambda one: -len(one.rows))),
-        points,
+        risks=found[:-1],
+        copies=found[-1],
+        inverted=tuple(inverted),
+        alone=copied_alone(lone, level),
+        rows=rows_copied_alone(lone, level),
+        unlikely=unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
+        order=None if order is None else order.beyond(level),
+        shared=tuple(sorted(shared, key=lambda one: -len(one.rows))),
+        points=points,
     )

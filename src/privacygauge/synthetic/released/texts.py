@@ -80,12 +80,14 @@ def _whole(released: Released, column: TextColumn) -> Hits:
     real = found(column.real)
     return Hits(
         "linkability",
-        f"copied {'text' if column.is_free else 'name'}: {column.name}",
-        real,
-        None if column.holdout is None else found(column.holdout),
-        np.zeros(len(real), np.bool_),
-        f"the text of a record in {column.name} is looked for, and found where a synthetic record "
-        "has it as it is",
+        variant=f"copied {'text' if column.is_free else 'name'}: {column.name}",
+        attack=real,
+        control=None if column.holdout is None else found(column.holdout),
+        baseline=np.zeros(len(real), np.bool_),
+        meaning=(
+            f"the text of a record in {column.name} is looked for, and found where a synthetic "
+            "record has it as it is"
+        ),
         attack_unit=units[0],
         control_unit=None if column.holdout is None else units[1],
         baseline_unit=units[0],
@@ -105,13 +107,15 @@ def _parts(
         found = (score >= least) & (score > 0)
         yield Hits(
             "linkability",
-            f"{variant}: {column.name}",
-            found[:n],
-            found[n:],
-            rng.permutation(found)[:n],
-            f"the texts of real and holdout records in {column.name} are ranked together by the "
-            f"rare words, and the runs of {_LENGTH} words, that each has in common with one "
-            f"synthetic text; the first {wanted:,} of {len(score):,} are found",
+            variant=f"{variant}: {column.name}",
+            attack=found[:n],
+            control=found[n:],
+            baseline=rng.permutation(found)[:n],
+            meaning=(
+                f"the texts of real and holdout records in {column.name} are ranked together by "
+                f"the rare words, and the runs of {_LENGTH} words, that each has in common with "
+                f"one synthetic text; the first {wanted:,} of {len(score):,} are found"
+            ),
             attack_unit=units[0],
             control_unit=units[1],
             baseline_unit=units[0],

@@ -83,7 +83,7 @@ def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyC
     lone = np.flatnonzero(copied[:n] & ~twins)
     fresh = n + np.flatnonzero(copied[n:] & ~np.isin(there[n:], there[:n]))
     if not len(lone) and not len(fresh):
-        return _found(lone, np.zeros(0), fresh, released, level)
+        return _found(lone, np.zeros(0), fresh=fresh, released=released, level=level)
     others = made[np.flatnonzero(~np.isin(wanted, there))]
     least = NEGLIGIBLE / n
 
@@ -104,7 +104,9 @@ def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyC
             odd[:] = False
     order = np.argsort(of_lone[odd], kind="stable")
     rows = lone[odd][order]
-    return _found(rows, of_lone[odd][order], fresh[of_fresh <= least], released, level)
+    return _found(
+        rows, of_lone[odd][order], fresh=fresh[of_fresh <= least], released=released, level=level
+    )
 
 
 def _found(
@@ -115,16 +117,23 @@ def _found(
     few = np.isin(made, own[rows])
     every = np.isin(made, own)
     return UnlikelyCopies(
-        rows,
-        chance,
-        fresh - len(own),
-        _counted(len(rows), int(np.isin(own, made).sum()), len(own), level),
-        _counted(int(few.sum()), int(every.sum()), len(made), level),
+        real=rows,
+        chance=chance,
+        holdout=fresh - len(own),
+        people=_counted(len(rows), int(np.isin(own, made).sum()), len(own), level),
+        rows=_counted(int(few.sum()), int(every.sum()), len(made), level),
     )
 
 
 def _counted(least: int, most: int, n: int, level: float) -> Estimate:
-    return Estimate(least / n, least / n, most / n, level, n, "copies that are no chance, counted")
+    return Estimate(
+        value=least / n,
+        low=least / n,
+        high=most / n,
+        level=level,
+        n=n,
+        method=("copies that are no chance, counted"),
+    )
 
 
 def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0) -> Floats:

@@ -106,7 +106,7 @@ def learnt(
     scores = []
     for table in (taught, synthetic):
         some = table[drawn_rows(len(table), n, rng)]
-        scores.append(_probabilities(some, j, size, shown, rng))
+        scores.append(_probabilities(some, j, size=size, shown=shown, rng=rng))
     (real, real_auc), (made, made_auc) = (_quality(found, truth) for found in scores)
     classes = len(np.unique(truth))
     return Learnt(

@@ -314,7 +314,9 @@ def _learnt(
         reason = "no categorical column has two classes of ten records or more, and another column"
         return Skipped("learning", reason), ()
     made = released.synthetic
-    return tuple(learnt(taught, made, tested, one, rng) for one in labels), tuple(notes)
+    return tuple(learnt(taught, made, tested=tested, label=one, rng=rng) for one in labels), tuple(
+        notes
+    )
 
 
 def _told(taught: Table, tested: Table) -> tuple[str, ...]:
