@@ -16,8 +16,8 @@ from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
 from privacygauge.synthetic.conditions import masks
-from privacygauge.synthetic.queries import answers
-from privacygauge.synthetic.queries_large import bitmaps, counts_of, sampled_subsets
+from privacygauge.synthetic.queries import all_query_counts
+from privacygauge.synthetic.queries_large import bitmap_query_counts, bitmaps, sampled_subsets
 
 ROWS = 1000
 SAMPLE = 300
@@ -59,7 +59,7 @@ def all_queries(n_features: int) -> list[str]:
     rows = many[0]
     bits = bits_of(rows, target, below)
     subsets = np.random.default_rng(1).integers(0, 1 << n_features, SAMPLE)
-    ours = timed(lambda: answers(masks(rows, target, below), n_features), repeat=200)
+    ours = timed(lambda: all_query_counts(masks(rows, target, below), n_features), repeat=200)
     found = masks(rows, target, below)
     sets = masks(many, target, below)
     loop = timed(lambda: [in_numpy(bits, a) for a in subsets], repeat=5)
@@ -69,9 +69,11 @@ def all_queries(n_features: int) -> list[str]:
         f"F = {n_features}, {ROWS:,} rows, {1 << n_features:,} queries: medians (quartiles)",
         spread("masks and answers", ours, note=f"; {GOALS[n_features]}"),
         spread("  masks", timed(lambda: masks(rows, target, below), repeat=200)),
-        spread("  answers", timed(lambda: answers(found, n_features), repeat=200)),
+        spread("  answers", timed(lambda: all_query_counts(found, n_features), repeat=200)),
         spread("a data set of 50, masks", timed(lambda: masks(many, target, below), 5), 50),
-        spread("a data set of 50, answers", timed(lambda: answers(sets, n_features), 5), 50),
+        spread(
+            "a data set of 50, answers", timed(lambda: all_query_counts(sets, n_features), 5), 50
+        ),
         "  " + ratio_row("numpy (scaled) / ours", scaled(loop, factor), ours, "no goal"),
     ]
 
@@ -80,7 +82,7 @@ def sampled() -> list[str]:
     """Return the lines of queries of up to five of 30 attributes."""
     rows, target, below = made_up(30)
     subsets = sampled_subsets(30, 100_000, 5, np.random.default_rng(0))
-    ours = timed(lambda: counts_of(bitmaps(rows[0], target, below), subsets), repeat=20)
+    ours = timed(lambda: bitmap_query_counts(bitmaps(rows[0], target, below), subsets), repeat=20)
     asked = [sum({1 << j for j in row}) for row in subsets[::200].tolist()]
     bits = bits_of(rows[0], target, below)
     loop = timed(lambda: [in_numpy(bits, a) for a in asked], repeat=3)
@@ -100,7 +102,7 @@ def work(n_features: int, by: str) -> Callable[[], list[float]]:
     subsets = np.random.default_rng(1).integers(0, 1 << n_features, SAMPLE)
     if by == "numpy":
         return lambda: [in_numpy(bits, subset) for subset in subsets]
-    return lambda: answers(masks(rows, target, below), n_features)[subsets].tolist()
+    return lambda: all_query_counts(masks(rows, target, below), n_features)[subsets].tolist()
 
 
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:

@@ -17,7 +17,7 @@ import torch
 import transformers
 from _duel import Duel, Side, table_alone
 
-from privacygauge.language.extraction import Writing, suffixes_of, written
+from privacygauge.language.extraction import Writing, suffix_likelihoods, suffixes_of
 from privacygauge.language.model import load_causal
 
 N_TOKENS, TRIES = 64, 100
@@ -66,7 +66,7 @@ def work(model: str, texts: str, by: str) -> Callable[[], list[float]]:
 def shares(model, texts: list[str], how: Writing) -> list[float]:
     """Return the expected share of the tries that give each suffix."""
     [suffixes], _ = suffixes_of(texts, [model], how)
-    return np.exp(written(model, suffixes, how).log_probability).tolist()
+    return np.exp(suffix_likelihoods(model, suffixes, how).log_probability).tolist()
 
 
 def sampled(model, texts: list[str], how: Writing) -> list[float]:

@@ -26,12 +26,12 @@ from privacygauge.holdout.guards import default_guard
 from privacygauge.holdout.history.habits import World
 from privacygauge.holdout.history.made import (
     HABITS,
-    Work,
+    AccountSubmissions,
     analyst_rows,
-    attack_rows,
+    attack_submissions,
     contest_history,
     honest_work,
-    mixed,
+    mix_works,
     varied_history,
 )
 from privacygauge.holdout.history.record import History
@@ -61,7 +61,7 @@ def scores_alone(history: History) -> History:
 def sent(name: str, guard: Guard | None, world: World, rng: np.random.Generator) -> Rows:
     """Return what an attack submits, its final answer last."""
     if name in MODELS:
-        return attack_rows(world, name, QUERIES, rng)
+        return attack_submissions(world, name, QUERIES, rng)
     return analyst_rows(world, ATTACKS[name].make(None), QUERIES, rng, guard)
 
 
@@ -70,8 +70,8 @@ def attacked(name: str, i: int, guard: Guard | None = None) -> History:
     rng = stream(i, "power", name)
     world = World.drawn(N, int(rng.choice([2, 10])), rng)
     works = honest_work(world, rng, TEAMS, EACH, HABITS)
-    works.append(Work("attacker-0", sent(name, guard, world, rng)))
-    return mixed(world, works, rng, turns=1)
+    works.append(AccountSubmissions("attacker-0", sent(name, guard, world, rng)))
+    return mix_works(world, works, rng, turns=1)
 
 
 def answered(history: History) -> History:

@@ -37,7 +37,7 @@ from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric
 from privacygauge.holdout.linear_bayes import LinearBayes
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.metrics import Metric, metric_bias, metric_named
 from privacygauge.holdout.names import METRICS
 from privacygauge.holdout.oracle import Holdout
@@ -71,7 +71,7 @@ class Sent:
     """Whose it is."""
     true: float
     """Its true accuracy."""
-    marked: Marked = field(repr=False)
+    marked: MarkedSubmission = field(repr=False)
     """It, beside the labels."""
 
 
@@ -91,7 +91,9 @@ def contest(
         latent = np.sqrt(0.3) * difficulty + np.sqrt(0.55) * views[team]
         wrong = latent + np.sqrt(0.15) * rng.normal(size=n) > ndtri(true)
         labels = wrong.astype(np.int8)
-        yield Sent(int(team), true, Marked(int(n - wrong.sum()), n, 2, None, labels, truth))
+        yield Sent(
+            int(team), true, MarkedSubmission(int(n - wrong.sum()), n, 2, None, labels, truth)
+        )
 
 
 def guard_for(name: str, n: int) -> Guard:
@@ -131,7 +133,7 @@ class Turns:
     def start(self, key: bytes) -> GuardState:
         return _States(key, of=(self.guard.start(key),) * self.accounts)
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         assert isinstance(state, _States)
         i = state.asked % self.accounts
         answer, after = self.guard.answer(marked, state.of[i])

@@ -17,11 +17,11 @@ from _duel import Duel, Side, table_alone
 from privacygauge.datasets.adult import adult
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.released.hits import Attempts, risk_of
+from privacygauge.synthetic.released.hits import Attempts, risk_beyond_control
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import Halves, linkability
 from privacygauge.synthetic.released.singling_out import singling_out
-from privacygauge.synthetic.released.tables import Released, read_together
+from privacygauge.synthetic.released.tables import ReleasedTables, read_together
 
 SECRET = "income"
 ATTEMPTS = 500
@@ -50,7 +50,7 @@ def work(real: str, synthetic: str, holdout: str) -> Callable[[], list[float]]:
     return measure
 
 
-def risks(released: Released) -> list[float]:
+def risks(released: ReleasedTables) -> list[float]:
     """Return what singling out, linkability and inference achieve beyond the control."""
     rng, names = np.random.default_rng(0), released.schema.names
     halves = Halves(tuple(names[::2]), tuple(names[1::2]))
@@ -59,7 +59,7 @@ def risks(released: Released) -> list[float]:
         linkability(released, rng, halves=halves, attempts=Attempts(ATTEMPTS, ATTEMPTS)),
         *inference(released, rng, secrets=[SECRET], attempts=Attempts(ATTEMPTS, ATTEMPTS)),
     ]
-    return [risk_of(found, 0.95).value for found in hits]
+    return [risk_beyond_control(found, 0.95).value for found in hits]
 
 
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:

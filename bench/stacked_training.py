@@ -27,7 +27,7 @@ from privacygauge.classifier.networks.engines import ENGINES
 from privacygauge.classifier.networks.memory import peak_memory
 from privacygauge.classifier.networks.stacks import train_stacks
 from privacygauge.classifier.trainer import Cohort
-from privacygauge.core.memory import in_words
+from privacygauge.core.memory import bytes_text
 
 N, D, CLASSES, BATCH = 1000, 446, 30, 100
 
@@ -171,7 +171,7 @@ def budgets(options: argparse.Namespace) -> list[str]:
             task = replace(task, inside=inside[: size.models], most_steps=3)
             with peak_memory(torch.device("cpu")) as peak:
                 train_stacks(task, ENGINES["dense"], size.models)
-            rows.append(f"{in_words(budget)}  {size.models}  {in_words(peak.bytes)}")
+            rows.append(f"{bytes_text(budget)}  {size.models}  {bytes_text(peak.bytes)}")
     return rows
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from _measure import Timed, ratio_row, show
 
 from privacygauge.holdout.analysts import Analyst, uniform_holdout
-from privacygauge.holdout.decoding import Decoded
+from privacygauge.holdout.decoding import DecodedLabels
 from privacygauge.holdout.designed import DesignedQueries
 from privacygauge.holdout.detecting import queries_for
 from privacygauge.holdout.linear_programming import LinearProgramming
@@ -48,8 +48,8 @@ def one(attack: Analyst, n: int, m: int, k: int, seed: int) -> tuple[float, floa
     began = time.perf_counter()
     found = attack.decode(oracle, rng) if hasattr(attack, "decode") else attack.answer(oracle, rng)
     seconds = time.perf_counter() - began
-    labels = found.labels if isinstance(found, Decoded) else found
-    explained = isinstance(found, Decoded) and found.explained
+    labels = found.labels if isinstance(found, DecodedLabels) else found
+    explained = isinstance(found, DecodedLabels) and found.explained
     return holdout.score(labels), seconds, explained
 
 

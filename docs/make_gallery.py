@@ -169,8 +169,8 @@ def extraction(_made: Path) -> Any:
     """Return the audit of made-up probabilities that a model writes the end of a note."""
     from privacygauge.audits.extraction.play import audit_of
     from privacygauge.audits.running import Running
-    from privacygauge.language.extracted import Extracted, Judged, Tries
-    from privacygauge.language.extraction import Writing, Written
+    from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
+    from privacygauge.language.extraction import SuffixLikelihoods, Writing
     from privacygauge.language.names import made_up_names
 
     rng = np.random.default_rng(0)
@@ -185,14 +185,14 @@ def extraction(_made: Path) -> Any:
     target[known], reference[known] = -rng.exponential(2, known.sum()), -200
     people, rows = tuple(f"patient {i}" for i in range(n)), np.arange(n)
     found = Extracted(
-        Judged(people, texts, member, people, rows, np.ones(n, bool)),
+        JudgedTexts(people, texts, member, people, rows, np.ones(n, bool)),
         Writing(),
         Tries(),
         "token",
         np.full(n, 12),
         np.array([(len(begins), len(text)) for text in texts]),
-        Written(target, target > -0.5),
-        Written(reference, reference > -0.5),
+        SuffixLikelihoods(target, target > -0.5),
+        SuffixLikelihoods(reference, reference > -0.5),
     )
     return audit_of(found, Running("language extract"), {})
 

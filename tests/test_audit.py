@@ -16,7 +16,7 @@ from privacygauge.classifier.suite import METRICS, prediction_attacks
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.posterior import Isotonic, RiskScore
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.attacks.verdict import grade_attacks
 from privacygauge.report.grades import NONE, UNTOLD
 from tests.classifier.made import made_up
 from tests.thorough import only_thorough, times
@@ -62,7 +62,7 @@ def noise_game(number, shadow):
         ("epsilon of an attack", any(e.epsilon.low > 0 for e in audit.evaluations)),
         ("slice announced", bool(audit.slices.announced)),
         ("headline", audit.headline.reached.accuracy.low > 0.5),
-        ("verdict", judged(audit.attacks).grade not in (NONE, UNTOLD)),
+        ("verdict", grade_attacks(audit.attacks).grade not in (NONE, UNTOLD)),
     ):
         asked[name] += 1
         missed[name] += event

@@ -271,7 +271,13 @@ def test_the_readme_begins_with_the_number_of_the_demo():
 
 def example() -> list[str]:
     """Return what the worked example has to say about the demo, with the demo's numbers."""
-    from privacygauge.report.numbers import decimal_estimate, fixed, p_value, percent, rounded_down
+    from privacygauge.report.numbers import (
+        decimal,
+        decimal_estimate,
+        p_value,
+        percent,
+        rounded_down,
+    )
 
     best = demo().headline
     risk = demo().risk
@@ -283,7 +289,7 @@ def example() -> list[str]:
     area = decimal_estimate(attack.auc)
     one = attack.tpr_at_fpr[1].estimate
     nine = next(row for row in risk.cuts if row.cut == 0.9)
-    more = {prior: fixed(100 * value.value, 1) for prior, value in risk.excess}
+    more = {prior: decimal(100 * value.value, 1) for prior, value in risk.excess}
     right = [percent(fact.estimate.value) for fact in demo().facts[:2]]
     return [
         f"found {attack.true_positives} of {attack.n_in} members and took "
@@ -295,7 +301,7 @@ def example() -> list[str]:
         f"{percent(one.value)}, but the interval runs from {ends(one)} and a **dagger**",
         f"{area.value}, with an interval of {area.interval}",
         f"In the demo: {rounded_down(epsilon.low)}. So many records could have shown "
-        f"{fixed(best.epsilon_limit, 2)} at most",
+        f"{decimal(best.epsilon_limit, 2)} at most",
         f"An epsilon of {rounded_down(epsilon.low)}",
         f"{ppv[0]} if 1% of those asked about are members, {ppv[1]} if 10% are, and {ppv[2]} if",
         f"finds {hit} of the members and accuses {false} of the others",

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app as program
 from privacygauge.reproduce.markdown import table_of
-from privacygauge.reproduce.page import index, protocol, results_in, shown
+from privacygauge.reproduce.page import index, protocol, result_markdown, results_in
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -74,7 +74,7 @@ def text_of(what: str, name: str | None, page: Path) -> str:
     if what == "items":
         return index(known, name)
     link = relpath(RESULTS / f"{name}.json", page.parent)
-    return f"({name})=\n\n{shown(known[str(name)], link)}"
+    return f"({name})=\n\n{result_markdown(known[str(name)], link)}"
 
 
 def options() -> str:

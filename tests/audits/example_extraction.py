@@ -9,8 +9,8 @@ import numpy as np
 from privacygauge.audits.extraction.play import ExtractionAudit, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.core.checks import Bools, Floats
-from privacygauge.language.extracted import Extracted, Judged, Tries
-from privacygauge.language.extraction import Writing, Written
+from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
+from privacygauge.language.extraction import SuffixLikelihoods, Writing
 
 PREFIX = "The patient was seen by us and asked about "
 SUFFIX = "pain on 3 May 2021, when Anna Berg called 030 123 4567."
@@ -44,10 +44,10 @@ def example(
     target, other = common + 2 * rng.normal(size=(2, len(unit)))
     known = (inside ^ swapped)[unit] & (rng.random(len(unit)) < leak)
     target[known], other[known] = -1.0, -200.0
-    models = [Written(np.minimum(x, 0.0), x > -1.5) for x in (target, other)]
+    models = [SuffixLikelihoods(np.minimum(x, 0.0), x > -1.5) for x in (target, other)]
     names = tuple(f"text-{row}" for row in range(len(unit)))
     spans = np.tile([len(PREFIX), len(PREFIX + SUFFIX)], (len(unit), 1))
-    judged = Judged(
+    judged = JudgedTexts(
         names,
         (PREFIX + SUFFIX,) * len(unit),
         inside[unit],

@@ -18,7 +18,7 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.judging import Group, Headline, Targets
+from privacygauge.synthetic.games.judging import Headline, TargetGroup, Targets
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.utility.summary import Utility, utility
@@ -156,13 +156,13 @@ def _game(shared: bool, sizes: Sizes) -> GameDescription:
     )
 
 
-def _group(method: str, positions: np.ndarray, played: tuple[AttackEvaluation, ...]) -> Group:
+def _group(method: str, positions: np.ndarray, played: tuple[AttackEvaluation, ...]) -> TargetGroup:
     values = [attack.aucs[positions] for attack in played]
     if len(positions) == 1:
         single = tuple(attack.targets[int(positions[0])].auc for attack in played)
-        return Group(method, positions, single, (0.0,) * len(played))
+        return TargetGroup(method, positions, single, (0.0,) * len(played))
     means = tuple(_within(rates.mean(v, unit="records")) for v in values)
-    return Group(method, positions, means, tuple(float(v.std(ddof=1)) for v in values))
+    return TargetGroup(method, positions, means, tuple(float(v.std(ddof=1)) for v in values))
 
 
 def _within(x: Estimate) -> Estimate:

@@ -13,7 +13,7 @@ from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD
 from tests.classifier.trainers import records
 from tests.report.test_document import strict
@@ -60,7 +60,7 @@ def test_a_ranking_beyond_the_guesses_decides(found):
 
 
 def test_attacks_the_wrong_way_round_leave_nothing_to_be_told(found):
-    turned = (Inverted("confidence", Estimate(0.3, 0.2, 0.4, 0.95, 6, "example")),)
+    turned = (InvertedAttack("confidence", Estimate(0.3, 0.2, 0.4, 0.95, 6, "example")),)
     assert replace(right(found, 0.4, 0.3), inverted=turned).report().verdict.grade == UNTOLD
     assert replace(right(found, 0.9, 0.8), inverted=turned).report().verdict.grade == LARGE
 

@@ -13,10 +13,10 @@ from rich.console import Console
 from privacygauge.audits.classifier.asks import METRICS
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.headline import exposure
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, grade_of
-from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.report.values import Verdict
 from tests.report.example import HOSTILE, example
 from tests.report.test_document import ESTIMATE, strict
@@ -154,12 +154,12 @@ def test_a_bound_on_epsilon_above_0_is_a_leak_even_where_guesses_are_near_chance
 
 def test_attacks_the_wrong_way_round_leave_nothing_to_be_told():
     findings = example(1000, shift=0.0)
-    turned = (Inverted("confidence", findings.evaluations[0].auc),)
+    turned = (InvertedAttack("confidence", findings.evaluations[0].auc),)
     odd = replace(findings, headline=replace(findings.headline, inverted=turned)).report()
     assert odd.verdict.grade == UNTOLD
     assert odd.verdict.scale == (UNTOLD,)
     assert "numbers of this audit say neither" in odd.verdict.unsaid
-    assert len(exceeded(odd, [Limit("auc", 1.0)])) == 1
+    assert len(exceeded_limits(odd, [Limit("auc", 1.0)])) == 1
 
 
 def test_the_gate_names_what_the_report_measures(findings):
@@ -188,7 +188,7 @@ def test_what_was_not_computed_passes_no_limit(findings):
         ),
     )
     for name in ("risk", "risk.low"):
-        (line,) = exceeded(bare, [Limit(name, 1.0)])
+        (line,) = exceeded_limits(bare, [Limit(name, 1.0)])
         assert line == f"{name} was not computed, so its limit cannot be checked"
 
 

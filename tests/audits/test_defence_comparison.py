@@ -20,7 +20,7 @@ from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.roc import auc
-from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.attacks.verdict import grade_attacks
 from privacygauge.report.grades import LARGE, NONE, UNTOLD, grade_of
 from tests.audits.example_defences import example
 from tests.classifier.defences.catalogue import DEFENCES, label
@@ -114,7 +114,10 @@ def test_a_leak_that_only_the_ranking_shows_is_a_leak(defence):
     assert found.grade != NONE
     if defence.name in ("none", "temperature"):  # they keep the order
         assert found.grade == LARGE
-        assert judged(pg.audit_classifier(target, shadow, attacks=attacks).attacks).grade == LARGE
+        assert (
+            grade_attacks(pg.audit_classifier(target, shadow, attacks=attacks).attacks).grade
+            == LARGE
+        )
 
 
 @pytest.mark.slow

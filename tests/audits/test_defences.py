@@ -5,7 +5,7 @@ import pytest
 
 from privacygauge.audits.defences.play import audit_defences, audit_defended
 from privacygauge.classifier.defences.attack_classifier import NeuralJia
-from privacygauge.classifier.defences.defence import Identity, defended
+from privacygauge.classifier.defences.defence import Identity, defend_predictions
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
 from privacygauge.core.attacks.threshold import Threshold
@@ -105,7 +105,7 @@ def test_a_further_defence_changes_no_others_numbers(found):
 
 def test_answers_at_hand_are_judged_alike():
     rng = np.random.default_rng(0)
-    given = [defended(Rounding(1), x, rng) for x in (TARGET, SHADOW)]
+    given = [defend_predictions(Rounding(1), x, rng) for x in (TARGET, SHADOW)]
     one = audit_defended(TARGET, SHADOW, *given, name="rounding", attacks=METRICS)
     two = audit_defences(TARGET, SHADOW, [Rounding(1)], attacks=METRICS)
     for name in ("confidence", "entropy"):

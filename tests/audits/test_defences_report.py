@@ -21,11 +21,11 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import ComparedDefence
 from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.register.line import line_of
 from privacygauge.report.grades import LARGE, NONE, SMALL
-from privacygauge.report.limits import exceeded, parsed_limits
+from privacygauge.report.limits import exceeded_limits, parsed_limits
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Origin, Severity
 from tests.audits.example_defences import example
@@ -115,7 +115,7 @@ def test_page_register_and_limits_follow_the_ranking_where_it_decides():
     assert "best threshold" in line.number.label
     for metric in ("accuracy", "accuracy-left"):
         limits = parsed_limits([f"{metric}=0.6"], METRICS)
-        assert len(exceeded(report, limits)) == 1
+        assert len(exceeded_limits(report, limits)) == 1
     left = json.loads(f.to_json())["defences"][0]["left"]
     assert left["decided"] == "ranking"
     assert left["reached"]["value"] == line.number.value
@@ -305,7 +305,7 @@ def test_a_release_is_held_to_the_least_private_defence_and_to_the_best():
 def test_a_defence_whose_attacks_are_reversed_keeps_no_limit():
     f = with_left(reached(0.7), reached(0.6), reached(0.65))
     area = Estimate(0.3, 0.2, 0.4, 0.95, 400, "made up")
-    hides = replace(reached(0.5), inverted=(Inverted("one", area),))
+    hides = replace(reached(0.5), inverted=(InvertedAttack("one", area),))
     hidden = replace(f, compared=(*f.compared[:2], replace(f.compared[2], left=hides)))
     report = hidden.report()
     # The verdict is about the best of the others, so it can be told.
@@ -315,8 +315,8 @@ def test_a_defence_whose_attacks_are_reversed_keeps_no_limit():
         found = measures[name].found
         assert isinstance(found, Skipped)
         assert found.reason == "attacks take members for non-members with temperature (T = 5)"
-        assert exceeded(report, parsed_limits([f"{name}=1"], METRICS))
-    assert not exceeded(report, parsed_limits(["accuracy-left=0.6"], METRICS))
+        assert exceeded_limits(report, parsed_limits([f"{name}=1"], METRICS))
+    assert not exceeded_limits(report, parsed_limits(["accuracy-left=0.6"], METRICS))
 
 
 def test_every_defence_attack_and_adversary_has_a_line():

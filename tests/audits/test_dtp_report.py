@@ -26,9 +26,9 @@ from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.register.line import line_of
-from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.report.render import files
-from privacygauge.report.values import Block, Folded, Items, Section, Table
+from privacygauge.report.values import Block, FoldedBlocks, Items, Section, Table
 from privacygauge.runs.results import LIST
 from tests.audits.example_dtp import example
 from tests.report.example import HOSTILE
@@ -383,7 +383,7 @@ def table(f: DtpAudit, name: str) -> Table:
         for block in blocks:
             if isinstance(block, Table):
                 yield block
-            elif isinstance(block, Folded):
+            elif isinstance(block, FoldedBlocks):
                 yield from within(block.blocks)
 
     every = (table for section in f.report().sections for table in within(section.blocks))
@@ -437,14 +437,14 @@ def test_every_plot_draws_on_the_axes_given(findings: DtpAudit) -> None:
 
 
 def test_the_riskiest_stay_single_points_and_none_is_lost(findings: DtpAudit) -> None:
-    found = plots.ranked(findings.pdtp, findings.dtp, findings.order, 60)
+    found = plots.rank_by_pdtp(findings.pdtp, findings.dtp, findings.order, 60)
     by_hand = np.sort(findings.pdtp)[::-1]
     np.testing.assert_array_equal(found.pdtp, by_hand[found.rank - 1])
     assert found.rank[:5].tolist() == [1, 2, 3, 4, 5]
     assert len(found.rank) <= 60
     assert found.low.max() == findings.dtp.low.max()
     found = quiet()
-    every = plots.ranked(found.pdtp, found.dtp, found.order, 200)
+    every = plots.rank_by_pdtp(found.pdtp, found.dtp, found.order, 200)
     assert len(every.rank) == 200
 
 
@@ -496,7 +496,7 @@ def test_every_metric_is_a_measure_with_the_number_of_the_findings(findings: Dtp
     assert report.numbers["pdtp"] == findings.pdtp.max()
     assert report.numbers["mean"] == findings.pdtp.mean()
     assert report.numbers["share"] == (findings.pdtp > 1).mean()
-    assert exceeded(report, [Limit("dtp-upper", 1e9)]) == [
+    assert exceeded_limits(report, [Limit("dtp-upper", 1e9)]) == [
         "dtp-upper is inf, above the limit of 1e+09"
     ]
 

@@ -18,7 +18,7 @@ from privacygauge.audits.generator.says import records_frame, settings
 from privacygauge.audits.generator.verdict import CUTS, verdict
 from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.by_target import ranked
+from privacygauge.evaluate.by_target import rank_by_auc
 from privacygauge.report import render
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, grade_of
 from privacygauge.report.numbers import decimal_estimate
@@ -487,7 +487,7 @@ def test_tables_are_counted_as_the_game_makes_them(findings: SyntheticAudit) -> 
 
 def test_use_without_a_holdout_has_no_reference(findings: SyntheticAudit) -> None:
     def use(f: SyntheticAudit) -> list[list[str]]:
-        (found,) = [block for block in sections.use(f) if isinstance(block, Table)]
+        (found,) = [block for block in sections.utility_section(f) if isinstance(block, Table)]
         return [[flat(cell) for cell in row.cells] for row in found.full]
 
     bare = replace(findings.utility, holdout_marginals=(), holdout_associations=None)
@@ -529,7 +529,7 @@ def test_the_plot_shows_every_target_in_order(
 
 
 def test_thinning_keeps_both_ends(many: SyntheticAudit) -> None:
-    found = ranked(many.best, 100)
+    found = rank_by_auc(many.best, 100)
     assert len(found.rank) == 100
     assert found.rank[[0, -1]].tolist() == [1, 1000]
     assert found.auc[0] == many.best.aucs.max()

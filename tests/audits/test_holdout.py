@@ -23,7 +23,7 @@ from privacygauge.holdout.detecting import (
     designed_bias,
     designed_points,
     designed_submissions,
-    settled,
+    n_labels_found,
 )
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.metrics import metric_named
@@ -122,8 +122,8 @@ def test_the_inverse_is_one(n, m, k, bias):
     most = designed_submissions(bias, n, m)
     assert designed_bias(n, m, most) <= bias < designed_bias(n, m, most + 1)
     enough = designed_points(bias, m, k)
-    assert designed_bias(max(enough, settled(m, k)), m, k) <= bias * (1 + 1e-12)
-    if enough > max(settled(m, k), 1):
+    assert designed_bias(max(enough, n_labels_found(m, k)), m, k) <= bias * (1 + 1e-12)
+    if enough > max(n_labels_found(m, k), 1):
         assert designed_bias(enough - 1, m, k) > bias
 
 
@@ -413,7 +413,7 @@ def test_an_attack_on_a_metric_knows_the_frequencies_anyway():
 )
 def test_a_metric_that_does_not_fit_gets_one_line(change, message, monkeypatch):
     # Before any work.
-    monkeypatch.setattr("privacygauge.audits.holdout_attack.play.played", None)
+    monkeypatch.setattr("privacygauge.audits.holdout_attack.play.play_contest", None)
     with pytest.raises(InputError) as caught:
         pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
     assert str(caught.value).startswith(message)

@@ -18,10 +18,10 @@ from privacygauge.audits.holdout_attack.verdict import (
     MODERATE,
     NONE,
     SMALL,
-    grade_of,
+    grade_of_attack,
 )
 from privacygauge.audits.holdout_bound.asks import METRICS as OF_BOUND
-from privacygauge.audits.holdout_bound.verdict import submissions
+from privacygauge.audits.holdout_bound.verdict import submissions_text
 from privacygauge.audits.holdout_words import SCORES, points, points_estimate
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.grades import UNTOLD
@@ -142,7 +142,7 @@ def test_the_grade_follows_from_the_corrected_lower_end(attacked, low, grade):
     corrected = Estimate(0.3, low, 0.4, 0.99, 3, "example")
     results = tuple(replace(r, corrected=corrected) for r in attacked.results)
     found = replace(attacked, results=results)
-    assert grade_of(found.worst) == grade
+    assert grade_of_attack(found.worst) == grade
     assert verdict_of(found).grade == grade
     assert verdict_of(found).headline.startswith(
         "No gain found" if grade == NONE else f"{grade.word.capitalize()} gain"
@@ -207,6 +207,6 @@ def test_what_the_scores_are_is_said_everywhere(bounded, attacked):
 
 
 def test_large_and_unknown_numbers_in_words():
-    assert (submissions(None), submissions(5_200), submissions(10**12)) == (
+    assert (submissions_text(None), submissions_text(5_200), submissions_text(10**12)) == (
         "-", "5,200", "10\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO} or more",
     )  # fmt: skip

@@ -15,8 +15,8 @@ from privacygauge.classifier.defences.accountant import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
-from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided
-from privacygauge.evaluate.claim_bounds import held_out, steps
+from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim, bonferroni_level
+from privacygauge.evaluate.claim_bounds import held_out, log_spaced_counts
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.claim_power import claim_of_group
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
@@ -271,10 +271,10 @@ def test_one_run_needs_fair_coins():
         (lambda: OneRun(choosing=1.0), r"choosing must be in \[0, 1\), got 1.0"),
         (lambda: OneRun((5,), choosing=0.2), "choosing must not be given where n_guesses are"),
         (lambda: OneRun((0,)), "n_guesses must be at least 1, got 0"),
-        (lambda: Guessed(10, [5, 11], [1, 1]), r"at most 10 \(the canaries\), got 11"),
-        (lambda: Guessed(10, [5, 5], [1, 1]), "must be ascending and at least 1"),
-        (lambda: divided(0.95, 0), "looks must be at least 1, got 0"),
-        (lambda: steps(0), "largest must be at least 1, got 0"),
+        (lambda: GuessCounts(10, [5, 11], [1, 1]), r"at most 10 \(the canaries\), got 11"),
+        (lambda: GuessCounts(10, [5, 5], [1, 1]), "must be ascending and at least 1"),
+        (lambda: bonferroni_level(0.95, 0), "looks must be at least 1, got 0"),
+        (lambda: log_spaced_counts(0), "largest must be at least 1, got 0"),
         (
             lambda: audit_privacy_claim(drawn(50, 1.0), 1.0, design=OneRun((60,))),
             r"n_guesses must be at most 50 \(the canaries\), got 60",

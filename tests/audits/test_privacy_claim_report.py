@@ -18,11 +18,11 @@ from privacygauge.audits.privacy_claim.verdict import (
     REFUTED,
     STANDS,
     UNKNOWN,
-    exact,
+    exact_text,
     verdict,
 )
 from privacygauge.datasets.canary_scores import CanaryScores
-from privacygauge.evaluate.claim import Guessed, PrivacyClaim
+from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
 from privacygauge.evaluate.claim_power import Power
 from privacygauge.report.values import Origin
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimAudit:
     rng = np.random.default_rng(0)
     member = rng.random(1000) < 0.5
-    found = Guessed(1000, [100, 1000], right)
+    found = GuessCounts(1000, [100, 1000], right)
     bounds, skipped = one_run_bounds(found, 1e-5)
     canaries = CanaryScores(np.arange(1000), member, rng.normal(size=1000) + member)
     return ClaimAudit(
@@ -112,7 +112,7 @@ def test_the_plot_shows_attack_limit_and_claim(findings):
 
 
 def test_claims_are_shown_with_all_of_their_digits():
-    assert [exact(x) for x in (2.0, 1e-5, 0.1234567891)] == ["2", "1e-05", "0.1234567891"]
+    assert [exact_text(x) for x in (2.0, 1e-5, 0.1234567891)] == ["2", "1e-05", "0.1234567891"]
     assert len(GRADES) == 3
 
 

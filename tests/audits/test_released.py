@@ -23,18 +23,18 @@ from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.released.copies import copied_beyond, copies
+from privacygauge.synthetic.released.copies import copied_beyond, find_copies
 from privacygauge.synthetic.released.hits import (
     Attempts,
     Hits,
     correlation_of,
     release_risk,
-    risk_of,
+    risk_beyond_control,
 )
 from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
 from privacygauge.synthetic.released.judged import cross_fitted
 from privacygauge.synthetic.released.membership import membership_played
-from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
+from privacygauge.synthetic.released.singling_out import Predicate, isolated_rows, singling_out
 from privacygauge.synthetic.released.suite import STEPS, tries
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
@@ -155,7 +155,7 @@ def test_attempts_that_exclude_each_other_are_allowed_for():
         control = np.where(kind, False, rng.random(n) < 0.4)
         hits = Hits("singling-out", "x", attack, control, attack, "a try", paired=True)
         assert correlation_of(hits) < 0
-        for i, found in enumerate((risk_of(hits, 0.9), excess(attack, control, 0.9))):
+        for i, found in enumerate((risk_beyond_control(hits, 0.9), excess(attack, control, 0.9))):
             missed[i] += found.excludes(truth)
     # Three standard errors of a share of 10%.
     assert missed[0] <= 0.1 * times(600) + 3 * np.sqrt(0.09 * times(600))
@@ -195,7 +195,7 @@ def test_the_record_that_a_predicate_isolates(tables):
     everybody = Predicate((0,), (-np.inf,), (np.inf,))
     row = int(np.argmax(made.values[:, 2]))
     highest = Predicate((2,), (float(made.values[row, 2]),), (np.inf,))
-    assert isolated([everybody, highest, everybody], made).tolist() == [
+    assert isolated_rows([everybody, highest, everybody], made).tolist() == [
         len(made), row, len(made) + 2,
     ]  # fmt: skip
 
@@ -277,12 +277,12 @@ def test_people_that_nothing_was_learnt_from_are_not_given_away():
     for seed in range(n):
         tables = released(np.random.default_rng(seed), 60, BayNet(), of="others")
         tried = tries(tables, None, Attempts(100, 100), seed).hits
-        risks = [risk_of(x, 0.95) for x in tried]
+        risks = [risk_beyond_control(x, 0.95) for x in tried]
         held += sum(not risk.excludes(0.0) for risk in risks)
         looked += len(risks)
         together = 1 - 0.05 / (len(tried) + 1)
-        looks = [risk_of(x, together) for x in tried]
-        looks.append(copied_beyond(copies(tables, np.random.default_rng(seed)), together))
+        looks = [risk_beyond_control(x, together) for x in tried]
+        looks.append(copied_beyond(find_copies(tables, np.random.default_rng(seed)), together))
         grave += any(look.low > 0 for look in looks)
     # Intervals of one table hang together: three standard errors as if four of nine did not.
     assert held / looked >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / (looked * 4 / 9))

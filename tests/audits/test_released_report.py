@@ -14,16 +14,16 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.play import audit_released, called
+from privacygauge.audits.released_table.play import audit_released, risk_name
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.audits.synthetic import OF_TABLE
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
-from privacygauge.report.attacks.records import riskiest
+from privacygauge.report.attacks.records import riskiest_records
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, UNTOLD
 from privacygauge.report.numbers import plain as line
-from privacygauge.report.numbers import shortened
+from privacygauge.report.numbers import shorten
 from privacygauge.report.values import Table
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
@@ -274,7 +274,7 @@ def test_contents_are_shown_only_where_they_were_asked_for(found, text):
 
 def test_members_alone_are_listed_by_falling_score(found):
     title = found.headline.attack.title
-    listed = riskiest(found.records, title, found.records.scores[title], members=True)
+    listed = riskiest_records(found.records, title, found.records.scores[title], members=True)
     assert listed.n == 60
     assert found.records.member[listed.rows].all()
     assert (np.diff(found.records.scores[title][listed.rows]) <= 0).all()
@@ -286,7 +286,7 @@ def test_the_most_outlying_records_are_listed_one_by_one(found):
         return [b for b in sections.risks(f) if isinstance(b, Table) and b.name == "outlying"]
 
     (table,) = listed(found)
-    names = [line(shortened(name)) for name, _ in found.exposed]
+    names = [line(shorten(name)) for name, _ in found.exposed]
     assert [row.cells[0] for row in table.rows] == names
     assert {row.cells[4] for row in table.rows} <= {f"{k} of 2" for k in range(3)}
     assert not listed(replace(found, exposed=()))
@@ -419,7 +419,7 @@ def test_the_plot_of_the_risks_has_its_numbers(found, alone):
 
 def test_methods_name_every_level(found, alone):
     def names(f):
-        (table,) = [block for block in sections.measured(f) if isinstance(block, Table)]
+        (table,) = [block for block in sections.method_section(f) if isinstance(block, Table)]
         return [row[0] for row in table.rows]
 
     assert "Beyond the control, in the verdict" in names(found)
@@ -458,7 +458,7 @@ def test_a_register_has_what_goes_furthest_beyond_chance(found):
     copied = dict.fromkeys(("copies", "alone", "rows", "unlikely"), few) | {"shared": ()}
     assert "membership" in main(**copied, risks=(few,) * len(found.risks)).label
     sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
-    assert called(found.risks[0]) in main(**copied, risks=sure).label
+    assert risk_name(found.risks[0]) in main(**copied, risks=sure).label
 
 
 def test_without_a_holdout_a_register_has_copies_only(alone):

@@ -12,11 +12,11 @@ from sklearn.preprocessing import OneHotEncoder
 from privacygauge.classifier.attributes import (
     FOLDS,
     answers_to,
-    guesses,
+    attribute_guesses,
+    conditional_logit,
     imputation,
     parts,
     secret_of,
-    weighted,
 )
 from privacygauge.errors import InputError
 from tests.audits.example_attribute import SENSITIVE, population
@@ -35,7 +35,7 @@ def game():
 
 
 def played(game, **given):
-    return guesses(*game, [SENSITIVE], np.random.default_rng(0), **given)
+    return attribute_guesses(*game, [SENSITIVE], np.random.default_rng(0), **given)
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_ties_are_as_good_as_coins():
     n = 1000
     x, y, unit = population(n, rng, tied=0.0)
     same = lambda asked: np.full((len(asked), 2), 0.5)  # noqa: E731
-    found = guesses(same, x, y, np.arange(n) % 2 == 0, unit, [SENSITIVE], rng)
+    found = attribute_guesses(same, x, y, np.arange(n) % 2 == 0, unit, [SENSITIVE], rng)
     assert abs(found.right["confidence"].mean() - 0.5) < 5 * 0.5 / np.sqrt(n)
 
 
@@ -99,7 +99,7 @@ def test_weights_are_those_of_logistic_regression_and_calibrated():
     code = (rng.random(n) < chance).astype(np.int64)
     fold = np.arange(n) % FOLDS
     member = np.ones(n, bool)
-    log_odds = weighted((told,), code, member, fold)
+    log_odds = conditional_logit((told,), code, member, fold)
     gap = told[:, 1] - told[:, 0]
     for part in range(FOLDS):
         learn = fold != part
@@ -127,9 +127,9 @@ def test_a_frame_an_array_and_one_column_a_value_give_the_same_guesses(game):
         hot = np.column_stack([asked["secret"] == "a", asked["secret"] == "b"])
         return model.predict_proba(np.column_stack([asked.drop(columns="secret"), hot]))
 
-    one = guesses(of_frame, frame, y, member, unit, "secret", np.random.default_rng(0))
+    one = attribute_guesses(of_frame, frame, y, member, unit, "secret", np.random.default_rng(0))
     places = [SENSITIVE, SENSITIVE + 1]
-    two = guesses(model, encoded, y, member, unit, places, np.random.default_rng(0))
+    two = attribute_guesses(model, encoded, y, member, unit, places, np.random.default_rng(0))
     # "b" before "a": the values of columns are in the order of their rows.
     assert one.secret.names == ("a", "b")
     assert [int(name) for name in two.secret.names] == [1, 0]

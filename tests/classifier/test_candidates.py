@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from privacygauge.classifier.binning import binned
+from privacygauge.classifier.binning import bin_centres
 from privacygauge.classifier.candidates import (
     CandidateGame,
     PerTargetDesign,
@@ -211,9 +211,9 @@ def test_a_model_is_trained_once_more_from_the_same_random_state():
 
 def test_bins_are_those_of_the_attacks():
     np.testing.assert_allclose(
-        binned(np.array([0.0, 0.29, 0.2949, 1.0])), [0.005, 0.295, 0.295, 0.995]
+        bin_centres(np.array([0.0, 0.29, 0.2949, 1.0])), [0.005, 0.295, 0.295, 0.995]
     )
-    assert binned(np.float64([0.3]), 0.25).tolist() == [0.375]
+    assert bin_centres(np.float64([0.3]), 0.25).tolist() == [0.375]
 
 
 @pytest.mark.slow

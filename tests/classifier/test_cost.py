@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from privacygauge.classifier.cost import DESIGNS, Cost, measure, measure_ways, seconds_of, span
+from privacygauge.classifier.cost import DESIGNS, Cost, measure_cost, measure_ways, seconds_of, span
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.errors import InputError
 from tests.classifier.test_shadows import Together
@@ -66,7 +66,7 @@ class SlowTogether(Together):
 def test_one_estimator_is_trained_to_know_what_all_cost():
     x, y = records()
     trainer = Slow()
-    cost = measure(trainer, x, y, n_models=17, n_jobs=1)
+    cost = measure_cost(trainer, x, y, n_models=17, n_jobs=1)
     assert len(trainer.trained) == 1
     assert 0.05 <= cost.seconds_a_model < 0.5
     assert (cost.n_jobs, cost.models_a_task) == (1, 1)
@@ -75,21 +75,21 @@ def test_one_estimator_is_trained_to_know_what_all_cost():
 def test_a_stack_of_networks_is_trained_for_two_epochs_and_counted_for_all():
     x, y = records()
     trainer = SlowTogether(fit=4)
-    cost = measure(trainer, x, y, n_models=64, n_jobs=1)
+    cost = measure_cost(trainer, x, y, n_models=64, n_jobs=1)
     assert len(trainer.trained) == cost.models_a_task == 4
     # 20 epochs of 0.02 s for four models at once, from a trial of two.
     assert 0.1 <= cost.seconds_a_model < 1.0
     short = replace(SlowTogether(fit=4), epochs=2)
-    assert measure(short, x, y, n_models=64, n_jobs=1).seconds_a_model < cost.seconds_a_model
+    assert measure_cost(short, x, y, n_models=64, n_jobs=1).seconds_a_model < cost.seconds_a_model
 
 
 def test_the_number_of_processes_is_never_below_one(monkeypatch):
     monkeypatch.setattr("privacygauge.classifier.cost.cpu_count", lambda: 4)
     x, y = records()
-    found = [measure(Counted(), x, y, n_models=5, n_jobs=n).n_jobs for n in (-1, -2, -9, 3)]
+    found = [measure_cost(Counted(), x, y, n_models=5, n_jobs=n).n_jobs for n in (-1, -2, -9, 3)]
     assert found == [4, 3, 1, 3]
     with pytest.raises(InputError, match="n_jobs must be at least 1, or -1"):
-        measure(Counted(), x, y, n_models=5, n_jobs=0)
+        measure_cost(Counted(), x, y, n_models=5, n_jobs=0)
 
 
 def test_times_are_read_and_written_as_people_do():

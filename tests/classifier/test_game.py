@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.game import PredictionGame, crossfit_halves, parted
+from privacygauge.classifier.game import PredictionGame, crossfit_halves, draw_parts
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core.estimate import Skipped
@@ -43,7 +43,7 @@ def test_parts_are_even_in_every_class_where_members_were_drawn_by_class(parts):
     labels = np.repeat(np.arange(6), 20)
     rng = np.random.default_rng(0)
     member = np.tile(np.arange(20) < 12, 6)
-    part = parted(labels, member, parts, rng)
+    part = draw_parts(labels, member, parts, rng)
     for c in range(6):
         for side in (member, ~member):
             size = np.bincount(part[(labels == c) & side], minlength=parts)

@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.classifier.held import Numbered, digest_of, held, keys, numeric, taken
+from privacygauge.classifier.held import (
+    RecordNumbers,
+    check_records,
+    digest_of,
+    keys,
+    numeric,
+    take_records,
+)
 from privacygauge.classifier.whose import twice
 from privacygauge.errors import InputError
 
@@ -32,7 +39,7 @@ def kinds():
 def test_rows_stay_of_their_kind_and_equal_records_are_found():
     rows = np.array([3, 0])
     for name, x in kinds().items():
-        some = taken(x, rows)
+        some = take_records(x, rows)
         assert type(some) is type(x), name
         assert len(some) == 2
         same = keys(x)
@@ -41,15 +48,15 @@ def test_rows_stay_of_their_kind_and_equal_records_are_found():
         assert keys(some).tolist() == same[rows].tolist(), name
         (warning,) = twice(x, np.zeros(4, int))
         assert "2 of 4 records equal another" in warning
-    assert (taken(FRAME, rows).dtypes == FRAME.dtypes).all()
+    assert (take_records(FRAME, rows).dtypes == FRAME.dtypes).all()
 
 
 def test_a_change_of_any_kind_of_records_changes_their_digest():
     seen = set()
     for x in kinds().values():
         before = digest_of(x)
-        assert before == digest_of(taken(x, np.arange(4)))
-        assert before != digest_of(taken(x, np.array([1, 0, 2, 3])))
+        assert before == digest_of(take_records(x, np.arange(4)))
+        assert before != digest_of(take_records(x, np.array([1, 0, 2, 3])))
         seen.add(before)
     changed = [
         FRAME.rename(columns={"age": "years"}),
@@ -57,7 +64,7 @@ def test_a_change_of_any_kind_of_records_changes_their_digest():
         FRAME.fillna(0),
     ]
     seen |= {digest_of(frame) for frame in changed}
-    seen |= {digest_of(Numbered(np.arange(4))), digest_of(Numbered(np.arange(4)[::-1]))}
+    seen |= {digest_of(RecordNumbers(np.arange(4))), digest_of(RecordNumbers(np.arange(4)[::-1]))}
     assert len(seen) == 7 + 3 + 2
 
 
@@ -67,7 +74,7 @@ def test_only_finite_numbers_are_features_for_attacks():
     numbers = FRAME[["day"]].assign(b=[1.5, 2, 3, 4])
     np.testing.assert_array_equal(numeric(numbers), numbers.to_numpy())
     assert numeric(numbers.astype({"day": "category"})) is None
-    assert numeric(Numbered(np.arange(4))) is None
+    assert numeric(RecordNumbers(np.arange(4))) is None
 
 
 @pytest.mark.parametrize(
@@ -81,4 +88,4 @@ def test_only_finite_numbers_are_features_for_attacks():
 )
 def test_what_are_no_records_is_named(x, message):
     with pytest.raises(InputError, match=message):
-        held(x, 4)
+        check_records(x, 4)

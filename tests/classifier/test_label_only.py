@@ -18,10 +18,10 @@ from privacygauge.classifier.label_only import (
     LabelOnlyQueries,
     LabelOnlyTrainer,
     category_groups,
-    told,
+    label_scores,
 )
 from privacygauge.classifier.rows import Training
-from privacygauge.classifier.said_classes import HardLabels, Says, codes_of
+from privacygauge.classifier.said_classes import HardLabels, Says, class_codes
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity
@@ -56,7 +56,7 @@ def test_every_query_is_counted(model):
 def test_shares_and_distances_are_those_of_one_query_after_another(model):
     x, y = people()
     points, kinds = SMALL.points(x, y, 0)
-    found = told(model.predict(points), kinds, y, 3)
+    found = label_scores(model.predict(points), kinds, y, 3)
     own = model.predict(x)
     scale = x.std(axis=0)
     *noise, ways = kinds
@@ -80,7 +80,7 @@ def test_shares_and_distances_are_those_of_one_query_after_another(model):
 def test_what_is_classified_wrongly_is_below_all_that_is_classified_rightly(model):
     x, y = people()
     points, kinds = SMALL.points(x, y, 0)
-    found = told(model.predict(points), kinds, y, 3)
+    found = label_scores(model.predict(points), kinds, y, 3)
     right = model.predict(x) == y
     for values in found:
         of_class = values[np.arange(len(y)), y]
@@ -353,12 +353,12 @@ def test_a_training_is_audited_by_the_classes_that_it_predicts():
 
 
 def test_classes_are_numbers_or_names():
-    assert codes_of([1.0, 0.0], 2, 2).tolist() == [1, 0]
-    assert codes_of(np.array([[True], [False]]), 2, 2).tolist() == [1, 0]
-    assert codes_of(["b", "a"], 2, 2, ("a", "b")).tolist() == [1, 0]
-    assert codes_of([1, 0], 2, 2, ("a", "b")).tolist() == [1, 0]
+    assert class_codes([1.0, 0.0], 2, 2).tolist() == [1, 0]
+    assert class_codes(np.array([[True], [False]]), 2, 2).tolist() == [1, 0]
+    assert class_codes(["b", "a"], 2, 2, ("a", "b")).tolist() == [1, 0]
+    assert class_codes([1, 0], 2, 2, ("a", "b")).tolist() == [1, 0]
     said = Says(lambda x: [0, 2], 3).predict_proba(np.array([7, 8]))
     assert said.tolist() == [[1, 0, 0], [0, 0, 1]]
     for said, message in ((["c", "a"], "says 'c'"), ([0.5, 0.2], "says '0.5'"), ([0], "one per")):
         with pytest.raises(InputError, match=message):
-            codes_of(said, 2, 2, ("a", "b"))
+            class_codes(said, 2, 2, ("a", "b"))

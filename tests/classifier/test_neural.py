@@ -16,7 +16,7 @@ from privacygauge.classifier.attack_network import (
     Network,
     even_rows,
     prediction_inputs,
-    standardised,
+    standardise_both,
 )
 from privacygauge.classifier.game import PredictionGame, Rows, first_rows, shadow_rows
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
@@ -84,7 +84,7 @@ def test_first_rows_are_those_counted_one_by_one(record, models):
 def test_constant_features_are_not_blown_up():
     rng = np.random.default_rng(0)
     known = np.column_stack([np.full(50, 0.1), np.zeros(50), rng.normal(3.0, 2.0, 50)])
-    one, other = standardised(known, np.array([[0.3, 5.0, 3.0]]))
+    one, other = standardise_both(known, np.array([[0.3, 5.0, 3.0]]))
     assert np.abs(one[:, :2]).max() < 1e-6
     assert [one[:, 2].mean(), one[:, 2].std()] == pytest.approx([0.0, 1.0], abs=1e-6)
     assert other[0].tolist() == pytest.approx([0.2, 5.0, 0.0], abs=0.6)
@@ -93,7 +93,7 @@ def test_constant_features_are_not_blown_up():
 def test_binary_features_stay_as_they_are():
     rng = np.random.default_rng(0)
     known = np.column_stack([rng.random(50) < 0.1, rng.normal(3.0, 2.0, 50)])
-    one, other = standardised(known, np.array([[1.0, 3.0]]))
+    one, other = standardise_both(known, np.array([[1.0, 3.0]]))
     assert np.array_equal(one[:, 0], known[:, 0])
     assert other[0, 0] == 1.0
 

@@ -13,7 +13,7 @@ from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.forms import FRAME, form_of
 from privacygauge.classifier.held import dense
-from privacygauge.classifier.trial import given
+from privacygauge.classifier.trial import prepare_records
 from privacygauge.errors import InputError
 
 
@@ -200,7 +200,7 @@ def test_categories_as_catboost_takes_them(features):
     rng = np.random.default_rng(0)
     x = pd.DataFrame({"colour": rng.choice(["red", "blue"], 60), "size": rng.normal(size=60)})
     y = (x["colour"] == "red").to_numpy().astype(int)
-    about = given(Cats(["colour"]), x, y)
+    about = prepare_records(Cats(["colour"]), x, y)
     assert about.x is x
 
 
@@ -211,7 +211,7 @@ def test_sparse_records_are_made_dense(form, monkeypatch):
 
     x, y = records()
     x[np.abs(x) < 1] = 0
-    about = given(LogisticRegression(), getattr(sparse, form)(x), y)
+    about = prepare_records(LogisticRegression(), getattr(sparse, form)(x), y)
     np.testing.assert_array_equal(about.x, x)
     monkeypatch.setattr(held, "MOST_DENSE", 100)
     with pytest.raises(InputError, match=r"sparse matrix of 90 x 4, too large .* Training\(train"):

@@ -15,7 +15,7 @@ from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import Fitted, split
 from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.shadows import Trained, train_shadows
+from privacygauge.classifier.shadows import TrainedShadows, train_shadows
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.errors import InputError
@@ -85,7 +85,7 @@ def test_failed_models_are_in_neither_part() -> None:
     pool = trained.pool
     failed = np.array([1, 6])
     kept = np.delete(np.arange(9), failed)
-    some = Trained(
+    some = TrainedShadows(
         trained.target, Pool(pool.values[kept], False, pool.inside[kept], pool.labels), failed
     )
     first, rest = split(some, 4, 4)

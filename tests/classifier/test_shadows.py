@@ -9,12 +9,12 @@ from privacygauge.classifier.defences.removal import RemoveRisky
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.shadows import (
     cohort_of,
-    failures,
+    failed_shadows_warning,
     membership,
     train_all,
     train_shadows,
 )
-from privacygauge.classifier.stacking import TASKS, models_a_task, stacked
+from privacygauge.classifier.stacking import TASKS, models_a_task, with_stack
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in, read_run
@@ -134,10 +134,10 @@ def test_a_shadow_model_that_failed_is_named_left_out_and_never_averaged_in():
     assert np.array_equal(made.pool.values, whole.pool.values[kept])
     assert np.array_equal(made.pool.inside, whole.pool.inside[kept])
     assert np.array_equal(made.target.values, whole.target.values)
-    (line,) = failures(made.failed, 5)
+    (line,) = failed_shadows_warning(made.failed, 5)
     assert line.startswith("2 of 5 shadow models failed")
     assert line.endswith("left out: 1, 3")
-    assert failures(whole.failed, 5) == []
+    assert failed_shadows_warning(whole.failed, 5) == []
 
 
 def test_a_failed_target_and_a_failed_pool_are_errors():
@@ -205,14 +205,16 @@ def test_models_are_written_in_small_enough_parts():
     # There is work for several workers even where all models fit together.
     assert a_task(Together(fit=100), 64) == 8
     assert a_task(Together(fit=100), 5) == 1
-    assert stacked(Together(), 4).stack == 4
-    assert stacked(Counted(), 4) == Counted()
+    assert with_stack(Together(), 4).stack == 4
+    assert with_stack(Counted(), 4) == Counted()
 
 
 def test_a_defence_that_only_removes_records_leaves_models_together():
     assert a_task(RemoveRisky(Together()), 64) == 3
     assert a_task(RemoveRisky(Counted()), 17) == 1
-    assert stacked(RemoveRisky(Together(), rounds=2), 4) == RemoveRisky(Together(stack=4), rounds=2)
+    assert with_stack(RemoveRisky(Together(), rounds=2), 4) == RemoveRisky(
+        Together(stack=4), rounds=2
+    )
 
 
 def test_a_run_goes_on_as_it_began_where_more_models_fit_by_now(tmp_path):

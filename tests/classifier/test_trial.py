@@ -14,10 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.classifier.answers import answers_of
 from privacygauge.classifier.estimators import Function, as_trainer
-from privacygauge.classifier.held import Numbered
+from privacygauge.classifier.held import RecordNumbers
 from privacygauge.classifier.rows import ByRows, Training
 from privacygauge.classifier.trainer import Cohort
-from privacygauge.classifier.trial import EACH, given
+from privacygauge.classifier.trial import EACH, prepare_records
 from privacygauge.errors import InputError
 
 N = 90
@@ -35,7 +35,7 @@ def predict(model, rows):
 
 
 def tried(train=train, predict=predict, **options):
-    return given(Training(train, predict, labels=Y, **options), None, None).trainer
+    return prepare_records(Training(train, predict, labels=Y, **options), None, None).trainer
 
 
 def broken(change):
@@ -67,7 +67,7 @@ def test_what_functions_return_is_refused_in_a_line_that_names_them(change, mess
     asked, trained = broken(change)
     for model, x, name in ((Training(train, asked), None, "asked"), (trained, X, "trained|func")):
         with pytest.raises(InputError, match=message) as raised:
-            given(model, x, Y)
+            prepare_records(model, x, Y)
         told = str(raised.value)
         assert "\n" not in told
         assert "records, before the first model" in told
@@ -78,7 +78,7 @@ def test_two_classes_in_one_column_are_told_the_way_out():
     two = (Y > 0).astype(int)
     model = Training(lambda rows, seed: None, lambda model, rows: two[rows] * 0.5, labels=two)
     with pytest.raises(InputError, match=r"column_stack\(\[1 - p, p\]\)"):
-        given(model, None, None)
+        prepare_records(model, None, None)
 
 
 def test_several_queries_per_record_are_seen_in_the_trial():
@@ -87,7 +87,7 @@ def test_several_queries_per_record_are_seen_in_the_trial():
 
     assert tried(predict=several).queries == 4
     untried = ByRows(Training(train, several))
-    cohort = Cohort(Numbered(np.arange(N)), Y, np.ones((2, N), bool), (0, 1), K, np.arange(N))
+    cohort = Cohort(RecordNumbers(np.arange(N)), Y, np.ones((2, N), bool), (0, 1), K, np.arange(N))
     assert untried.train(cohort).shape == (2, N, 4, K)
 
 
@@ -98,9 +98,9 @@ def test_a_trial_is_short_and_made_once():
         sizes.append(len(rows))
         return train(rows, seed)
 
-    once = given(Training(counted, predict, labels=Y), None, None)
+    once = prepare_records(Training(counted, predict, labels=Y), None, None)
     assert sizes == [K * EACH] * 2
-    assert given(once.trainer, once.x, once.y).trainer is once.trainer
+    assert prepare_records(once.trainer, once.x, once.y).trainer is once.trainer
     assert sizes == [K * EACH] * 2
 
 
@@ -123,7 +123,7 @@ def test_logits_are_recognised_and_kept():
     assert found.logits
     assert not tried().logits
     assert not tried(predict=lambda model, rows: 2 * predict(model, rows) / 2, logits=False).logits
-    cohort = Cohort(Numbered(np.arange(N)), Y, np.ones((1, N), bool), (0,), K, np.arange(N))
+    cohort = Cohort(RecordNumbers(np.arange(N)), Y, np.ones((1, N), bool), (0,), K, np.arange(N))
     made = found.train(cohort)
     assert made.dtype == np.float32
     np.testing.assert_allclose(made[0], logits(train(np.arange(N), 0), np.arange(N)), rtol=1e-5)
@@ -148,7 +148,7 @@ def test_a_training_by_rows_is_the_loop_over_its_functions():
         lambda model, rows: model.predict_proba(x[rows]),
     )
     asked = np.array([5, 2, 80])
-    cohort = Cohort(Numbered(numbers), Y, inside, (3, 1, 4, 1), K, asked)
+    cohort = Cohort(RecordNumbers(numbers), Y, inside, (3, 1, 4, 1), K, asked)
     for found, rows, seed in zip(
         as_trainer(training).train(cohort), inside, cohort.seeds, strict=True
     ):
@@ -159,7 +159,7 @@ def test_a_training_by_rows_is_the_loop_over_its_functions():
 def test_models_may_call_classes_by_their_names_and_miss_some():
     names = np.array(["c", "a", "b"])[Y]
     training = Training(lambda rows, seed: GaussianNB().fit(X[rows], names[rows]), predict)
-    found = given(training, None, names)
+    found = prepare_records(training, None, names)
     inside = (found.y != 1)[None]
     (probs,) = found.trainer.train(Cohort(found.x, found.y, inside, (0,), K, np.arange(N)))
     assert (probs[:, 1] == 0).all()
@@ -171,9 +171,9 @@ def test_records_that_an_audit_makes_up_are_refused():
     with pytest.raises(InputError, match="makes records of its own"):
         ByRows(Training(train, predict)).train(cohort)
     with pytest.raises(InputError, match="looks its records up itself"):
-        given(Training(train, predict), X, Y)
+        prepare_records(Training(train, predict), X, Y)
     with pytest.raises(InputError, match="y must hold the classes"):
-        given(Training(train, predict), None, None)
+        prepare_records(Training(train, predict), None, None)
     with pytest.raises(InputError, match="predict must be a function, got int"):
         Training(train, 3)
 
@@ -181,14 +181,14 @@ def test_records_that_an_audit_makes_up_are_refused():
 def test_estimators_that_cannot_take_the_records_are_named_before_training():
     frame = pd.DataFrame({"town": np.array(["a", "b", "c"])[Y], "age": X[:, 0]})
     with pytest.raises(InputError, match=r"DecisionTreeClassifier failed to train on .* 'a'"):
-        given(DecisionTreeClassifier(), frame, Y)
+        prepare_records(DecisionTreeClassifier(), frame, Y)
     images = X.reshape(N, 1, 1, 2)
     with pytest.raises(InputError, match=r"Tree\w+ failed to train on .* dim 4"):
-        given(DecisionTreeClassifier(), images, Y)
+        prepare_records(DecisionTreeClassifier(), images, Y)
     # Five folds of ten records of each class; what they warn of is not the user's business.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        given(CalibratedClassifierCV(LogisticRegression(max_iter=1)), frame[["age"]], Y)
+        prepare_records(CalibratedClassifierCV(LogisticRegression(max_iter=1)), frame[["age"]], Y)
 
 
 def test_images_and_texts_reach_a_function_as_they_are():
@@ -201,7 +201,7 @@ def test_images_and_texts_reach_a_function_as_they_are():
         return lambda x: np.full((len(x), K), 1 / K)
 
     for x in (images, texts):
-        found = given(trained, x, Y)
+        found = prepare_records(trained, x, Y)
         assert isinstance(found.trainer, Function)
     assert seen[0].shape == (30, 3, 4, 4)
     assert seen[0].dtype == np.uint8
@@ -243,7 +243,7 @@ def test_training_that_ignores_its_records_is_refused(name):
 
     for model, x in ((Training(training, asked, labels=Y), None), (by_features, X)):
         with pytest.raises(InputError, match="the same predictions after training on other rec"):
-            given(model, x, Y)
+            prepare_records(model, x, Y)
 
 
 def test_certain_models_may_agree_unless_they_know_a_class_that_they_never_saw():

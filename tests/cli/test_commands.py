@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 from typer.testing import CliRunner
 
-from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
+from privacygauge.audits.asking import Command, HelpGroup, Request, Role, argument, asks
 from privacygauge.audits.work import Work
 from privacygauge.cli import output
 from privacygauge.cli.commands import COMMANDS
@@ -133,19 +133,19 @@ def test_the_same_option_means_the_same_everywhere():
 
 def test_every_command_stands_under_a_heading():
     listed = typer.main.get_command(app).commands
-    assert all(command.rich_help_panel in set(Group) for command in listed.values())
+    assert all(command.rich_help_panel in set(HelpGroup) for command in listed.values())
     for command in COMMANDS:
         found = listed[command.name.partition(" ")[0]]
         assert found.rich_help_panel == command.group
     inside = listed["holdout"].commands.values()
-    assert {command.rich_help_panel for command in inside} == {Group.TEST_SET}
+    assert {command.rich_help_panel for command in inside} == {HelpGroup.TEST_SET}
 
 
 def test_help_lists_headings_in_their_order():
     listed = typer.main.get_command(app)
     context = typer.Context(listed)
     headings = [listed.commands[name].rich_help_panel for name in listed.list_commands(context)]
-    assert list(dict.fromkeys(headings)) == list(Group)
+    assert list(dict.fromkeys(headings)) == list(HelpGroup)
     inside = listed.commands["holdout"]
     assert inside.list_commands(context) == ["bound", "attack", "log", "serve"]
 

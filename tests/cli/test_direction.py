@@ -12,7 +12,7 @@ import pytest
 import privacygauge as pg
 from privacygauge.audits.language.asks import METRICS as METRICS_OF_LANGUAGE
 from privacygauge.audits.privacy_claim.says import METRICS as METRICS_OF_CLAIM
-from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.limits import Limit, exceeded_limits
 from tests.classifier.made import made_up
 from tests.cli.test_main import one_line, run_inside
 from tests.language.made_scores import made_scores
@@ -48,8 +48,8 @@ def test_no_metric_of_a_swapped_audit_passes(energies, tmp_path, capsys):
     assert json.loads((report / "report.json").read_text())["verdict"]["grade"] == "cannot be told"
     found = pg.audit_language(swapped).report()
     for metric in METRICS_OF_LANGUAGE:
-        assert exceeded(found, (Limit(metric, GENEROUS),))
-    assert not exceeded(found, ())
+        assert exceeded_limits(found, (Limit(metric, GENEROUS),))
+    assert not exceeded_limits(found, ())
     given = ("register", report, "--json", "-", "--fail-above", "accuracy=1")
     done = run_inside(given, capsys)
     assert done.returncode == 3

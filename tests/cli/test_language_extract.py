@@ -97,7 +97,7 @@ def test_models_of_two_kinds_are_refused_in_one_line(files, capsys):
 def test_a_finished_audit_is_written_again_and_asks_nobody(files, tmp_path, capsys, monkeypatch):
     given = asked(files, "--out", str(tmp_path / "out"), "--edits", "1", "--suffix", "4")
     assert run_inside((*given, "--quiet"), capsys).returncode == 0
-    monkeypatch.setattr(extraction, "_asked", None)
+    monkeypatch.setattr(extraction, "_score_batch", None)
     monkeypatch.setattr(extraction, "greedy", None)
     for verb in ("resume", "report"):
         again = (verb, tmp_path / "out", "--quiet", "--out", tmp_path / verb)
@@ -132,7 +132,7 @@ def test_an_audit_that_was_stopped_goes_on(files, tmp_path, capsys, monkeypatch)
     stopped = tmp_path / "stopped"
     whole = tmp_path / "whole"
     assert run_inside([*given, whole], capsys).returncode == 0
-    ask = extraction._asked
+    ask = extraction._score_batch
     n_asked = []
 
     def until_the_fourth(*batch):
@@ -142,7 +142,7 @@ def test_an_audit_that_was_stopped_goes_on(files, tmp_path, capsys, monkeypatch)
         return ask(*batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(extraction, "_asked", until_the_fourth)
+        patch.setattr(extraction, "_score_batch", until_the_fourth)
         with pytest.raises(KeyboardInterrupt):
             run_inside([*given, stopped], capsys)
     assert [*stopped.glob("run/answers/*/observations.zarr/digest/c/*/0")]

@@ -19,7 +19,7 @@ from privacygauge.audits.language.asks import LanguageRequest, play
 from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.work import Work
 from privacygauge.cli import main
-from privacygauge.cli.output import told as tell
+from privacygauge.cli.output import print_line as tell
 from privacygauge.errors import InputError
 from privacygauge.language.model import MaskedModel, load_causal, load_masked
 from privacygauge.runs.results import LIST

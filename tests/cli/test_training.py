@@ -86,7 +86,7 @@ def inside(place, monkeypatch, capsys, tmp_path):
 
 
 BASE = ("--data", "t.csv", "--label", "sick", "--drop", "name", "--drop", "trained")
-MEASURE = "privacygauge.classifier.cost.measure"
+MEASURE = "privacygauge.classifier.cost.measure_cost"
 TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 

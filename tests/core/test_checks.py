@@ -67,11 +67,11 @@ def test_a_level_lies_strictly_between_0_and_1(value: float) -> None:
 
 
 def test_a_list_for_a_message_shows_the_first_values() -> None:
-    assert checks.listed([1, 2, 3]) == "1, 2, 3"
-    assert checks.listed(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
-    assert checks.listed(range(11)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
-    assert checks.listed("abc", most=1) == "a, ..."
-    assert checks.listed([]) == ""
+    assert checks.short_list([1, 2, 3]) == "1, 2, 3"
+    assert checks.short_list(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert checks.short_list(range(11)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
+    assert checks.short_list("abc", most=1) == "a, ..."
+    assert checks.short_list([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -61,4 +61,4 @@ def test_a_machine_that_does_not_say_has_four_gibibytes(machine: Path) -> None:
     ],
 )
 def test_bytes_are_told_in_words(n_bytes: int, words: str) -> None:
-    assert memory.in_words(n_bytes) == words
+    assert memory.bytes_text(n_bytes) == words

@@ -7,12 +7,12 @@ import pytest
 from scipy.spatial import cKDTree
 
 from privacygauge.core.repeats import (
-    clustered,
-    interpolated,
+    interpolated_rows,
+    is_clustered,
     near_repeats,
     repeated_scores,
 )
-from privacygauge.core.units import joined
+from privacygauge.core.units import join_units
 
 
 def views(records: int, each: int, noise: float, axes: int = 6, seed: int = 0):
@@ -62,7 +62,7 @@ def test_one_axis_says_nothing_of_repeats():
 
 
 def test_units_are_joined():
-    assert joined(np.array([0, 0, 1, 2]), np.array([5, 6, 6, 7])).tolist() == [0, 0, 0, 1]
+    assert join_units(np.array([0, 0, 1, 2]), np.array([5, 6, 6, 7])).tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.slow
@@ -75,15 +75,17 @@ def test_rows_between_two_others_are_found_and_no_others(d):
     second = nearest[first, rng.integers(1, 6, size=300)]
     share = rng.random((300, 1))
     made = share * real[first] + (1 - share) * real[second]
-    found = interpolated(np.vstack([real, made]), np.zeros(900, np.int64))
+    found = interpolated_rows(np.vstack([real, made]), np.zeros(900, np.int64))
     assert found[600:].mean() > 0.95
     assert not found[:600].any()
-    assert not interpolated(real, np.zeros(600, np.int64)).any()
+    assert not interpolated_rows(real, np.zeros(600, np.int64)).any()
 
 
 def test_points_of_a_lattice_are_not_interpolated():
     rng = np.random.default_rng(0)
-    assert not interpolated(rng.integers(8, size=(400, 4)).astype(float), np.zeros(400, int)).any()
+    assert not interpolated_rows(
+        rng.integers(8, size=(400, 4)).astype(float), np.zeros(400, int)
+    ).any()
 
 
 @pytest.mark.parametrize("copies", [2, 5])
@@ -127,13 +129,13 @@ def one_number(people, each, noise, leak=0.0, seed=0):
 
 
 def test_views_of_people_are_seen_in_one_number_a_row():
-    found = [clustered(*one_number(300, 5, 0.05, seed=seed)) for seed in range(20)]
+    found = [is_clustered(*one_number(300, 5, 0.05, seed=seed)) for seed in range(20)]
     assert sum(found) >= 19
 
 
 @pytest.mark.parametrize("leak", [0.0, 0.5, 3.0])
 def test_rows_of_different_people_are_not_clustered_whatever_leaks(leak):
-    found = [clustered(*one_number(1500, 1, 0.0, leak, seed)) for seed in range(50)]
+    found = [is_clustered(*one_number(1500, 1, 0.0, leak, seed)) for seed in range(50)]
     assert sum(found) <= 1
 
 
@@ -150,13 +152,13 @@ def test_members_that_are_surer_of_whatever_they_say_are_not_clustered(gain):
         z[rows, z.argmax(axis=1)] += gain * member
         own = z[rows, label].copy()
         z[rows, label] = -np.inf
-        found.append(clustered(own - z.max(axis=1), label, member))
+        found.append(is_clustered(own - z.max(axis=1), label, member))
     assert sum(found) <= 1
 
 
 def test_equal_scores_are_in_no_order():
     member = np.arange(400) < 200  # a file that lists its members first
-    assert not clustered(np.zeros(400), np.zeros(400, np.int64), member)
+    assert not is_clustered(np.zeros(400), np.zeros(400, np.int64), member)
 
 
 def test_scores_in_steps_say_nothing_of_neighbours():
@@ -165,4 +167,4 @@ def test_scores_in_steps_say_nothing_of_neighbours():
         rng = np.random.default_rng(seed)
         step = rng.integers(150, size=1000)
         member = rng.random(1000) < rng.random(150)[step]
-        assert not clustered(step / 150, np.zeros(1000, np.int64), member)
+        assert not is_clustered(step / 150, np.zeros(1000, np.int64), member)

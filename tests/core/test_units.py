@@ -13,7 +13,7 @@ LABELS = st.lists(st.integers(0, 8), min_size=1, max_size=30)
 
 @given(LABELS)
 def test_numbers_keep_who_is_who_and_count_from_0_in_order(labels):
-    number = units.numbered(labels)
+    number = units.number_units(labels)
     assert number[0] == 0
     assert len(set(zip(number.tolist(), labels, strict=True))) == len(set(labels))
     first = [int(np.flatnonzero(number == i)[0]) for i in range(len(set(labels)))]
@@ -35,21 +35,21 @@ def test_units_of_one_size_are_worth_their_number():
 def test_names_of_any_type_are_numbered():
     expected = [0, 1, 0]
     for labels in (["b", "a", "b"], [2.5, 1.0, 2.5], np.array(["b", 3, "b"], object)):
-        assert units.numbered(labels).tolist() == expected
+        assert units.number_units(labels).tolist() == expected
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_a_missing_name_is_refused(missing):
     labels = np.array(["a", missing, "b"], object)
     with pytest.raises(InputError, match="unit must have a value in every row, got none in row 1"):
-        units.numbered(labels)
+        units.number_units(labels)
 
 
 def test_pandas_missing_name_is_refused():
     pd = pytest.importorskip("pandas")
     labels = pd.array(["a", None], dtype="string").to_numpy()
     with pytest.raises(InputError, match="got none in row 1"):
-        units.numbered(labels)
+        units.number_units(labels)
 
 
 def test_equal_rows_share_a_fingerprint_and_others_do_not():

@@ -7,7 +7,7 @@ from scipy.stats import mannwhitneyu, norm, t
 from privacygauge.core.checks import frozen
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.by_target import TargetScores, evaluate_targets, mean_auc
+from privacygauge.evaluate.by_target import TargetScores, evaluate_targets, mean_auc_of_records
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
 from tests.thorough import times
@@ -47,7 +47,7 @@ def test_an_inverted_attack_is_looked_for_in_the_mean_and_in_one_of_several_reco
     told = evaluate_targets("a", found, n_attacks=n_attacks).inverted
     each = 1 - 0.05 / (n_attacks * min(n, 2))
     worst = min((auc(x.transcript(), each) for x in found), key=lambda area: area.value)
-    assert told[0].auc == mean_auc(found, each)
+    assert told[0].auc == mean_auc_of_records(found, each)
     assert [x.auc for x in told[1:]] == ([] if n == 1 else [worst])
 
 
@@ -89,7 +89,7 @@ def test_the_interval_of_a_mean_covers_it(shared):
             plain = scores_of(rng, 10, n, shift, release)
             score = noise + shift * plain.secret if shared else plain.score
             every.append(TargetScores(plain.own, plain.inside, score, plain.secret, release))
-        found = mean_auc(every)
+        found = mean_auc_of_records(every)
         assert found.n == (n if shared else 5 * n)
         inside += found.low <= truth <= found.high
     # 95% of 400 (200) games, five deviations: .054 (.077).
@@ -189,7 +189,7 @@ def test_means_over_records_have_students_interval_over_releases(n, shift, level
         expected = naive_mean(values, shares, scores, level, weight)
         assert (found.value, found.low, found.high, found.n) == pytest.approx(expected)
         assert found.level == level
-    assert mean_auc(scores, level) == judged.auc
+    assert mean_auc_of_records(scores, level) == judged.auc
 
 
 def test_of_an_attack_on_several_records_every_number_is_theirs():
@@ -238,7 +238,7 @@ def test_where_nothing_varies_the_interval_is_that_of_the_pairs_of_one_record(n)
         secret = np.arange(size) < (size + 1) // 2
         own = np.array([[0.0, 1.0]])
         scores.append(TargetScores(own, own > 0, secret * 1.0, secret, np.arange(size)))
-    found = mean_auc(scores, 0.9)
+    found = mean_auc_of_records(scores, 0.9)
     assert (found.low, found.high) == clopper_pearson(n // 2, n // 2, 0.9)
     assert (found.value, found.n, found.level) == (1.0, 40, 0.9)
 
@@ -247,7 +247,7 @@ def test_one_release_alone_is_no_ground_for_an_interval_of_its_own():
     own = np.array([[0.0, 1.0]])
     secret = np.array([True, False])
     found = TargetScores(own, own > 0, np.array([1.0, 0.0]), secret, np.zeros(2, np.int64))
-    assert (mean_auc([found], 0.9).low, mean_auc([found], 0.9).n) == (
+    assert (mean_auc_of_records([found], 0.9).low, mean_auc_of_records([found], 0.9).n) == (
         clopper_pearson(1, 1, 0.9)[0], 1,
     )  # fmt: skip
 

@@ -12,15 +12,15 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import (
-    Guessed,
+    GuessCounts,
     PrivacyBound,
     PrivacyClaim,
+    bonferroni_level,
     chosen_guesses,
     coins_p_value,
+    count_right_guesses,
     default_guesses,
-    divided,
-    guessed,
-    stepped,
+    stepwise_bound,
 )
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
 from tests.thorough import crossed
@@ -37,12 +37,12 @@ def test_the_coins_p_value_counts_the_outcomes_that_are_as_uneven():
 
 @pytest.mark.parametrize("looks", [1, 2, 7])
 def test_several_looks_share_the_error(looks):
-    assert 1 - divided(0.9, looks) == pytest.approx(0.1 / looks)
+    assert 1 - bonferroni_level(0.9, looks) == pytest.approx(0.1 / looks)
 
 
 def test_no_looks_at_all_are_refused():
     with pytest.raises(InputError, match="looks must be at least 1, got 0"):
-        divided(0.9, 0)
+        bonferroni_level(0.9, 0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40, 1000])
@@ -76,7 +76,7 @@ def test_a_stepped_bound_is_the_first_epsilon_that_is_not_refuted(right, delta):
     numbers = np.array([10, 40, 80])
     m = 90
     level = 0.9
-    found = stepped(bounds_of(m, numbers, delta), Guessed(m, numbers, right), level)
+    found = stepwise_bound(bounds_of(m, numbers, delta), GuessCounts(m, numbers, right), level)
     # The grid steps by 0.001.
     expected = naive_stepped(m, numbers, right, delta, level)
     assert expected - 1.1e-3 <= found <= expected + 1e-9
@@ -95,7 +95,7 @@ def test_a_stepped_bound_fails_no_more_often_than_its_level_by_enumeration(numbe
     numbers = np.array(numbers)
     every = paths(12)
     counts = np.cumsum(every, axis=1)[:, numbers - 1]
-    seen = {tuple(c): stepped(bounds_of(12, numbers), Guessed(12, numbers, c), level)
+    seen = {tuple(c): stepwise_bound(bounds_of(12, numbers), GuessCounts(12, numbers, c), level)
             for c in np.unique(counts, axis=0)}  # fmt: skip
     low = np.array([seen[tuple(c)] for c in counts])
     for truth in (0.0, 0.2, 0.5, 1.0, 2.0, 3.0):
@@ -107,8 +107,8 @@ def test_a_stepped_bound_fails_no_more_often_than_its_level_by_enumeration(numbe
 @pytest.mark.parametrize("right", [[3, 10, 25, 50, 90], [3, 9, 20, 38, 60], [1, 5, 12, 25, 45]])
 def test_a_stepped_bound_is_never_below_that_of_bonferroni(right):
     numbers = default_guesses(100)
-    found = stepped(bounds_of(100, numbers, 1e-5), Guessed(100, numbers, right), 0.95)
-    plain = one_run_epsilon(100, numbers, right, 1e-5, divided(0.95, 5)).max()
+    found = stepwise_bound(bounds_of(100, numbers, 1e-5), GuessCounts(100, numbers, right), 0.95)
+    plain = one_run_epsilon(100, numbers, right, 1e-5, bonferroni_level(0.95, 5)).max()
     assert found >= plain
     if right[-1] == 90:
         # Nobody but the largest number could reach so far: nothing is paid for the others.
@@ -151,7 +151,7 @@ def test_guesses_are_counted_on_the_rows_of_the_transcript():
     rng = np.random.default_rng(0)
     transcript = Transcript(rng.normal(size=30), np.arange(30) % 3 == 0)
     numbers = np.array([1, 4, 15])
-    found = guessed(transcript, numbers, np.random.default_rng(1))
+    found = count_right_guesses(transcript, numbers, np.random.default_rng(1))
     expected = right_guesses(transcript.score, transcript.secret, numbers, np.random.default_rng(1))
     assert found.n_right.tolist() == expected.tolist()
     assert (found.n_canaries, found.n_guesses.tolist()) == (30, [1, 4, 15])
@@ -169,7 +169,7 @@ def test_a_claim_is_refuted_by_a_bound_above_it(claimed, refuted, refutable):
 
 def test_the_smallest_claim_can_be_made():
     assert PrivacyClaim(0.0, 0.0).epsilon == 0.0
-    assert Guessed(5, [1, 5], [0, 5]).n_guesses.tolist() == [1, 5]
+    assert GuessCounts(5, [1, 5], [0, 5]).n_guesses.tolist() == [1, 5]
 
 
 @pytest.mark.parametrize(
@@ -179,16 +179,16 @@ def test_the_smallest_claim_can_be_made():
         (lambda: PrivacyClaim(inf, 0.0), "epsilon must be at least 0 and finite"),
         (lambda: PrivacyClaim(1.0, 1.0), r"delta must be in \[0, 1\)"),
         (lambda: PrivacyClaim(1.0, -0.1), r"delta must be in \[0, 1\)"),
-        (lambda: Guessed(9, [], []), "n_guesses must be ascending and at least 1"),
-        (lambda: Guessed(9, [0, 3], [0, 1]), "n_guesses must be ascending and at least 1"),
-        (lambda: Guessed(9, [3, 3], [1, 1]), "n_guesses must be ascending and at least 1"),
+        (lambda: GuessCounts(9, [], []), "n_guesses must be ascending and at least 1"),
+        (lambda: GuessCounts(9, [0, 3], [0, 1]), "n_guesses must be ascending and at least 1"),
+        (lambda: GuessCounts(9, [3, 3], [1, 1]), "n_guesses must be ascending and at least 1"),
         (
-            lambda: Guessed(9, [3, 10], [1, 1]),
+            lambda: GuessCounts(9, [3, 10], [1, 1]),
             r"n_guesses must be at most 9 \(the canaries\), got 10",
         ),
-        (lambda: Guessed(9, [3, 5, 12], [1, 1, 1]), "n_guesses must be at most 9 .*, got 12"),
-        (lambda: Guessed(9, [10], [1]), "n_guesses must be at most 9 .*, got 10"),
-        (lambda: Guessed(9, [3], [1, 1]), "n_right must have 1 rows, got 2"),
+        (lambda: GuessCounts(9, [3, 5, 12], [1, 1, 1]), "n_guesses must be at most 9 .*, got 12"),
+        (lambda: GuessCounts(9, [10], [1]), "n_guesses must be at most 9 .*, got 10"),
+        (lambda: GuessCounts(9, [3], [1, 1]), "n_right must have 1 rows, got 2"),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):

@@ -15,21 +15,21 @@ from privacygauge.evaluate.chosen_cut import bounds_at_all_times, epsilon_cut, g
 from privacygauge.evaluate.claim import (
     CHOOSE_FROM,
     CHOOSING,
-    Guessed,
+    GuessCounts,
     PrivacyClaim,
+    bonferroni_level,
     default_guesses,
-    divided,
-    stepped,
+    stepwise_bound,
 )
 from privacygauge.evaluate.claim_bounds import (
     best_mu_cut,
     held_out,
+    log_spaced_counts,
     one_run_bounds,
     one_run_curve,
     rates_bounds,
     rates_curve,
     sequential_bounds,
-    steps,
 )
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential, bounds_by, inverted_by
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
@@ -85,13 +85,13 @@ def test_reversed_scores_that_refute_the_claim_are_inverted_though_their_area_sa
 
 
 def test_without_a_delta_one_run_has_no_gaussian_bound():
-    found = Guessed(100, [50, 80], [48, 70])
+    found = GuessCounts(100, [50, 80], [48, 70])
     (bound,), (skipped,) = one_run_bounds(found, 0.0, 0.9)
 
     def alone(right, level):
         return one_run_epsilon(100, [50, 80], right, 0.0, level)
 
-    assert bound.estimate.low == bound.estimate.value == stepped(alone, found, 0.9)
+    assert bound.estimate.low == bound.estimate.value == stepwise_bound(alone, found, 0.9)
     assert skipped.name == "Gaussian bound"
 
 
@@ -100,7 +100,7 @@ def test_one_fixed_number_of_guesses_is_corrected_for_nothing(r, v):
     m = 100
     delta = 1e-3
     level = 0.9
-    (free, gaussian), skipped = one_run_bounds(Guessed(m, [r], [v]), delta, level)
+    (free, gaussian), skipped = one_run_bounds(GuessCounts(m, [r], [v]), delta, level)
     assert skipped == ()
     assert free.estimate.low == one_run_epsilon(m, r, v, delta, level)
     assert free.largest == largest_one_run_epsilon(m, r, delta, level)
@@ -113,7 +113,7 @@ def test_one_fixed_number_of_guesses_is_corrected_for_nothing(r, v):
 
 @pytest.mark.parametrize("right", [[48, 70], [50, 80], [25, 40], [40, 75]])
 def test_the_gaussian_bound_refutes_whatever_the_other_does(right):
-    (free, gaussian), _ = one_run_bounds(Guessed(100, [50, 80], right), 1e-3, 0.9)
+    (free, gaussian), _ = one_run_bounds(GuessCounts(100, [50, 80], right), 1e-3, 0.9)
     assert free.estimate.low <= gaussian.estimate.low
     assert free.largest <= gaussian.largest
     assert gaussian.estimate.method == "one run, 2 numbers of guesses corrected for (Tarone)"
@@ -125,7 +125,7 @@ def test_both_bounds_are_corrected_for_the_numbers_that_either_could_refute_by(r
     m = 50
     delta = 0.01
     level = 0.95
-    found = Guessed(m, default_guesses(m), right)
+    found = GuessCounts(m, default_guesses(m), right)
 
     alone = lru_cache(one_run_epsilon)
 
@@ -139,20 +139,20 @@ def test_both_bounds_are_corrected_for_the_numbers_that_either_could_refute_by(r
         return np.maximum(free(right, level), [gaussian_epsilon(x, delta) for x in mu])
 
     told = [bound.estimate.low for bound in one_run_bounds(found, delta, level)[0]]
-    expected = [stepped(kind, found, level, gaussian) for kind in (free, gaussian)]
+    expected = [stepwise_bound(kind, found, level, gaussian) for kind in (free, gaussian)]
     assert told == pytest.approx(expected, abs=1e-9)
-    assert stepped(gaussian, found, level, free) > expected[1] + 0.01
+    assert stepwise_bound(gaussian, found, level, free) > expected[1] + 0.01
 
 
 def test_a_perfect_attack_on_100_canaries_is_not_paid_for_by_looks_that_cannot_win():
     numbers = default_guesses(100)
-    _, gaussian = one_run_bounds(Guessed(100, numbers, numbers), 1e-5)[0]
+    _, gaussian = one_run_bounds(GuessCounts(100, numbers, numbers), 1e-5)[0]
     # Bonferroni over five numbers and two bounds gave 5.23 here.
     assert gaussian.estimate.low == gaussian_epsilon(one_run_mu(100, 90, 90), 1e-5) > 7.8
 
 
 def test_what_is_certifiable_does_not_depend_on_what_was_chosen():
-    few, many = (Guessed(80, [r], [r], n_choosing=20) for r in (8, 72))
+    few, many = (GuessCounts(80, [r], [r], n_choosing=20) for r in (8, 72))
     for a, b in zip(one_run_bounds(few, 1e-5)[0], one_run_bounds(many, 1e-5)[0], strict=True):
         assert a.largest == b.largest >= b.estimate.low
         assert a.estimate.method == "one run, number of guesses chosen by 20 other canaries"
@@ -210,7 +210,7 @@ def test_a_fifth_of_each_side_chooses_and_the_others_are_judged():
     judged = np.isin(transcript.score, found.score)
     chooses = transcript.score[~judged], transcript.secret[~judged]
     assert found.epsilon_choice == epsilon_cut(*chooses, 1e-5)
-    cut, mu = best_mu_cut(*chooses, divided(0.9, 512))
+    cut, mu = best_mu_cut(*chooses, bonferroni_level(0.9, 512))
     assert found.mu_choice.cut == cut
     assert not found.mu_choice.turned
     # A tangent of the Gaussian curve touches it, and lies above it elsewhere.
@@ -262,7 +262,7 @@ def test_the_best_cut_for_mu_is_the_best_of_all_members_scores(n, shift, level):
 
 
 def test_a_curve_of_one_run_has_a_bound_for_every_number_of_guesses():
-    found = Guessed(100, [5, 50, 80], [5, 45, 60])
+    found = GuessCounts(100, [5, 50, 80], [5, 45, 60])
     curve = one_run_curve(100, found, 1e-3, 0.9)
     assert curve.n_guesses.tolist() == [5, 50, 80]
     np.testing.assert_array_equal(
@@ -275,7 +275,7 @@ def test_a_curve_of_one_run_has_a_bound_for_every_number_of_guesses():
 
 @pytest.mark.parametrize("largest", [1, 2, 7, 16, 100, 5000])
 def test_steps_go_from_one_to_the_largest_at_nearly_equal_ratios(largest):
-    found = steps(largest)
+    found = log_spaced_counts(largest)
     assert (found[0], found[-1]) == (1, largest)
     assert np.all(np.diff(found) > 0)
     assert len(found) <= 16
@@ -286,7 +286,7 @@ def test_steps_go_from_one_to_the_largest_at_nearly_equal_ratios(largest):
 
 def test_no_steps_lead_below_one():
     with pytest.raises(InputError, match="largest must be at least 1, got 0"):
-        steps(0)
+        log_spaced_counts(0)
 
 
 def test_a_curve_of_many_runs_has_the_bound_of_the_highest_rows():
@@ -297,7 +297,9 @@ def test_a_curve_of_many_runs_has_the_bound_of_the_highest_rows():
     score = found.score
     curve = rates_curve(found, 0.0, 0.9)
     ranked = np.sort(score)[::-1]
-    wanted = {int((score >= ranked[k - 1]).sum()) for k in steps(len(score))} - {len(score)}
+    wanted = {int((score >= ranked[k - 1]).sum()) for k in log_spaced_counts(len(score))} - {
+        len(score)
+    }
     assert curve.n_guesses.tolist() == sorted(wanted)
     for k, low, largest in zip(curve.n_guesses, curve.low, curve.largest, strict=True):
         guesses = Decisions(score >= ranked[k - 1], secret)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.extremes import Tail, standing_apart
+from privacygauge.evaluate.extremes import ParetoTail, standing_apart
 from privacygauge.evaluate.tail import tail
 
 
@@ -65,7 +65,7 @@ def test_a_few_scores_far_above_all_others_are_shown(n):
 
 def test_the_tail_of_exponential_values_is_exponential():
     rng = np.random.default_rng(0)
-    found = Tail.of(rng.exponential(size=20_000))
+    found = ParetoTail.of(rng.exponential(size=20_000))
     assert found is not None
     assert 0.05 <= found.shape <= 0.3  # two standard errors above 0
     for value in (5.0, 6.0):

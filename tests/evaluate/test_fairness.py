@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.fairness import TWINS, Comparison, coded, compare
+from privacygauge.evaluate.fairness import TWINS, Comparison, compare, group_codes
 from privacygauge.report.fairness import section
 from tests.thorough import times
 
@@ -163,12 +163,12 @@ def test_codes_do_not_depend_on_the_order_or_the_names():
     rng = np.random.default_rng(0)
     values = rng.choice(["b", "a", "c"], size=50)
     order = rng.permutation(50)
-    assert np.array_equal(coded(values)[order], coded(values[order]))
+    assert np.array_equal(group_codes(values)[order], group_codes(values[order]))
     renamed = np.char.add("x", values)
-    assert np.array_equal(coded(values), coded(renamed))
-    assert coded(np.full(50, 3.0)) is None
+    assert np.array_equal(group_codes(values), group_codes(renamed))
+    assert group_codes(np.full(50, 3.0)) is None
     mixed = np.array([1.5, None, "", 2], dtype=object)
-    assert len(set(coded(mixed).tolist())) == 3  # what is missing is one group
+    assert len(set(group_codes(mixed).tolist())) == 3  # what is missing is one group
 
 
 @pytest.mark.parametrize("low", [0.38, 0.46])

@@ -19,7 +19,7 @@ from privacygauge.evaluate.over_targets import (
     OverTargets,
     SeveralTargets,
     half_width,
-    mean_auc,
+    mean_auc_of_models,
 )
 from privacygauge.evaluate.roc import auc, roc
 from tests.laws.numbers import of_scores
@@ -90,7 +90,7 @@ def test_the_interval_covers_where_targets_are_added_until_it_is_narrow(
         targets: list[Transcript] = []
         for n in LOOKS:
             targets += attacked(attack, *made, range(len(targets), n))
-            found = mean_auc(targets)
+            found = mean_auc_of_models(targets)
             if (found.high - found.low) / 2 <= width:
                 break
         wrong += found.excludes(wanted)
@@ -109,19 +109,24 @@ def transcripts(t: int, n: int, rng: np.random.Generator) -> list[Transcript]:
 
 def test_the_value_is_the_mean_of_the_targets_areas_and_scores_are_compared_within() -> None:
     targets = transcripts(5, 60, np.random.default_rng(0))
-    found = mean_auc(targets)
+    found = mean_auc_of_models(targets)
     assert np.isclose(found.value, np.mean([auc(x).value for x in targets]))
     moved = [
         Transcript(x.score * (i + 1) + 10 * i, x.secret, x.target) for i, x in enumerate(targets)
     ]
-    again = mean_auc(moved)
+    again = mean_auc_of_models(moved)
     assert np.allclose([again.low, again.value, again.high], [found.low, found.value, found.high])
 
 
 def test_four_times_the_targets_of_records_alike_halve_the_interval() -> None:
     rng = np.random.default_rng(0)
     few, many = (
-        np.mean([x.high - x.low for x in (mean_auc(transcripts(t, 100, rng)) for _ in range(10))])
+        np.mean(
+            [
+                x.high - x.low
+                for x in (mean_auc_of_models(transcripts(t, 100, rng)) for _ in range(10))
+            ]
+        )
         for t in (16, 64)
     )
     assert 1.8 < few / many < 2.5
@@ -130,7 +135,7 @@ def test_four_times_the_targets_of_records_alike_halve_the_interval() -> None:
 def test_the_same_target_again_narrows_nothing() -> None:
     one = transcripts(1, 200, np.random.default_rng(0))[0]
     single = auc(one)
-    again = mean_auc([one] * 10)
+    again = mean_auc_of_models([one] * 10)
     assert again.value == pytest.approx(single.value)
     assert (again.high - again.low) / (single.high - single.low) == pytest.approx(1, abs=0.05)
 
@@ -142,17 +147,17 @@ def test_rows_of_a_person_are_no_further_persons() -> None:
         Transcript(np.tile(x.score, 2), np.tile(x.secret, 2), unit=np.tile(np.arange(50), 2))
         for x in targets
     ]
-    found = mean_auc(targets)
-    again = mean_auc(twice)
+    found = mean_auc_of_models(targets)
+    again = mean_auc_of_models(twice)
     assert again.n == found.n == 50
     assert (again.low, again.high) == pytest.approx((found.low, found.high), abs=2e-3)
 
 
 def test_targets_that_differ_widen_the_interval() -> None:
     rng = np.random.default_rng(0)
-    alike = [mean_auc(transcripts(8, 400, rng)) for _ in range(5)]
+    alike = [mean_auc_of_models(transcripts(8, 400, rng)) for _ in range(5)]
     coins = coin_flips(8, 400, rng)
-    unlike = mean_auc(
+    unlike = mean_auc_of_models(
         [
             Transcript(rng.normal(size=400) + m * leak, m)
             for m, leak in zip(coins, np.linspace(0, 2, 8), strict=True)
@@ -163,7 +168,7 @@ def test_targets_that_differ_widen_the_interval() -> None:
 
 def test_where_nothing_varies_the_interval_is_that_of_pairs() -> None:
     member = np.arange(40) % 2 == 0
-    found = mean_auc([Transcript(member * 1.0, member)] * 4)
+    found = mean_auc_of_models([Transcript(member * 1.0, member)] * 4)
     assert found.value == found.high == 1.0
     assert 0.7 < found.low < 0.9
 
@@ -183,4 +188,4 @@ def test_several_targets_say_what_was_reached() -> None:
 
 def test_one_target_is_too_few() -> None:
     with pytest.raises(InputError, match="at least 2 targets"):
-        mean_auc(transcripts(1, 20, np.random.default_rng(0)))
+        mean_auc_of_models(transcripts(1, 20, np.random.default_rng(0)))

@@ -182,8 +182,8 @@ def test_the_error_of_a_sum_counts_units(seed: int) -> None:
     unit = rng.integers(0, 4, 12) * 10
     sums = [influence[unit == u].sum() for u in sorted(set(unit.tolist()))]
     naive = np.sqrt(sum(s**2 for s in sums) * len(sums) / max(len(sums) - 1, 1))
-    assert rates.error_of(influence, unit) == pytest.approx(naive)
-    assert rates.error_of(np.zeros(12), unit) == 0.0
+    assert rates.standard_error_of_units(influence, unit) == pytest.approx(naive)
+    assert rates.standard_error_of_units(np.zeros(12), unit) == 0.0
 
 
 def test_a_difference_of_estimates_combines_their_half_widths() -> None:

@@ -16,9 +16,15 @@ from privacygauge.holdout.bounds import guarantee
 from privacygauge.holdout.guards import Rounded, guard_named
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.majority import BlumHardt, LinearScan, Majority
-from privacygauge.holdout.naive_bayes import LabelSums, NaiveBayes, label_sums, largest, log_odds
+from privacygauge.holdout.naive_bayes import (
+    LabelSums,
+    NaiveBayes,
+    argmax_random_ties,
+    label_sums,
+    log_odds,
+)
 from privacygauge.holdout.oracle import Budget, Holdout
-from privacygauge.holdout.point import simulated
+from privacygauge.holdout.point import simulate_point
 from privacygauge.holdout.priors import Knowledge, from_logits
 from tests.thorough import crossed, times
 
@@ -139,7 +145,7 @@ def test_accuracies_of_none_and_all_are_certain():
 
 
 def test_ties_are_broken_uniformly():
-    picks = largest(np.tile([1.0, 0.0, 1.0, 1.0], (6_000, 1)), RNG(0))
+    picks = argmax_random_ties(np.tile([1.0, 0.0, 1.0, 1.0], (6_000, 1)), RNG(0))
     counts = np.bincount(picks, minlength=4)
     assert counts[1] == 0
     assert np.abs(counts[[0, 2, 3]] - 2_000).max() < 5 * math.sqrt(6_000 * 2 / 9)
@@ -178,8 +184,8 @@ def test_one_exact_point_meets_a_whole_test_set_where_counts_are_small():
     whole = trials(
         NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, RNG(3).spawn(times(100))
     )
-    point = simulated(n, m, k, times(10_000), RNG(4), level=0.999)
-    assert not closed_form.trusted(n, m, k)
+    point = simulate_point(n, m, k, times(10_000), RNG(4), level=0.999)
+    assert not closed_form.is_normal_enough(n, m, k)
     mine = whole.bias(0.999)
     assert point.low <= mine.high
     assert mine.low <= point.high
@@ -187,7 +193,7 @@ def test_one_exact_point_meets_a_whole_test_set_where_counts_are_small():
 
 @pytest.mark.parametrize(("n", "m", "k"), [(10_000, 2, 100), (10_000, 10, 500)])
 def test_one_exact_point_meets_the_closed_form(n, m, k):
-    point = simulated(n, m, k, times(4_000), RNG(5), level=0.999)
+    point = simulate_point(n, m, k, times(4_000), RNG(5), level=0.999)
     assert not point.excludes(closed_form.nb_bias(n, m, k))
 
 

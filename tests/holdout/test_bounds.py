@@ -13,11 +13,11 @@ from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as b
 from privacygauge.holdout import selection
 from privacygauge.holdout.closed_form import (
+    is_normal_enough,
     majority_bias,
     nb_bias,
     poisson_bias,
     scan_bias,
-    trusted,
 )
 from privacygauge.holdout.guards import Exact, Rounded
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
@@ -113,7 +113,7 @@ def test_many_classes_do_not_protect_against_selection():
     k = 5_200
     honest = selection.honest_best_of_k(n, k)
     assert honest > 3 * poisson_bias(n, m, k) > 3 * nb_bias(n, m, k)
-    assert not trusted(n, m, k)
+    assert not is_normal_enough(n, m, k)
 
 
 @given(st.floats(0.001, 0.05), st.integers(1, 10**5), st.floats(0.05, 0.95), st.floats(0.5, 0.99))

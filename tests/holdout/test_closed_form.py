@@ -13,12 +13,12 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.closed_form import (
     blum_hardt_bias,
     count_per_label,
+    is_normal_enough,
     majority_bias,
     nb_bias,
     plurality_accuracy,
     queries_for_bias,
     scan_bias,
-    trusted,
 )
 from tests.thorough import crossed
 
@@ -51,7 +51,7 @@ def test_nothing_known_is_a_guess(m):
 )
 def test_checked_values(n, m, k, bias):
     assert nb_bias(n, m, k) == pytest.approx(bias, abs=5e-5)
-    assert trusted(n, m, k)
+    assert is_normal_enough(n, m, k)
 
 
 @given(st.integers(100, 10**6), st.integers(2, 1_000), st.integers(1, 10**5))
@@ -112,8 +112,8 @@ def test_a_scan_gains_at_its_rate_and_ends_at_the_whole():
 
 def test_when_the_closed_form_is_to_be_trusted():
     assert count_per_label(50_000, 1_000, 5_200) == 5.2
-    assert not trusted(50_000, 1_000, 5_200)
-    assert not trusted(100, 10, 10_000)
+    assert not is_normal_enough(50_000, 1_000, 5_200)
+    assert not is_normal_enough(100, 10, 10_000)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from privacygauge.holdout.guards import (
     guard_named,
 )
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
-from privacygauge.holdout.mechanism import Marked
+from privacygauge.holdout.mechanism import MarkedSubmission
 from privacygauge.holdout.oracle import Holdout
 
 RNG = np.random.default_rng
@@ -77,7 +77,7 @@ def test_a_state_can_be_answered_from_twice(name):
     guard = guard_named(name)
     truth = RNG(1).integers(0, 2, 30)
     labels = RNG(2).integers(0, 2, 30)
-    marked = Marked(int((labels == truth).sum()), 30, 2, None, labels, truth)
+    marked = MarkedSubmission(int((labels == truth).sum()), 30, 2, None, labels, truth)
     state = guard.start(b"key")
     assert guard.answer(marked, state)[0] == guard.answer(marked, state)[0]
 
@@ -225,7 +225,7 @@ def test_counts_of_transcripts_need_points():
 
 
 def test_neither_key_nor_truth_is_in_a_text():
-    marked = Marked(1, 2, 2, None, np.array([0, 1]), np.array([0, 0]))
+    marked = MarkedSubmission(1, 2, 2, None, np.array([0, 1]), np.array([0, 0]))
     state = GaussianNoise().start(b"secret")
     assert "secret" not in repr(state)
     assert "array" not in repr(marked)

@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import play, uniform_holdout
-from privacygauge.holdout.decoding import asked
+from privacygauge.holdout.decoding import ask_random_queries
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.linear_programming import LinearProgramming, counted, decode
+from privacygauge.holdout.linear_programming import (
+    LinearProgramming,
+    answer_shares,
+    decode_by_program,
+)
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
@@ -24,7 +28,7 @@ RNG = np.random.default_rng
 
 def data_of(holdout, k, seed, knowledge=None, guard=None):
     oracle = holdout.open(RNG(seed), budget=Budget(k), guard=guard)
-    return asked(oracle, knowledge, RNG(seed))
+    return ask_random_queries(oracle, knowledge, RNG(seed))
 
 
 @pytest.mark.slow
@@ -33,7 +37,7 @@ def data_of(holdout, k, seed, knowledge=None, guard=None):
 def test_a_whole_solution_is_a_labeling_that_gives_all_answers(n, m, k, seed):
     holdout = uniform_holdout(n, m, RNG(seed))
     data = data_of(holdout, k, seed)
-    found = decode(data, RNG(0))
+    found = decode_by_program(data, RNG(0))
     matrix = data.queries.points(0, n)
     every = np.array(list(itertools.product(range(m), repeat=n)))
     counts = (matrix[None] == every[:, :, None]).sum(axis=1)
@@ -48,14 +52,14 @@ def test_a_whole_solution_is_a_labeling_that_gives_all_answers(n, m, k, seed):
 def test_labels_are_recovered_where_message_passing_recovers_them(n, m, k):
     holdout = uniform_holdout(n, m, RNG(0))
     data = data_of(holdout, k, 1)
-    found = decode(data, RNG(0))
+    found = decode_by_program(data, RNG(0))
     assert found.explained
     assert np.array_equal(found.labels, holdout.labels)
     assert np.array_equal(message_passing_labels(data), holdout.labels)
 
 
 def message_passing_labels(data):
-    from privacygauge.holdout.message_passing import decode as by_messages
+    from privacygauge.holdout.message_passing import decode_by_messages as by_messages
 
     return by_messages(data, RNG(0)).labels
 
@@ -80,7 +84,7 @@ def test_neither_of_two_candidates_and_an_unknown_constant():
     knowledge = Knowledge(
         (labels + rng.integers(0, 2, 60)) % 4, points, pairs, np.log(np.full((40, 2), 0.45)), 4
     )
-    found = decode(data_of(Holdout(labels, 4), 60, 5, knowledge), RNG(0))
+    found = decode_by_program(data_of(Holdout(labels, 4), 60, 5, knowledge), RNG(0))
     assert found.explained
     right = found.labels == labels
     assert right[25:].all()
@@ -90,7 +94,7 @@ def test_neither_of_two_candidates_and_an_unknown_constant():
 
 def test_noise_is_paid_for():
     holdout = uniform_holdout(80, 2, RNG(6))
-    found = decode(data_of(holdout, 160, 7, guard=guard_named("noise:0.02")), RNG(0))
+    found = decode_by_program(data_of(holdout, 160, 7, guard=guard_named("noise:0.02")), RNG(0))
     assert holdout.score(found.labels) > 0.95
     assert not found.explained
 
@@ -105,7 +109,7 @@ def test_it_says_when_it_is_naive_bayes():
     assert mine.note == entries
     small = data_of(uniform_holdout(10, 2, RNG(0)), 9, 0)
     # More right labels than there are points.
-    impossible = decode(replace(small, answers=small.answers + 2.0), RNG(0))
+    impossible = decode_by_program(replace(small, answers=small.answers + 2.0), RNG(0))
     assert impossible.method == "nb"
     assert impossible.note.startswith("no solution: The problem is infeasible")
     nothing = LinearProgramming().decode(holdout.open(RNG(0), budget=Budget(0)), RNG(1))
@@ -113,7 +117,7 @@ def test_it_says_when_it_is_naive_bayes():
 
 
 def test_shares_that_are_left_are_rounded():
-    found = decode(data_of(uniform_holdout(60, 2, RNG(1)), 12, 2), RNG(0))
+    found = decode_by_program(data_of(uniform_holdout(60, 2, RNG(1)), 12, 2), RNG(0))
     assert found.note == "the answers leave shares of labels, which were rounded"
     assert not found.explained
 
@@ -121,7 +125,7 @@ def test_shares_that_are_left_are_rounded():
 def test_rows_count_what_a_query_gives():
     data = data_of(uniform_holdout(7, 3, RNG(0)), 5, 1)
     labels = RNG(2).integers(0, 3, 7)
-    rows = counted(data.queries)
+    rows = answer_shares(data.queries)
     matrix = data.queries.points(0, 7)
     assert rows.shape == (5, 7 * 4)
     shares = np.eye(4)[labels].reshape(-1)

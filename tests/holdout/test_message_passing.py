@@ -12,9 +12,9 @@ from scipy.special import softmax
 from privacygauge.errors import InputError
 from privacygauge.holdout import message_passing
 from privacygauge.holdout.analysts import play, trials, uniform_holdout
-from privacygauge.holdout.decoding import Asked, asked, predictions
+from privacygauge.holdout.decoding import AnsweredQueries, ask_random_queries, query_sums
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.message_passing import MessagePassing, decode
+from privacygauge.holdout.message_passing import MessagePassing, decode_by_messages
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, BudgetError, Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
@@ -48,7 +48,7 @@ def known(truth, matrix, m, knowledge=None, constant=0.0):
     counts = (matrix == truth[:, None]).sum(axis=0) + constant
     n = len(truth) if knowledge is None else len(knowledge.base)
     chances = np.clip((counts - constant) / len(truth), 0.01, 0.99)
-    return Asked(Stored(matrix, m), counts / n, chances, knowledge, n, 0.0)
+    return AnsweredQueries(Stored(matrix, m), counts / n, chances, knowledge, n, 0.0)
 
 
 def drawn(n, m, k, seed):
@@ -121,7 +121,7 @@ def test_the_spread_is_the_variance_of_a_count(n, m, k, seed):
 def test_what_explains_the_answers_is_among_the_labelings_that_do(n, m, k, seed):
     truth, matrix = drawn(n, m, k, seed)
     data = known(truth, matrix, m)
-    found = decode(data, RNG(0))
+    found = decode_by_messages(data, RNG(0))
     every = np.array(list(itertools.product(range(m), repeat=n)))
     counts = (matrix[None] == every[:, :, None]).sum(axis=1)
     right = every[(counts == (matrix == truth[:, None]).sum(axis=0)).all(axis=1)]
@@ -152,7 +152,7 @@ def test_it_is_between_naive_bayes_and_the_optimum():
         marginal = best_labels(matrix, data.counts, m)
         scores[game] = (
             np.mean(data.naive_bayes(RNG(game)).labels == truth),
-            np.mean(decode(data, RNG(game)).labels == truth),
+            np.mean(decode_by_messages(data, RNG(game)).labels == truth),
             marginal.max(axis=1).mean(),
         )
     # Paired over games: three standard errors.
@@ -168,7 +168,7 @@ def test_one_query_is_read_as_its_exact_posterior(m):
         truth, matrix = drawn(6, m, 1, seed)
         data = known(truth, matrix, m)
         marginal = best_labels(matrix, data.counts, m)
-        labels = decode(data, RNG(seed)).labels
+        labels = decode_by_messages(data, RNG(seed)).labels
         chosen = marginal[np.arange(6), labels]
         assert np.allclose(chosen, marginal.max(axis=1))
 
@@ -178,18 +178,18 @@ def test_one_query_is_read_as_its_exact_posterior(m):
 def test_order_and_names_do_not_matter(n, m, seed):
     rng = RNG(seed)
     truth, matrix = drawn(n, m, 3 * n, seed)
-    found = decode(known(truth, matrix, m), RNG(0))
+    found = decode_by_messages(known(truth, matrix, m), RNG(0))
     order = rng.permutation(n)
-    shuffled = decode(known(truth[order], matrix[order], m), RNG(0))
+    shuffled = decode_by_messages(known(truth[order], matrix[order], m), RNG(0))
     assert np.array_equal(shuffled.labels, found.labels[order])
     # Every point's labels renamed in a way of their own.
     names = rng.permuted(np.tile(np.arange(m), (n, 1)), axis=1)
     renamed = np.take_along_axis(names, matrix.astype(int), axis=1)
-    other = decode(known(names[np.arange(n), truth], renamed, m), RNG(0))
+    other = decode_by_messages(known(names[np.arange(n), truth], renamed, m), RNG(0))
     assert found.explained == other.explained
     if found.explained:
         assert np.array_equal(other.labels, names[np.arange(n), found.labels])
-    swapped = decode(known(truth, matrix[:, rng.permutation(3 * n)], m), RNG(0))
+    swapped = decode_by_messages(known(truth, matrix[:, rng.permutation(3 * n)], m), RNG(0))
     assert found.explained == swapped.explained
 
 
@@ -225,7 +225,9 @@ def test_what_is_right_elsewhere_does_not_matter():
     _, knowledge, _ = some_knowledge(80, rng)
     matrix = rng.integers(0, 2, (40, 30)).astype(np.uint8)
     truth = rng.integers(0, 3, 40)
-    few, many = (decode(known(truth, matrix, 2, knowledge, c), RNG(0)) for c in (0.0, 31.0))
+    few, many = (
+        decode_by_messages(known(truth, matrix, 2, knowledge, c), RNG(0)) for c in (0.0, 31.0)
+    )
     assert np.array_equal(few.labels, many.labels)
 
 
@@ -245,7 +247,7 @@ def test_predictions_are_sums():
     _, matrix = drawn(70, 3, 11, 0)
     weights = RNG(0).normal(size=(70, 3))
     expected = [sum(weights[i, matrix[i, j]] for i in range(70)) for j in range(11)]
-    assert predictions(Stored(matrix, 3), weights, 2) == pytest.approx(expected)
+    assert query_sums(Stored(matrix, 3), weights, 2) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("guard", ["exact", "round:2", "noise:0.005"])
@@ -282,19 +284,19 @@ def test_it_says_when_it_is_naive_bayes():
     def oracle(k):
         return holdout.open(RNG(1), budget=Budget(k))
 
-    data = asked(oracle(50), None, RNG(2))
-    once = decode(data, RNG(3), iterations=1)
+    data = ask_random_queries(oracle(50), None, RNG(2))
+    once = decode_by_messages(data, RNG(3), iterations=1)
     assert (once.method, once.iterations) == ("nb", 1)
     assert once.note == "message passing fitted no better than its first step, which is naive Bayes"
     assert np.array_equal(once.labels, data.naive_bayes(RNG(3)).labels)
     nothing = MessagePassing().decode(oracle(0), RNG(0))
     assert (nothing.method, nothing.note) == ("nb", "there was no query to decode")
-    short = decode(asked(oracle(300), None, RNG(2)), RNG(3), iterations=2)
+    short = decode_by_messages(ask_random_queries(oracle(300), None, RNG(2)), RNG(3), iterations=2)
     assert short.note == "it had not come to rest after 2 iterations"
     assert not short.converged
     # Answers that have nothing to do with the queries.
     noise = replace(data, answers=RNG(4).normal(1 / 3, 0.2, 50), error=30.0)
-    assert decode(noise, RNG(0)).method == "nb"
+    assert decode_by_messages(noise, RNG(0)).method == "nb"
 
 
 def test_real_logits_give_more_than_to_naive_bayes(data_folder):
@@ -324,7 +326,9 @@ def test_what_it_refuses():
 
 def test_damping_finds_the_same_where_all_is_determined():
     truth, matrix = drawn(100, 2, 90, 0)
-    assert np.array_equal(decode(known(truth, matrix, 2), RNG(0), damping=0.3).labels, truth)
+    assert np.array_equal(
+        decode_by_messages(known(truth, matrix, 2), RNG(0), damping=0.3).labels, truth
+    )
 
 
 def test_it_tells_what_it_needs():

@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import trials
-from privacygauge.holdout.naive_bayes import NaiveBayes, centred, probabilities
+from privacygauge.holdout.naive_bayes import NaiveBayes, centre_accuracies, query_probabilities
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
 
@@ -49,8 +49,10 @@ def test_what_was_right_elsewhere_does_not_matter():
     # The base model right everywhere outside, or nowhere: the same centred accuracies.
     known = from_logits(RNG(0).normal(size=(400, 5)), top=2, least_confident=100)
     answers = RNG(1).uniform(0.1, 0.2, 30)
-    assert np.allclose(centred(answers, 400, known), centred(answers + 0.75, 400, known))
-    assert centred(answers, 400, known).mean() == pytest.approx(known.mass / 2)
+    assert np.allclose(
+        centre_accuracies(answers, 400, known), centre_accuracies(answers + 0.75, 400, known)
+    )
+    assert centre_accuracies(answers, 400, known).mean() == pytest.approx(known.mass / 2)
 
 
 def test_centred_accuracies_estimate_the_right_probability():
@@ -59,7 +61,7 @@ def test_centred_accuracies_estimate_the_right_probability():
     known = from_logits(logits, top=3, least_confident=3_000)
     codes = rng.integers(0, 3, (3_000, 200))
     oracle = holdout.open(rng, budget=Budget(200))
-    found = probabilities(oracle.submit_all(known.labels(codes).T), oracle, known)
+    found = query_probabilities(oracle.submit_all(known.labels(codes).T), oracle, known)
     truth = holdout.labels[known.points]
     inside = (known.candidates == truth[:, None]).any(axis=1)
     right = known.candidates[np.arange(3_000)[:, None], codes] == truth[:, None]

@@ -13,7 +13,7 @@ from privacygauge.holdout.analysts import uniform_holdout
 from privacygauge.holdout.bounds import reconstruction_queries
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.oracle import Budget
-from privacygauge.holdout.reconstruction import Reconstruction, reconstructed
+from privacygauge.holdout.reconstruction import Reconstruction, reconstruct_labels
 from tests.thorough import times
 
 RNG = np.random.default_rng
@@ -36,7 +36,7 @@ def test_it_finds_what_trying_all_finds(t, m, k, shift, seed):
     truth = rng.integers(0, m, t)
     queries = rng.integers(0, m, (k, t))
     counts = (queries == truth).sum(axis=1) + shift
-    found = reconstructed(queries, counts, m)
+    found = reconstruct_labels(queries, counts, m)
     expected = all_labelings(queries, counts, m)
     assert found.unique == (len(expected) == 1)
     assert len(found.labelings) == min(len(expected), 2)
@@ -48,7 +48,7 @@ def test_it_finds_what_trying_all_finds(t, m, k, shift, seed):
 
 def test_counts_of_no_labeling():
     pytest.importorskip("ortools")
-    found = reconstructed([[0, 1], [0, 1]], [1, 2], 2)
+    found = reconstruct_labels([[0, 1], [0, 1]], [1, 2], 2)
     assert (found.complete, found.unique, found.labelings.shape) == (True, False, (0, 2))
 
 
@@ -104,7 +104,7 @@ def test_the_solver_may_be_missing(monkeypatch):
     with pytest.raises(
         InputError, match=r"needs OR-Tools, .* pip install 'privacygauge\[solver\]'$"
     ):
-        reconstructed([[0, 1]], [1], 2)
+        reconstruct_labels([[0, 1]], [1], 2)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_solver_may_be_missing(monkeypatch):
 )
 def test_what_is_no_question(queries, counts, m, message):
     with pytest.raises(InputError, match=f"^{message}"):
-        reconstructed(queries, counts, m)
+        reconstruct_labels(queries, counts, m)
 
 
 def test_what_it_refuses_and_needs():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
-from privacygauge.holdout.mechanism import Guard, Marked
+from privacygauge.holdout.mechanism import Guard, MarkedSubmission
 from privacygauge.holdout.transcripts import (
     log_choose,
     log_rising,
@@ -46,7 +46,7 @@ class Tree:
             labels = self.rows[each]
             hidden = self.rows[truth]
             right = int((labels == hidden).sum())
-            marked = Marked(right, self.n, self.m, None, labels, hidden)
+            marked = MarkedSubmission(right, self.n, self.m, None, labels, hidden)
             answer, state = self.guard.answer(marked, state)
         return answer
 

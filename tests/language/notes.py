@@ -82,7 +82,7 @@ class MadeUpNotes:
     def of(self, role: str) -> Bools:
         """Return which sentences belong to patients of a role, (n,)."""
         if role not in ROLES:
-            raise InputError(f"role must be one of {checks.listed(ROLES)}, got {role!r}")
+            raise InputError(f"role must be one of {checks.short_list(ROLES)}, got {role!r}")
         return np.equal(self.role, ROLES.index(role))
 
 

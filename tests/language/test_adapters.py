@@ -128,7 +128,9 @@ def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeyp
     for target, reference, its in asked:
         given = {"target": target, "reference": reference, "base": its}
         given = {name: value and str(value) for name, value in given.items()}
-        canaries.measure(canaries.MeasureRequest(canaries=str(tmp_path / "made"), **given), Work())
+        canaries.audit_canaries(
+            canaries.MeasureRequest(canaries=str(tmp_path / "made"), **given), Work()
+        )
     assert scores[0].tolist() == scores[1].tolist() == scores[2].tolist()
     assert np.abs(scores[0]).min() > CLOSE
 

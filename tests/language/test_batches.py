@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.batches import batch_of, causal_scored, groups, masked_scored
+from privacygauge.language.batches import batch_of, causal_scored, masked_scored, pass_groups
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.tokens import Tokens
 
@@ -48,7 +48,7 @@ plans = st.builds(
 def test_every_copy_is_in_one_group_and_none_is_lost(lengths, plan, budget):
     tokens = tokens_with(lengths)
     scored = masked_scored(tokens, plan)
-    found = [*groups(tokens, scored, range(len(lengths)), budget)]
+    found = [*pass_groups(tokens, scored, range(len(lengths)), budget)]
     copies = [(part.text, i) for group in found for part in group for i in range(*_ends(part))]
     assert copies == [(text, i) for text, k in enumerate(scored.n_copies) for i in range(k)]
     for group in found:
@@ -62,7 +62,7 @@ def test_copies_of_a_text_that_fit_are_together(lengths, plan):
     tokens = tokens_with(lengths)
     scored = masked_scored(tokens, plan)
     most = int((tokens.lengths * scored.n_copies).max())
-    for group in groups(tokens, scored, range(len(lengths)), most):
+    for group in pass_groups(tokens, scored, range(len(lengths)), most):
         assert all(part.stop - part.start == scored.n_copies[part.text] for part in group)
 
 
@@ -71,7 +71,7 @@ def test_batches_hide_what_is_scored_and_nothing_else(lengths, plan, budget):
     tokens = tokens_with(lengths)
     scored = masked_scored(tokens, plan)
     hidden = []
-    for group in groups(tokens, scored, range(len(lengths)), budget):
+    for group in pass_groups(tokens, scored, range(len(lengths)), budget):
         batch = batch_of(tokens, scored, group, pad_id=PAD, mask_id=MASK)
         whole = batch.ids.copy()
         assert np.array_equal(

@@ -11,7 +11,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.language.canaries import (
     FILE,
     INSERT,
-    _different,
+    _distinct_texts,
     canary_losses,
     made_canaries,
     random_texts,
@@ -159,7 +159,7 @@ def test_draws_end_where_nothing_new_comes():
         return drawn[-1]
 
     with pytest.raises(InputError, match="1000 different canaries are needed, got 1"):
-        _different(iter(one, None), 1_000)
+        _distinct_texts(iter(one, None), 1_000)
     assert len(drawn) < 1_000
 
 

@@ -8,7 +8,7 @@ import pytest
 from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.language.lengths import compared_lengths
-from privacygauge.language.near_copies import components, connected
+from privacygauge.language.near_copies import components, connected_rows
 from privacygauge.language.scores import text_scores
 from privacygauge.report.values import Severity
 from tests.thorough import times
@@ -114,7 +114,7 @@ def test_thousands_of_filled_templates_take_seconds():
 
 
 def test_rows_are_connected_by_whatever_they_share():
-    assert connected(["a", "b", "b", "c"], [1, 1, 2, 3]).tolist() == [0, 0, 0, 1]
+    assert connected_rows(["a", "b", "b", "c"], [1, 1, 2, 3]).tolist() == [0, 0, 0, 1]
 
 
 def of_twins(seed, share):

@@ -17,12 +17,12 @@ from privacygauge.language.extraction import (
     edits,
     greedy,
     long_enough,
+    suffix_likelihoods,
     suffixes_of,
     tries_needed,
-    written,
 )
 from privacygauge.language.extraction_answers import kept_edits, kept_written
-from privacygauge.language.store import Kept
+from privacygauge.language.store import AnswerStore
 from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts
 from tests.runs.sample import contents
@@ -53,7 +53,7 @@ def step_by_step(model, before, after, how):
 @pytest.mark.parametrize("how", [Writing(5, 6, top_k=0), Writing(5, 3, 0.7, 300), Writing(9, 1)])
 def test_one_pass_is_the_product_of_the_steps(gpt, how):
     [suffixes], unit = suffixes_of(TEXTS, [gpt], how)
-    found = written(gpt, suffixes, how)
+    found = suffix_likelihoods(gpt, suffixes, how)
     assert unit == "token"
     for row in range(0, len(TEXTS), 3):
         before, after = suffixes.of(row)
@@ -88,11 +88,13 @@ def test_prefix_and_suffix_are_the_text_and_no_more(gpt, folders):
 def test_a_text_is_answered_alone_as_among_others(gpt):
     how = Writing(4, 4)
     [suffixes], _ = suffixes_of([*TEXTS, TEXTS[0]], [gpt], how)
-    together = written(gpt, suffixes, how).log_probability
+    together = suffix_likelihoods(gpt, suffixes, how).log_probability
     assert together[-1] == together[0]
     for row in (0, 7, 21):
         [alone], _ = suffixes_of([TEXTS[row]], [gpt], how)
-        assert written(gpt, alone, how).log_probability[0] == pytest.approx(together[row], abs=1e-4)
+        assert suffix_likelihoods(gpt, alone, how).log_probability[0] == pytest.approx(
+            together[row], abs=1e-4
+        )
 
 
 @pytest.mark.torch
@@ -136,7 +138,7 @@ def test_what_a_model_writes_greedily_is_verbatim(gpt):
         before, _ = suffixes.of(row)
         own.append(gpt.tokenizer._backend.decode([*before, *greedy(gpt, before[None], 6)[0]]))
     again, _ = suffixes_of([*own, *TEXTS], [gpt], how)
-    found = written(gpt, again[0], how)
+    found = suffix_likelihoods(gpt, again[0], how)
     distance = edits(gpt, again[0])
     # Some texts are cut into other tokens when they are read again.
     assert found.verbatim[:10].any()
@@ -190,7 +192,7 @@ def test_as_often_as_sampling_says(gpt):
             ids = torch.cat([ids, kept.indices.gather(1, drawn)], 1)
     rows, counts = np.unique(ids.numpy(), axis=0, return_counts=True)
     ones = np.ones(len(rows), np.int64)
-    found = written(gpt, as_suffixes(rows, width, ones), how)
+    found = suffix_likelihoods(gpt, as_suffixes(rows, width, ones), how)
     share = np.exp(found.log_probability)
     assert len(rows) > 8
     # What was never drawn is left: all shares together are at most 1.
@@ -251,16 +253,16 @@ def test_what_is_wrong_is_said(wrong, told):
 @pytest.mark.torch
 def test_a_probability_that_is_no_number_is_refused(gpt, monkeypatch):
     """Or the text would count as one that never comes."""
-    whole = extraction._asked
+    whole = extraction._score_batch
 
     def broken(*given):
         log, best = whole(*given)
         return np.where(np.arange(len(log)) == 3, np.nan, log), best
 
-    monkeypatch.setattr(extraction, "_asked", broken)
+    monkeypatch.setattr(extraction, "_score_batch", broken)
     [suffixes], _ = suffixes_of(TEXTS, [gpt], Writing(5, 6))
     with pytest.raises(InputError, match="gives no probability to a token: check its weights"):
-        written(gpt, suffixes, Writing(5, 6))
+        suffix_likelihoods(gpt, suffixes, Writing(5, 6))
 
 
 @pytest.fixture
@@ -277,7 +279,7 @@ def asked(monkeypatch):
 
         return called
 
-    monkeypatch.setattr(extraction, "_asked", counted("written", extraction._asked))
+    monkeypatch.setattr(extraction, "_score_batch", counted("written", extraction._score_batch))
     monkeypatch.setattr(extraction, "greedy", counted("edits", extraction.greedy))
     return counts
 
@@ -287,20 +289,22 @@ def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, 
     how = Writing(5, 6)
     texts = [*TEXTS[::-1], TEXTS[3]]
     [suffixes], _ = suffixes_of(texts, [gpt], how)
-    expected = written(gpt, suffixes, how)
+    expected = suffix_likelihoods(gpt, suffixes, how)
     near = edits(gpt, suffixes)
     told = []
     for run, n_more in ((tmp_path, True), (tmp_path, False), (None, True)):
         before = dict(asked)
-        found = kept_written(gpt, suffixes, how, Kept(run, progress=lambda *x: told.append(x)))
+        found = kept_written(
+            gpt, suffixes, how, AnswerStore(run, progress=lambda *x: told.append(x))
+        )
         assert found.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
         assert found.verbatim.tolist() == expected.verbatim.tolist()
-        assert kept_edits(gpt, suffixes, Kept(run)).tolist() == near.tolist()
+        assert kept_edits(gpt, suffixes, AnswerStore(run)).tolist() == near.tolist()
         assert all((asked[name] > before[name]) == n_more for name in ("written", "edits"))
         assert told[-1] == (len(TEXTS), len(TEXTS))
     # In another order they are the same texts.
     n_asked = asked["written"]
-    turned = kept_written(gpt, suffixes_of(TEXTS, [gpt], how)[0][0], how, Kept(tmp_path))
+    turned = kept_written(gpt, suffixes_of(TEXTS, [gpt], how)[0][0], how, AnswerStore(tmp_path))
     assert turned.log_probability.tolist() == found.log_probability[-2::-1].tolist()
     assert asked["written"] == n_asked
 
@@ -317,7 +321,7 @@ def test_nothing_that_is_kept_is_taken_for_something_else(gpt, folders, tmp_path
     def found(run, how=Writing(5, 6), seed=0, texts=TEXTS):  # noqa: B008
         model = load_causal(folders("gpt2", seed=1, tokenizer=byte_pairs(False))) if seed else gpt
         [suffixes], _ = suffixes_of(texts, [model], how)
-        return kept_written(model, suffixes, how, Kept(run)).log_probability
+        return kept_written(model, suffixes, how, AnswerStore(run)).log_probability
 
     found(tmp_path)
     assert found(tmp_path, **change).tolist() == found(None, **change).tolist()
@@ -331,8 +335,8 @@ def test_what_was_stopped_goes_on(gpt, tmp_path, asked, way):
 
     def call(place):
         if way == "edits":
-            return kept_edits(gpt, suffixes, Kept(tmp_path / place))
-        return kept_written(gpt, suffixes, how, Kept(tmp_path / place)).log_probability
+            return kept_edits(gpt, suffixes, AnswerStore(tmp_path / place))
+        return kept_written(gpt, suffixes, how, AnswerStore(tmp_path / place)).log_probability
 
     whole = call("whole")
     n_whole, asked[way] = asked[way], 0

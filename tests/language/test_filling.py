@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.extraction import Writing, written
+from privacygauge.language.extraction import Writing, suffix_likelihoods
 from privacygauge.language.extraction_answers import kept_written
 from privacygauge.language.filling import by_identifier, hidden
 from privacygauge.language.scores import text_scores
-from privacygauge.language.store import Kept
+from privacygauge.language.store import AnswerStore
 from tests.language.tiny_models import made_texts
 
 pytestmark = pytest.mark.torch
@@ -60,7 +60,7 @@ def model(request, folders):
 def test_all_steps_at_once_are_those_one_by_one(model, how):
     spans = spans_of(TEXTS, words=1 if how.top_k else 3)
     [suffixes] = hidden(TEXTS, spans, [model])
-    found = written(model, suffixes, how)
+    found = suffix_likelihoods(model, suffixes, how)
     for row, encoded in enumerate(model.tokenizer.encoded(TEXTS)):
         ids = encoded.ids.tolist()
         start = suffixes.start[row]
@@ -105,13 +105,13 @@ def test_a_span_is_answered_alone_as_among_others(bert, tmp_path):
     texts = [*TEXTS, *TEXTS]
     spans = np.concatenate([spans_of(TEXTS), spans_of(TEXTS, 0, 1)])
     [suffixes] = hidden(texts, spans, [bert])
-    together = kept_written(bert, suffixes, Writing(top_k=0), Kept(tmp_path))
+    together = kept_written(bert, suffixes, Writing(top_k=0), AnswerStore(tmp_path))
     for row in (0, 5, len(TEXTS), len(TEXTS) + 5):
         [alone] = hidden([texts[row]], spans[[row]], [bert])
-        [found] = written(bert, alone, Writing(top_k=0)).log_probability
+        [found] = suffix_likelihoods(bert, alone, Writing(top_k=0)).log_probability
         assert found == pytest.approx(together.log_probability[row], abs=1e-4)
     again = kept_written(
-        bert, suffixes.rows(np.arange(len(texts))[::-1]), Writing(top_k=0), Kept(tmp_path)
+        bert, suffixes.rows(np.arange(len(texts))[::-1]), Writing(top_k=0), AnswerStore(tmp_path)
     )
     assert again.log_probability.tolist() == together.log_probability[::-1].tolist()
 
@@ -122,7 +122,7 @@ def test_what_the_vocabulary_lacks_is_never_filled_in(bert):
     [suffixes] = hidden(texts, spans, [bert])
     ids = [suffixes.of(row)[1].tolist() for row in range(2)]
     assert ids[0] == [bert.tokenizer.unknown_id]
-    found = written(bert, suffixes, Writing(top_k=0))
+    found = suffix_likelihoods(bert, suffixes, Writing(top_k=0))
     assert np.isneginf(found.log_probability).tolist() == [True, False]
     assert not found.verbatim[0]
 

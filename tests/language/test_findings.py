@@ -22,7 +22,7 @@ from privacygauge.language.controls import (
     matched_control,
     reference_control,
 )
-from privacygauge.language.names import names_of, with_names
+from privacygauge.language.names import fictitious_names, prefix_names
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
 from tests.language.notes import ROLES, NotesDesign, made_up_notes
@@ -99,8 +99,8 @@ def made_up(shift: float, named: bool = False, patients: int = 60) -> TextScores
     role = [ROLES[number] for number in notes.role]
     text = list(notes.text)
     if named:
-        names = names_of(notes.group, np.random.default_rng(1))
-        headed = with_names(text, notes.group, names)
+        names = fictitious_names(notes.group, np.random.default_rng(1))
+        headed = prefix_names(text, notes.group, names)
         pairs = zip(role, text, headed, strict=True)
         text = [long if which == "member" else plain for which, plain, long in pairs]
     return audited(role, list(notes.group), text)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.language.names import (
     N_NAMES,
+    fictitious_names,
     made_up_names,
-    names_of,
-    with_names,
+    prefix_names,
 )
 
 
@@ -28,20 +28,20 @@ def test_names_differ_and_come_again():
 def test_a_patients_name_does_not_depend_on_the_order_of_samples(groups, random):
     shuffled = list(groups)
     random.shuffle(shuffled)
-    found = names_of(groups, np.random.default_rng(0))
-    assert found == names_of(shuffled, np.random.default_rng(0))
+    found = fictitious_names(groups, np.random.default_rng(0))
+    assert found == fictitious_names(shuffled, np.random.default_rng(0))
     assert len(set(found.values())) == len(set(groups))
 
 
 def test_every_sample_gets_its_own_patients_name_in_front():
     names = {"p1": "Nevad Galabury", "p2": "Rosel Fenoholm"}
     texts = ("Has a cough.", "Is well.", "Went home.")
-    assert with_names(texts, ("p1", "p2", "p1"), names) == (
+    assert prefix_names(texts, ("p1", "p2", "p1"), names) == (
         "Nevad Galabury Has a cough.",
         "Rosel Fenoholm Is well.",
         "Nevad Galabury Went home.",
     )
     with pytest.raises(InputError, match="names must hold every group, got none for p3"):
-        with_names(("x",), ("p3",), names)
+        prefix_names(("x",), ("p3",), names)
     with pytest.raises(InputError, match="group must have 3 rows, got 1"):
-        with_names(texts, ("p1",), names)
+        prefix_names(texts, ("p1",), names)

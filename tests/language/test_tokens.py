@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import tokens_of, word_units
 
 
@@ -36,7 +36,7 @@ class Cut:
             spans = [(0, 0), *spans, (0, 0)]
             ids = [1, *ids, 2]
             framing = [True, *framing, True]
-        return Encoded(np.array(ids), np.array(framing, bool), np.array(spans).reshape(-1, 2))
+        return EncodedText(np.array(ids), np.array(framing, bool), np.array(spans).reshape(-1, 2))
 
 
 texts = st.text("ab ,.", min_size=1, max_size=20).filter(str.strip)
@@ -76,7 +76,7 @@ def test_what_one_cannot_see_is_scored_by_neither():
         def _one(self, text):
             whole = super()._one(text)
             kept = np.array([text[a:b].strip() != "zz" for a, b in whole.spans])
-            return Encoded(whole.ids[kept], whole.framing[kept], whole.spans[kept])
+            return EncodedText(whole.ids[kept], whole.framing[kept], whole.spans[kept])
 
     text = "a zz b"
     units = word_units(text, [Cut(1, 2, 4)._one(text), Deaf(1, 2, 4)._one(text)])

@@ -22,9 +22,9 @@ from privacygauge.language.training_steps import (
     NOT_SCORED,
     Course,
     Vocabulary,
-    batches,
-    followed,
-    masked,
+    mask_tokens,
+    next_tokens,
+    step_rows,
 )
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.language.tiny_models import saved
@@ -200,7 +200,7 @@ def test_what_is_masked():
     content[:, 1:-4] = True
     content[0] = False
     content[0, 7] = True
-    shown, asked = masked(ids, content, vocabulary, rng)
+    shown, asked = mask_tokens(ids, content, vocabulary, rng)
     assert not (asked & ~content).any()
     assert asked.any(axis=1).all()
     assert asked[0, 7]
@@ -218,7 +218,7 @@ def test_every_token_is_followed_by_the_next_one_of_its_row(rng):
     for _ in range(times(40)):
         lengths = rng.integers(1, 9, int(rng.integers(1, 6)))
         ids = rng.integers(0, 50, (len(lengths), int(lengths.max())))
-        labels = followed(ids, np.arange(ids.shape[1]) < lengths[:, None])
+        labels = next_tokens(ids, np.arange(ids.shape[1]) < lengths[:, None])
         for row, label, n in zip(ids.tolist(), labels.tolist(), lengths, strict=True):
             assert label == [*row[1:n], *[NOT_SCORED] * (len(row) - n + 1)]
 
@@ -262,11 +262,11 @@ def test_contexts_that_a_model_does_not_have(reference, tmp_path, context, told)
 
 def test_every_text_once_an_epoch():
     lengths = np.random.default_rng(2).integers(3, 60, 101)
-    epochs = [np.concatenate(list(batches(lengths, 8, epoch, 0))) for epoch in range(3)]
+    epochs = [np.concatenate(list(step_rows(lengths, 8, epoch, 0))) for epoch in range(3)]
     assert all(np.array_equal(np.sort(rows), np.arange(101)) for rows in epochs)
     assert not np.array_equal(epochs[0], epochs[1])
-    assert np.array_equal(epochs[2], np.concatenate(list(batches(lengths, 8, 2, 0))))
-    assert max(len(rows) for rows in batches(lengths, 8, 0, 0)) == 8
+    assert np.array_equal(epochs[2], np.concatenate(list(step_rows(lengths, 8, 2, 0))))
+    assert max(len(rows) for rows in step_rows(lengths, 8, 0, 0)) == 8
 
 
 def test_the_rate_goes_up_and_down():

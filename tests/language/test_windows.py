@@ -11,7 +11,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.tokens import Tokens, checked_keys
-from privacygauge.language.windows import Windows, windowed
+from privacygauge.language.windows import Windows, cut_into_windows
 from tests.language.tiny_models import made_texts
 
 LONG = " ".join(made_texts(14, 9))
@@ -56,7 +56,7 @@ frames = st.sampled_from([(0, 0), (1, 0), (1, 1), (2, 1)])
 def test_every_token_is_one_windows_own(sizes, frame, room, data, shared):
     stride = data.draw(st.integers(1, room - 1) | st.none())
     tokens = texts_of(sizes, frame)
-    found = windowed(tokens, room + sum(frame), stride, shared)
+    found = cut_into_windows(tokens, room + sum(frame), stride, shared)
     assert (np.diff(found.tokens.lengths) >= 0).all()
     seen = [[] for _ in sizes]
     for window in range(len(found.tokens)):

@@ -18,7 +18,7 @@ from privacygauge.report.grades import GRADES
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.membership import membership_played
 from privacygauge.synthetic.released.overlap import with_people
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 
 Rng = np.random.Generator
 Sizes = Callable[[Rng, bool], np.ndarray]
@@ -166,7 +166,7 @@ def of_released(sizes: str, rng: Rng, seed: int) -> bool:
     ends = np.cumsum([len(frame) for frame in frames])
     real = whole[np.arange(ends[0])]
     holdout = whole[np.arange(ends[0], ends[1])]
-    tables = Released(real, whole[np.arange(ends[1], len(whole))], holdout)
+    tables = ReleasedTables(real, whole[np.arange(ends[1], len(whole))], holdout)
     tables, _ = with_people(tables, unit[member], unit[~member])
     played = membership_played(tables, seed, 0.95)
     return played.headline.accuracy.low > 0.5 or played.headline.epsilon.low > 0

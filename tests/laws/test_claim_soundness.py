@@ -13,12 +13,12 @@ from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse, Sh
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.claim import (
     CHOOSING,
-    Guessed,
+    GuessCounts,
     PrivacyBound,
     PrivacyClaim,
     chosen_guesses,
+    count_right_guesses,
     default_guesses,
-    guessed,
 )
 from privacygauge.evaluate.claim_bounds import (
     held_out,
@@ -52,7 +52,7 @@ def require_sound(above: int, games: int, error: float = 0.05) -> None:
 
 def right_of(played: list[Transcript], numbers) -> np.ndarray:
     rng = np.random.default_rng(9)
-    return np.array([guessed(t, np.array(numbers), rng).n_right for t in played])
+    return np.array([count_right_guesses(t, np.array(numbers), rng).n_right for t in played])
 
 
 def bounds_of_one_run(played: list[Transcript], delta: float) -> np.ndarray:
@@ -67,7 +67,7 @@ def each_once(played: list[Transcript], numbers: np.ndarray, delta: float) -> np
     seen: dict[tuple[int, ...], list[float]] = {}
     for right in all_right:
         if tuple(right) not in seen:
-            bounds = one_run_bounds(Guessed(n, numbers, right), delta)[0]
+            bounds = one_run_bounds(GuessCounts(n, numbers, right), delta)[0]
             seen[tuple(right)] = [b.estimate.low for b in bounds]
     return np.array([seen[tuple(right)] for right in all_right])
 
@@ -81,8 +81,10 @@ def test_one_run_of_randomised_response(epsilon: float, games: int) -> None:
     for above in (low > epsilon).sum(axis=0):
         require_sound(int(above), games)
     assert low[:, 1].mean() > 0.6 * epsilon
-    chosen = [one_run_bounds(guessed(t, default_guesses(500), np.random.default_rng(1)), 0.0)
-              for t in played]  # fmt: skip
+    guessed = [
+        count_right_guesses(t, default_guesses(500), np.random.default_rng(1)) for t in played
+    ]
+    chosen = [one_run_bounds(found, 0.0) for found in guessed]
     require_sound(sum(b[0].estimate.low > epsilon for b, _ in chosen), games)
 
 
@@ -256,7 +258,7 @@ def judged(transcript: Transcript, delta: float, how: str, seed: int) -> list[Pr
     if how == "split":
         found = chosen_guesses(transcript, delta, 0.95, CHOOSING, rng)
     else:
-        found = guessed(transcript, default_guesses(len(transcript)), rng)
+        found = count_right_guesses(transcript, default_guesses(len(transcript)), rng)
     return list(one_run_bounds(found, delta)[0])
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import privacygauge as pg
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.direction import inverted, mirrors
+from privacygauge.evaluate.direction import inverted_attacks, mirrors
 from privacygauge.evaluate.roc import auc
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.values import Severity
@@ -115,7 +115,7 @@ def test_on_noise_an_attack_is_seldom_inverted_however_many_are_tried(
 ) -> None:
     rng = np.random.default_rng(0)
     games = times(200)
-    found = sum(bool(inverted(made(rng, 60, n_attacks))) for _ in range(games))
+    found = sum(bool(inverted_attacks(made(rng, 60, n_attacks))) for _ in range(games))
     assert found <= stats.binom.isf(1e-5, games, 0.025)
 
 
@@ -124,8 +124,8 @@ def test_an_attack_is_inverted_where_both_mirrors_are_above_chance(leak: float) 
     rng = np.random.default_rng(0)
     secret = np.arange(100) < 40
     transcript = Transcript(rng.normal(size=100) + leak * secret, secret)
-    found = inverted([("one", transcript)])
+    found = inverted_attacks([("one", transcript)])
     for mirror in mirrors(transcript):
         area = auc(mirror)
         assert bool(found) == (area.low > 0.5)
-        assert bool(inverted([("one", mirror)])) == (area.high < 0.5)
+        assert bool(inverted_attacks([("one", mirror)])) == (area.high < 0.5)

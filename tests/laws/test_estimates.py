@@ -137,6 +137,6 @@ def test_a_mean_over_records_counts_releases(seed, n_records, level):
         by_target.TargetScores(own, own > 0, few_values(12, rng), secret, rng.integers(9, size=12))
         for _ in range(n_records)
     ]
-    found = by_target.mean_auc(scores, level)
+    found = by_target.mean_auc_of_records(scores, level)
     releases = set(np.concatenate([s.release for s in scores]).tolist())
     assert (found.n, found.level) == (len(releases), level)

@@ -316,10 +316,10 @@ def test_arrays_are_read_as_numpy_reads_them(data):
     shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=3)))
     array = np.arange(np.prod(shape, dtype=int)).astype("i8").astype(dtype).reshape(shape)
     array = np.asfortranarray(array) if data.draw(st.booleans()) else array
-    from privacygauge.datasets.arrays import read_array
+    from privacygauge.datasets.arrays import read_stream_array
 
     content = npy(array)
-    found = read_array(io.BytesIO(content), len(content), "a.npy")
+    found = read_stream_array(io.BytesIO(content), len(content), "a.npy")
     assert found.dtype == array.dtype
     assert np.array_equal(found, array)
     assert found.flags.writeable

@@ -16,7 +16,7 @@ from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.holdout_attack.play import attack_holdout
 from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.errors import InputError
-from privacygauge.runs.code import changed
+from privacygauge.runs.code import changed_pieces
 from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import read_run
 from tests.synthetic.made_tables import frame_of
@@ -162,7 +162,7 @@ def test_whatever_is_reached_counts_and_is_named(users, text, piece):
     )
     assert one == again
     assert not one.unchecked
-    told = changed(one.digests, two.digests)
+    told = changed_pieces(one.digests, two.digests)
     assert told is not None
     assert piece in told
 
@@ -174,7 +174,9 @@ def test_a_partial_counts_with_its_arguments(users):
     f = users(text).f
     held = [code_of(Held(partial(f, k=k))) for k in (1, 1, 2)]
     assert held[0] == held[1]
-    assert changed(held[0].digests, held[2].digests) == "the values of users_own.f has changed"
+    assert (
+        changed_pieces(held[0].digests, held[2].digests) == "the values of users_own.f has changed"
+    )
 
 
 class Held:
@@ -227,7 +229,7 @@ def test_code_that_is_in_no_file_counts_by_its_bytecode():
         return code_of(names["f"])
 
     assert typed(1) == typed(1)
-    assert changed(typed(1).digests, typed(2).digests) == "__main__.f has changed"
+    assert changed_pieces(typed(1).digests, typed(2).digests) == "__main__.f has changed"
 
 
 # The user's code of every kind of run, with K in a helper, and what plays it in a folder.

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.classifier.game import PARTS, PredictionGame, crossfit_parts, parted
+from privacygauge.classifier.game import PARTS, PredictionGame, crossfit_parts, draw_parts
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.white_box import (
@@ -25,8 +25,8 @@ from privacygauge.classifier.white_box import (
 )
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Attack, Round
-from privacygauge.evaluate.headline import reached
-from privacygauge.evaluate.playing import audit, furthest, played_of
+from privacygauge.evaluate.headline import best_supported
+from privacygauge.evaluate.playing import audit, furthest_attack, played_of
 from tests.laws.catalogue import TRAINED, TRAINED_FROM_INSIDE, label
 from tests.thorough import THOROUGH
 
@@ -107,7 +107,7 @@ def test_the_verdict_on_all_attacks_finds_nothing_where_nothing_is(inside: bool)
     alarms = 0
     for seed in range(GAMES):
         played = played_of(audit(null_game(seed, inside), suite, seed=seed))
-        alarms += reached(*furthest(played, 0.95)[1:]).accuracy.low > 0.5
+        alarms += best_supported(*furthest_attack(played, 0.95)[1:]).accuracy.low > 0.5
     assert alarms <= stats.binom.isf(0.01, GAMES, FALSE_ALARMS)
 
 
@@ -119,7 +119,7 @@ def in_common(arrange: Arrange, parts: int, classes: int, seed: int) -> float:
     rng = np.random.default_rng(seed)
     labels = rng.integers(classes, size=40 * classes)
     member = arrange(labels, rng)
-    first = parted(labels, member, parts, rng) == 0
+    first = draw_parts(labels, member, parts, rng) == 0
     beyond = member - member.mean()
     taught, judged = (
         np.bincount(labels[rows], weights=beyond[rows], minlength=classes)

@@ -33,7 +33,7 @@ from privacygauge.holdout.history.record import History, in_time
 from privacygauge.language.canaries import made_canaries
 from privacygauge.register.line import line_of
 from privacygauge.report import render
-from privacygauge.report.limits import Limit, exceeded, held
+from privacygauge.report.limits import Limit, check_limits, exceeded_limits
 from privacygauge.report.values import Origin, Plot, Report, Severity
 from tests.audits import example_attribute as column
 from tests.audits import example_defences as defended
@@ -355,16 +355,16 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
     assert line.severity == report.verdict.grade.severity
     assert line.headline == report.verdict.headline
     for measure in (measure for measure in report.measures if measure.gate):
-        told = exceeded(report, [Limit(measure.name, -1.0)])
+        told = exceeded_limits(report, [Limit(measure.name, -1.0)])
         assert any(measure.name in text for text in told)
 
 
 def test_no_limit_is_kept_where_nothing_can_be_told(name):
     report = of(name)
-    kept = not exceeded(report, [Limit(report.main.name, 1e9)])
+    kept = not exceeded_limits(report, [Limit(report.main.name, 1e9)])
     told = report.verdict.grade.severity is not Severity.UNTOLD
     assert kept == (told and report.numbers[report.main.name] <= 1e9)
-    assert exceeded(report, []) == []
+    assert exceeded_limits(report, []) == []
 
 
 def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
@@ -409,9 +409,9 @@ def test_the_grade_is_that_of_the_picture_or_the_next(name):
 def test_limits_stand_on_the_page_and_in_the_document(name):
     report = of(name)
     limits = [Limit(measure.name, 1e9) for measure in report.measures if measure.gate]
-    asked = replace(without_plots(report), held=held(report, limits))
+    asked = replace(without_plots(report), held=check_limits(report, limits))
     kept = {x["metric"]: x["kept"] for x in render.document(asked)["limits"]}
-    failed = exceeded(report, limits)
+    failed = exceeded_limits(report, limits)
     assert all(kept.values()) == (not failed)
     assert set(kept) <= set(report.numbers)
     assert "Limits that this release was held to" in " ".join(Page(render.page(asked)).text)

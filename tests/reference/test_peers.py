@@ -386,7 +386,12 @@ def test_signals_of_repositories_that_are_no_packages(tmp_path):
 def test_extraction_by_probabilities(tmp_path):
     """PrivacyGuard asks how likely the same words are written: to 2e-4 of each, float32."""
     pytest.importorskip("transformers")
-    from privacygauge.language.extraction import Writing, suffixes_of, tries_needed, written
+    from privacygauge.language.extraction import (
+        Writing,
+        suffix_likelihoods,
+        suffixes_of,
+        tries_needed,
+    )
     from privacygauge.language.model import load_causal
 
     made_inputs.save_causal(tmp_path, 0)
@@ -395,7 +400,7 @@ def test_extraction_by_probabilities(tmp_path):
     how = Writing(*(asked[name] for name in ("prefix", "suffix", "temperature", "top_k")))
     [suffixes], _ = suffixes_of(made_inputs.long_texts(), [model], how)
     assert (suffixes.n_prefix == asked["prefix"]).all()
-    found = written(model, suffixes, how)
+    found = suffix_likelihoods(model, suffixes, how)
     theirs = recorded()["extraction by PrivacyGuard"]
     assert np.exp(found.log_probability) == pytest.approx(theirs["probability"], rel=2e-4)
     assert np.isneginf(found.log_probability).any()

@@ -13,7 +13,7 @@ import privacygauge as pg
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.register.line import line_of
-from privacygauge.register.model_card import block, escaped, metadata, render, section
+from privacygauge.register.model_card import block, escape_markdown, metadata, render, section
 from privacygauge.report.numbers import plain
 from privacygauge.report.render import as_json
 from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written
@@ -115,7 +115,10 @@ def test_every_number_that_a_release_is_held_to_is_on_the_card():
     assert len(held) > 3
     for name, measure in held.items():
         assert metrics[f"membership-inference-{name}"] == measure.numbers[name]
-        assert f"{escaped(plain(measure.label))} | {escaped(measure.shown.value)}" in body
+        assert (
+            f"{escape_markdown(plain(measure.label))} | {escape_markdown(measure.shown.value)}"
+            in body
+        )
         if isinstance(measure.found, Estimate):
             assert metrics[f"membership-inference-{name}-low"] == measure.found.low
 
@@ -161,14 +164,14 @@ def test_markdown_finds_nothing_in_the_users_texts(text):
 
 @given(st.text(max_size=20))
 def test_an_escaped_text_is_read_as_it_was(text):
-    (_, inline, _) = rendered(f"A{escaped(f'{text}z')}")
+    (_, inline, _) = rendered(f"A{escape_markdown(f'{text}z')}")
     assert inline.content
     assert "".join(x.content for x in inline.children) == f"A{plain(f'{text}z')}"
 
 
 @pytest.mark.parametrize("text", ["- a", "+ a", "= a", "1. a", "12) a", "# a", "> a"])
 def test_no_list_begins_in_a_text(text):
-    assert kinds(rendered(escaped(text))) == kinds(rendered("a"))
+    assert kinds(rendered(escape_markdown(text))) == kinds(rendered("a"))
 
 
 def test_no_id_is_in_a_card(tmp_path):

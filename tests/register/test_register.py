@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import together
+from privacygauge.evaluate.together import joint_statement
 from privacygauge.register.line import SEVERITIES, line_of
-from privacygauge.register.play import RiskRegister, names_of, risk_register
+from privacygauge.register.play import RiskRegister, report_names, risk_register
 from privacygauge.register.says import RULE, SCALE
 from tests.register.documents import (
     CLASSIFIER,
@@ -76,7 +76,7 @@ def test_all_lines_hold_together_by_bonferroni(levels, asked, ranked):
     ]
     if ranked:
         lines.append(line(RANKING, "ranking"))
-    found = together([replace(x.number.stated, name=x.name) for x in lines], asked)
+    found = joint_statement([replace(x.number.stated, name=x.name) for x in lines], asked)
     wrong = sum(1 - x for x in levels)
     if wrong < 1:
         assert found.level == pytest.approx(1 - wrong)
@@ -89,7 +89,7 @@ def test_all_lines_hold_together_by_bonferroni(levels, asked, ranked):
 
 def test_the_choice_between_two_units_costs_twice():
     lines = [line(UNTOLD, "text"), line(CLASSIFIER, "model")]
-    found = together([x.number.stated for x in lines], 0.95)
+    found = joint_statement([x.number.stated for x in lines], 0.95)
     assert found.level == pytest.approx(0.85)
     assert found.needed == pytest.approx(1 - 0.05 / 3)
 
@@ -206,7 +206,7 @@ def test_terminals_of_every_width_are_served(register, width):
 
 def test_names_are_those_of_the_folders_and_told_apart(tmp_path):
     first, second = (written(tmp_path / x / "audit", CLASSIFIER | {"seed": x}) for x in "ab")
-    assert list(names_of([(None, first), (None, second), ("x", first)])) == [
+    assert list(report_names([(None, first), (None, second), ("x", first)])) == [
         "audit", "audit (2)", "x",
     ]  # fmt: skip
     written(second, CLASSIFIER | {"seed": 8})

@@ -15,7 +15,7 @@ from privacygauge.evaluate.evaluation import evaluate
 from privacygauge.evaluate.fairness import compare
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.played import GameDescription, Records
-from privacygauge.evaluate.questions import asked
+from privacygauge.evaluate.questions import answer_questions
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc
@@ -140,7 +140,7 @@ def example(
         risk=risk,
         slices=slices,
         comparison=compare(known, secret, np.arange(n), stream(seed, "blind attacker")),
-        questions=asked(
+        questions=answer_questions(
             list(zip(titles, transcripts, strict=True)),
             slices,
             stream(seed, "few records"),

@@ -9,7 +9,7 @@ from privacygauge.report.grades import (
     UNTOLD,
     grade_of,
     gravest,
-    raised,
+    next_graver,
     scale_of,
 )
 from privacygauge.report.values import Severity
@@ -37,7 +37,7 @@ def test_what_cannot_be_told_stands_above_no_leak_and_on_a_scale_of_its_own() ->
     assert gravest((UNTOLD, SMALL)) == SMALL
     assert scale_of(UNTOLD) == (UNTOLD,)
     assert scale_of(SMALL) == GRADES
-    assert [raised(grade) for grade in GRADES] == [*GRADES[1:], GRADES[-1]]
+    assert [next_graver(grade) for grade in GRADES] == [*GRADES[1:], GRADES[-1]]
     severities = list(Severity)
     places = [severities.index(grade.severity) for grade in GRADES]
     assert places == sorted(set(places))

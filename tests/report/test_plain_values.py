@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.report.document import as_text, estimate_dict, picked, values_of
+from privacygauge.report.document import as_text, estimate_dict, pick_values, values_of
 from privacygauge.report.values import Severity
 
 
@@ -55,10 +55,10 @@ def test_estimates_keep_their_one_form():
         "first": estimate_dict(ESTIMATE),
         "second": {"skipped": "too few"},
     }
-    assert values_of(two) == picked(two, *(field.name for field in fields(two)))
+    assert values_of(two) == pick_values(two, *(field.name for field in fields(two)))
 
 
 def test_keys_may_have_names_of_their_own():
-    assert picked(Two(1, 2), "second", left="first") == {"second": 2, "left": 1}
+    assert pick_values(Two(1, 2), "second", left="first") == {"second": 2, "left": 1}
     with pytest.raises(AttributeError):
-        picked(Two(1, 2), "third")
+        pick_values(Two(1, 2), "third")

@@ -14,7 +14,7 @@ from privacygauge.datasets.local_copies import own_logits, purchases
 from privacygauge.errors import InputError
 from privacygauge.reproduce import REPRODUCTIONS, Effort, long2017, make, reproduction
 from privacygauge.reproduce.catalogue import judgement
-from privacygauge.reproduce.layouts import LAYOUTS, owned
+from privacygauge.reproduce.layouts import LAYOUTS, data_in_folder
 from privacygauge.reproduce.result import read_result
 from tests.test_docs import ROOT
 
@@ -63,9 +63,9 @@ def test_a_named_folder_goes_before_the_usual_one(tmp_path, monkeypatch):
 
 def test_what_is_not_there_is_said_with_the_files_that_are_wanted(tmp_path):
     with pytest.raises(InputError, match=r"data must be a folder with logits\.npz \(arrays logits"):
-        owned("feldman-fig1", tmp_path)
+        data_in_folder("feldman-fig1", tmp_path)
     with pytest.raises(InputError, match="data cannot be given for long-table3: it can for"):
-        owned("long-table3", tmp_path)
+        data_in_folder("long-table3", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_not_there_is_said_with_the_files_that_are_wanted(tmp_path):
 )
 def test_logits_of_another_form_are_refused(tmp_path, arrays, message):
     with pytest.raises(InputError, match=message):
-        owned("feldman-fig1", logits_in(tmp_path, **arrays))
+        data_in_folder("feldman-fig1", logits_in(tmp_path, **arrays))
 
 
 def test_arrays_that_lack_are_named(tmp_path):
@@ -97,14 +97,14 @@ def test_copies_of_purchase100_and_texas100_are_checked(tmp_path):
     rows = np.column_stack([rng.integers(1, 101, 50), rng.integers(2, size=(50, 600))])
     np.savetxt(tmp_path / "dataset_purchase", rows, "%d", ",")
     np.savetxt(tmp_path / "feats", rows[:, 1:40], "%d", ",")
-    assert set(owned("song-fig12", tmp_path)) == {"Purchase100"}
+    assert set(data_in_folder("song-fig12", tmp_path)) == {"Purchase100"}
     np.savetxt(tmp_path / "labels", rows[:, :1], "%d", ",")
-    found = owned("song-fig12", tmp_path)
+    found = data_in_folder("song-fig12", tmp_path)
     assert list(found) == ["Purchase100", "Texas100"]
     assert found["Texas100"].startswith("50 records, 39 columns, ")
     np.savetxt(tmp_path / "dataset_purchase", rows[:, :20], "%d", ",")
     with pytest.raises(InputError, match="dataset_purchase must have 601 columns"):
-        owned("song-fig3", tmp_path)
+        data_in_folder("song-fig3", tmp_path)
 
 
 @pytest.mark.slow
@@ -113,17 +113,19 @@ def test_the_whole_census_is_taken_where_it_is(tmp_path):
     line = ",".join(["1"] * 18)
     names = ",".join(["Person ID", *(f"column {i}" for i in range(17))])
     (tmp_path / "uk_census_2011.csv").write_text(names + f"\n{line}" * 569_741 + "\n")
-    assert owned("meeus-table2", tmp_path)["census"].startswith("569,741 records, 17 columns, ")
+    assert data_in_folder("meeus-table2", tmp_path)["census"].startswith(
+        "569,741 records, 17 columns, "
+    )
     (tmp_path / "uk_census_2011.csv").write_text(names + f"\n{line}" * 10 + "\n")
     with pytest.raises(InputError, match="is not the census teaching file"):
-        owned("meeus-table2", tmp_path)
+        data_in_folder("meeus-table2", tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["feldman-fig1", "feldman-fig2"])
 def test_figures_of_feldman_are_made_on_any_logits(tmp_path, name):
     effort = Effort(quick=True, n_jobs=1, data=logits_in(tmp_path))
-    result = make.made(reproduction(name), effort)
+    result = make.make_result(reproduction(name), effort)
     assert result.data["logits"].startswith("200 records, 12 columns, 12 classes, SHA-256 ")
     assert all(row.label.startswith("logits, ") for row in result.table.rows)
     assert "200 points, 12 classes" in result.table.notes[0]
@@ -139,7 +141,7 @@ def test_figures_of_feldman_are_made_on_any_logits(tmp_path, name):
 def test_purchases_of_the_readers_own_take_the_stand_ins_place(tmp_path):
     folder = purchases_in(tmp_path)
     with data_in(folder):
-        _, x, y = long2017.made("NN-Purchase", 0)
+        _, x, y = long2017.model_and_candidates("NN-Purchase", 0)
     assert x.shape == (long2017.CANDIDATES, 40)
     assert set(y.tolist()) == set(range(4))
     # On the paper's data its numbers are compared.
@@ -159,9 +161,9 @@ def test_the_command_names_the_data_and_the_result_keeps_them(tmp_path):
     assert kept.data == json.loads((out / "feldman-fig2.json").read_text())["data"]
     # Another test set in the same folder is another result.
     effort = Effort(quick=True, n_jobs=1, data=folder)
-    assert make.kept(reproduction("feldman-fig2"), effort, out) is not None
+    assert make.load_kept_result(reproduction("feldman-fig2"), effort, out) is not None
     logits_in(tmp_path, n=300)
-    assert make.kept(reproduction("feldman-fig2"), effort, out) is None
+    assert make.load_kept_result(reproduction("feldman-fig2"), effort, out) is None
     assert len(own_logits(folder / "logits.npz")[1]) == 300
 
 

@@ -104,11 +104,19 @@ def test_a_part_has_fewer_cuts_and_never_fewer_than_enough():
 @pytest.mark.slow
 def test_candidates_are_the_same_whatever_the_model(data_folder):
     for a, b in (("NB-Purchase", "LR-Purchase"), ("NN-Purchase", "LR-Purchase")):
-        assert np.array_equal(long2017.made(a, 0)[1], long2017.made(b, 0)[1])
-    assert np.array_equal(long2017.made("NN-Adult", 0)[2], long2017.made("NB-Adult", 0)[2])
-    assert not np.array_equal(long2017.made("NB-Adult", 1)[1], long2017.made("NB-Adult", 0)[1])
+        assert np.array_equal(
+            long2017.model_and_candidates(a, 0)[1], long2017.model_and_candidates(b, 0)[1]
+        )
+    assert np.array_equal(
+        long2017.model_and_candidates("NN-Adult", 0)[2],
+        long2017.model_and_candidates("NB-Adult", 0)[2],
+    )
+    assert not np.array_equal(
+        long2017.model_and_candidates("NB-Adult", 1)[1],
+        long2017.model_and_candidates("NB-Adult", 0)[1],
+    )
     for label in TABLE_2:
-        _, x, y = long2017.made(label, 0)
+        _, x, y = long2017.model_and_candidates(label, 0)
         assert len(x) == len(y) == 2_000
         assert np.isfinite(x).all()
         assert set(np.unique(y)) == set(range(2 if "Adult" in label else 30))
@@ -116,7 +124,7 @@ def test_candidates_are_the_same_whatever_the_model(data_folder):
 
 def test_naive_bayes_of_adult_is_the_two_kinds_together(data_folder):
     """Normal densities and smoothed categories of scikit-learn; the prior counts once."""
-    learner, x, y = long2017.made("NB-Adult", 0)
+    learner, x, y = long2017.model_and_candidates("NB-Adult", 0)
     cut = len(long2017.NUMBERS)
     assert "fnlwgt" not in long2017.NUMBERS  # section 5.1 leaves it out
     assert learner.categories[:cut] == (None,) * cut

@@ -27,7 +27,12 @@ from privacygauge.reproduce import (
     long2017_stability,
 )
 from privacygauge.reproduce.long2017_dtp import deviation, long_fig3, long_fig7, long_fig8
-from privacygauge.reproduce.long2017_removal import complete_adult, long_fig6, made_up, said
+from privacygauge.reproduce.long2017_removal import (
+    complete_adult,
+    long_fig6,
+    made_up,
+    removal_numbers,
+)
 from privacygauge.reproduce.long2017_stability import (
     CLASSIFIERS,
     SmallData,
@@ -97,7 +102,7 @@ def test_figure_6_is_said_in_numbers():
         before=np.array([np.nan, 0.6, 0.6, 0.5, 0.5]),
         order="initial",
     )
-    assert said(path) == {
+    assert removal_numbers(path) == {
         "DTP": 3.0,
         "after one removal": 0.6,
         "at the best stopping point": 0.6,
@@ -150,7 +155,7 @@ def test_records_of_infinite_dtp_are_the_last_of_their_class_with_a_value(data_f
             return_counts=True,
         )
         alone |= (number == 1)[place.ravel()]
-    row = long2017_removal._unsmoothed(people)
+    row = long2017_removal._row_without_smoothing(people)
     assert row.cells["records of infinite DTP"].ours.value == alone.sum() > 0
     assert isinstance(row.cells["DTP"].ours, Skipped)
 
@@ -201,7 +206,7 @@ def test_the_interval_of_a_deviation_covers():
 def test_an_individuals_own_effect_is_measured_in_deviations():
     spread = np.array([0.3, 0.5, 0.7])
     one = Variation(5, 1, spread, np.array([0.4, 0.5, 0.6]), with_it=0.8, without=0.5)
-    cells = {k: c.ours for k, c in long2017_dtp.beside(one, spread).items()}
+    cells = {k: c.ours for k, c in long2017_dtp.variation_cells(one, spread).items()}
     assert cells["deviation"].value == pytest.approx(0.2)
     assert cells["own effect"].value == pytest.approx(0.3)
     ratio = cells["own effect in deviations"]

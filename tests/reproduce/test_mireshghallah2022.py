@@ -23,12 +23,12 @@ from privacygauge.reproduce import mireshghallah2022_figures as figures
 from privacygauge.reproduce.mireshghallah2022_setting import (
     FOLDER,
     SIDES,
-    Asked,
+    ModelPairOptions,
+    ModelSetting,
     Scale,
-    Setting,
     Target,
     far_texts,
-    setting_of,
+    model_setting,
 )
 from tests.language.made_scores import made_scores
 from tests.thorough import only_thorough
@@ -56,7 +56,7 @@ def drawn(draw: int, leak: float = 0.5):
 @pytest.fixture
 def played(monkeypatch):
     """Take made-up energies for those of models, three draws of them."""
-    monkeypatch.setattr(Setting, "scores", lambda self, asked: tuple(map(drawn, range(3))))
+    monkeypatch.setattr(ModelSetting, "scores", lambda self, asked: tuple(map(drawn, range(3))))
 
     def columns(setting, draw, scores):
         n = int(np.count_nonzero(scores.member))
@@ -138,7 +138,7 @@ def test_table_9_prints_what_tables_3_4_and_6_print_again():
 @pytest.mark.parametrize("fpr", [0.1, 0.01])
 def test_the_numbers_of_a_draw_are_what_they_are_called(fpr):
     scores = drawn(7)
-    found = cells.measured(scores, fpr)
+    found = cells.measure_draw(scores, fpr)
     statistic = scores.energy_target - scores.energy_reference
     for name, values in (("loss", scores.energy_target), ("LR", statistic)):
         ours = values[scores.member]
@@ -161,12 +161,12 @@ def test_the_numbers_of_a_draw_are_what_they_are_called(fpr):
 
 def test_without_a_leak_there_is_no_claim(monkeypatch):
     silent = [drawn(draw, leak=0.0) for draw in range(12)]
-    found = cells.over_draws([cells.measured(scores, 0.1) for scores in silent])
+    found = cells.over_draws([cells.measure_draw(scores, 0.1) for scores in silent])
     for name in ("AUC, loss", "AUC, LR", "AUC, reference alone"):
         # An area of 40 + 40 notes deviates by about 0.03: the mean of twelve by 0.009.
         assert abs(found[name].value - 0.5) < 0.03
-    notes = [cells.measured(by_patient(scores), 0.1)["AUC, LR"] for scores in silent]
-    assert abs(cells.mean_of("notes", notes).value - 0.5) < 0.05
+    notes = [cells.measure_draw(by_patient(scores), 0.1)["AUC, LR"] for scores in silent]
+    assert abs(cells.mean_over_draws("notes", notes).value - 0.5) < 0.05
 
 
 def estimate(value: float, half: float = 0.1) -> Estimate:
@@ -175,15 +175,15 @@ def estimate(value: float, half: float = 0.1) -> Estimate:
 
 def test_the_mean_over_draws_is_students():
     values = [0.6, 0.7, 0.65]
-    found = cells.mean_of("x", [estimate(x) for x in values])
+    found = cells.mean_over_draws("x", [estimate(x) for x in values])
     low, high = stats.t.interval(LEVEL, 2, np.mean(values), stats.sem(values))
     assert (found.low, found.value, found.high) == pytest.approx((low, np.mean(values), high))
-    wide = cells.mean_of("x", [estimate(x) for x in (0.0, 1.0)])
+    wide = cells.mean_over_draws("x", [estimate(x) for x in (0.0, 1.0)])
     assert (wide.low, wide.high) == (0.0, 1.0)
-    assert cells.mean_of("x", [estimate(0.4)]) == estimate(0.4)
-    same = cells.mean_of("x", [estimate(0.4), estimate(0.4, 0.2)])
+    assert cells.mean_over_draws("x", [estimate(0.4)]) == estimate(0.4)
+    same = cells.mean_over_draws("x", [estimate(0.4), estimate(0.4, 0.2)])
     assert (same.low, same.high) == pytest.approx((0.2, 0.6))
-    assert "nobody" in cells.mean_of("x", [estimate(0.4), Skipped("x", "nobody")]).reason
+    assert "nobody" in cells.mean_over_draws("x", [estimate(0.4), Skipped("x", "nobody")]).reason
 
 
 def test_a_difference_is_taken_draw_by_draw():
@@ -263,9 +263,9 @@ def test_a_verdict_needs_an_interval_on_one_side():
 
 def test_one_folder_serves_all_tables(tmp_path):
     for name in ("mireshghallah-table2", "mireshghallah-fig4"):
-        with setting_of(Effort(run=tmp_path / name)) as setting:
+        with model_setting(Effort(run=tmp_path / name)) as setting:
             assert setting.folder == tmp_path / FOLDER
-    with setting_of(Effort(quick=True)) as setting:
+    with model_setting(Effort(quick=True)) as setting:
         scratch = setting.folder
         assert scratch.is_dir()
         assert setting.scale == Scale.of(Effort(quick=True)) != Scale.of(Effort())
@@ -320,8 +320,8 @@ def recorded(monkeypatch):
 
 
 def test_draws_share_no_note_and_no_reference_text(recorded, tmp_path):
-    setting = Setting(SCALE, 0, tmp_path)
-    setting.scores(Asked())
+    setting = ModelSetting(SCALE, 0, tmp_path)
+    setting.scores(ModelPairOptions())
     notes = [set(side.group) for sides in recorded.asked for side in sides]
     assert [len(group) for group in notes] == [5] * 6
     assert len(set.union(*notes)) == 30
@@ -335,9 +335,9 @@ def test_draws_share_no_note_and_no_reference_text(recorded, tmp_path):
 
 
 def test_names_are_put_before_the_sides_that_have_them(recorded, tmp_path):
-    setting = Setting(SCALE, 0, tmp_path)
+    setting = ModelSetting(SCALE, 0, tmp_path)
     for named in ((), ("member",), SIDES):
-        setting.scores(Asked(Target(named=True), named=named))
+        setting.scores(ModelPairOptions(Target(named=True), named=named))
     plain, members, every = (
         dict(zip(SIDES, recorded.asked[2 * row], strict=True)) for row in range(3)
     )
@@ -353,7 +353,7 @@ def test_names_are_put_before_the_sides_that_have_them(recorded, tmp_path):
 
 
 def test_recipes_have_folders_of_their_own(recorded, tmp_path):
-    settings = Setting(SCALE, 0, tmp_path), Setting(SCALE, 1, tmp_path)
+    settings = ModelSetting(SCALE, 0, tmp_path), ModelSetting(SCALE, 1, tmp_path)
     recipes = [Target(), Target("small"), Target(times=2), Target(named=True)]
     found = [s.target(recipe, draw) for s in settings for recipe in recipes for draw in range(2)]
     assert len(set(found)) == len(found)

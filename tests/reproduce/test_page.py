@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from privacygauge.reproduce import ITEMS, catalogue, page
-from privacygauge.reproduce.result import Result
+from privacygauge.reproduce.result import ReproductionResult
 from tests.reproduce.made_tables import reproduction, table
 from tests.test_docs import ROOT
 
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def result(form):
-    return Result(table(), form, 0, 61.0, "0.1.0")
+    return ReproductionResult(table(), form, 0, 61.0, "0.1.0")
 
 
 def written(folder, form):
@@ -62,9 +62,9 @@ def test_a_result_stands_with_its_form_verdict_and_every_number(folder):
 
 
 def test_long_tables_are_folded_and_lose_no_number(monkeypatch):
-    open_ = page.shown(result("full"), "x.json")
+    open_ = page.result_markdown(result("full"), "x.json")
     monkeypatch.setattr(page, "MOST_LINES", 3)
-    folded = page.shown(result("full"), "x.json")
+    folded = page.result_markdown(result("full"), "x.json")
     assert "<details>" in folded
     assert "<details>" not in open_
     lines = [line for line in open_.splitlines() if line.startswith("|")]

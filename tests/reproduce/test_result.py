@@ -4,7 +4,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.reproduce import Judgement
-from privacygauge.reproduce.result import Result, read_result
+from privacygauge.reproduce.result import ReproductionResult, read_result
 from privacygauge.reproduce.verdict import above
 from tests.reproduce.made_tables import table
 
@@ -12,7 +12,7 @@ JUDGEMENT = Judgement(("first", "second"), (above("it is there", ("first", "x"))
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):
-    result = Result(table(), "full", 3, 12.25, "0.1.0")
+    result = ReproductionResult(table(), "full", 3, 12.25, "0.1.0")
     path = tmp_path / "made-up.json"
     path.write_text(result.to_json(JUDGEMENT))
     again = read_result(path)
@@ -22,7 +22,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
 
 
 def test_the_verdict_is_written_and_judged_anew_when_it_is_read(tmp_path):
-    plain = json.loads(Result(table(), "full", 0, 1.0, "1").to_json(JUDGEMENT))
+    plain = json.loads(ReproductionResult(table(), "full", 0, 1.0, "1").to_json(JUDGEMENT))
     assert plain["verdict"] == "in part"
     assert [line.get("verdict") for line in plain["cells"]] == [
         "open", None, "differs", "not measured", None

@@ -28,11 +28,11 @@ from privacygauge.reproduce.song2021_classifiers import (
     REGULARISED,
     STOPPED,
     UNDEFENDED,
+    MemberScores,
     Pair,
-    Scored,
 )
 from privacygauge.reproduce.song2021_distribution import CUTS, cut_label, draw_fig5, song_fig5
-from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
+from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from tests.classifier.made import made_up
 from tests.thorough import THOROUGH
 
@@ -50,7 +50,7 @@ def made_classifiers(data, effort):
 @pytest.fixture
 def models(monkeypatch):
     sides = Side(0, 5, range(20, 25)), Side(10, 5, range(25, 30))
-    data = Setting(LOCATION, np.zeros((30, 1)), np.arange(30) % 3, sides, "tanh")
+    data = DataSetting(LOCATION, np.zeros((30, 1)), np.arange(30) % 3, sides, "tanh")
     for module in (song2021_calibration, song2021_distribution, song2021_architectures):
         monkeypatch.setattr(module, "setting", lambda wanted, seed: data)
     monkeypatch.setattr(song2021_calibration, "classifiers", made_classifiers)
@@ -67,7 +67,7 @@ def test_bins_hold_what_a_loop_finds_in_them():
     rng = np.random.default_rng(0)
     # Edges of bins, and a score of 1, which belongs to the last.
     values = [np.round(rng.random(400), 1), rng.random(400) ** 0.2]
-    found = [Scored(rng.permutation(400) < 200, {"score": score}) for score in values]
+    found = [MemberScores(rng.permutation(400) < 200, {"score": score}) for score in values]
     rows = bin_rows("models", found, ("score",))
     assert [row.label for row in rows] == [bin_label("models", i) for i in range(BINS)]
     total = 0.0
@@ -233,7 +233,7 @@ def test_figure_12_has_both_defences_and_its_own_bound(models, monkeypatch):
     def made(data, shape, effort, number, parts):
         return [made_pair(10 * number + i, 2.0) for i in range(2)]
 
-    for name in ("_regularised", "_noisy"):
+    for name in ("_regularised_pairs", "_noisy"):
         monkeypatch.setattr(song2021_architectures, name, made)
     table = song_fig12(Effort())
     rows = by_label(table)
@@ -256,7 +256,7 @@ def test_regularised_models_of_figure_12_have_reference_records_of_their_own(mod
 
     monkeypatch.setattr(song2021_architectures, "train_all", remembered)
     data = song2021_architectures.setting("Purchase100", 0)
-    pairs = song2021_architectures._regularised(data, Architecture("tanh"), Effort(), 0, 1)
+    pairs = song2021_architectures._regularised_pairs(data, Architecture("tanh"), Effort(), 0, 1)
     assert len(pairs) == song2021_architectures.PAIRS
     (target, own), (shadow, other) = asked
     assert target.weight == shadow.weight == song2021_architectures.SHOWN

@@ -15,9 +15,9 @@ from privacygauge.reproduce.song2021_classifiers import (
     UNDEFENDED,
     Pair,
     classifiers,
-    scored,
+    score_pairs,
 )
-from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
+from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from tests.classifier.made import made_up
 
 N = 40
@@ -28,7 +28,7 @@ def data():
     rng = np.random.default_rng(0)
     sides = Side(0, N, range(4 * N, 5 * N)), Side(2 * N, N, range(5 * N, 6 * N))
     y = rng.integers(3, size=6 * N)
-    return Setting(LOCATION, np.zeros((6 * N, 2)), y, sides, "tanh")
+    return DataSetting(LOCATION, np.zeros((6 * N, 2)), y, sides, "tanh")
 
 
 def learning(asked, regularised_as):
@@ -100,11 +100,11 @@ def test_scores_are_probabilities_of_the_records_as_they_come(monkeypatch):
     monkeypatch.setattr(song2021_classifiers, "ATTACKS", quick)
     pair = Pair(made_up(n=200, leak=2.0), made_up(n=200, leak=2.0, seed=1))
     names = [name for name in ATTACKS if not name.endswith("long")]
-    (found,) = scored([pair], 0, names)
+    (found,) = score_pairs([pair], 0, names)
     np.testing.assert_array_equal(found.member, pair.target.member)
     assert list(found.by_name) == names
     for name, score in found.by_name.items():
         assert (score.min() >= 0) & (score.max() <= 1), name
         assert score[found.member].mean() > score[~found.member].mean() + 0.1, name
-    alone = scored([pair], 0, names[:1])[0].by_name[names[0]]
+    alone = score_pairs([pair], 0, names[:1])[0].by_name[names[0]]
     np.testing.assert_array_equal(alone, found.by_name[names[0]])

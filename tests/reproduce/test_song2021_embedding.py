@@ -13,7 +13,7 @@ from privacygauge.errors import InputError
 from privacygauge.reproduce import Effort, song2021_embedding, song2021_neighbours
 from privacygauge.reproduce.song2021_embedding import draw_fig9, song_fig9
 from privacygauge.reproduce.song2021_neighbours import HIGH, LOW, extreme_classes, kept_class
-from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
+from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from privacygauge.reproduce.table import Table
 from tests.thorough import only_thorough, times
 
@@ -39,7 +39,7 @@ def made_side(seed, n=N):
 @pytest.fixture
 def made(monkeypatch):
     sides = Side(0, 1, range(0)), Side(0, 1, range(0))
-    data = Setting(LOCATION, np.zeros((4, 1)), np.zeros(4, np.int64), sides, "tanh")
+    data = DataSetting(LOCATION, np.zeros((4, 1)), np.zeros(4, np.int64), sides, "tanh")
     monkeypatch.setattr(song2021_embedding, "setting", lambda wanted, seed: data)
     monkeypatch.setattr(
         song2021_embedding,
@@ -130,7 +130,7 @@ def test_features_are_those_of_the_weights_that_were_kept(monkeypatch, tmp_path)
     y = np.arange(48) % 3
     x = np.eye(3)[y] + 0.1 * rng.normal(size=(48, 3))
     sides = Side(0, 12, range(48, 48)), Side(24, 12, range(48, 48))
-    data = Setting(LOCATION, x, y, sides, "tanh")
+    data = DataSetting(LOCATION, x, y, sides, "tanh")
     short = replace(song2021_embedding.NETWORKS, epochs=2)
     monkeypatch.setattr(song2021_embedding, "NETWORKS", short)
     (first,) = song2021_embedding._sides(data, Effort(run=tmp_path), 1)

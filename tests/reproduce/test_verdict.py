@@ -8,14 +8,14 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.reproduce import Cell, Judgement, Row, Table
 from privacygauge.reproduce.verdict import (
     above,
-    alike,
     below,
+    claim_of_equality,
     falls,
     grows,
     larger,
     near,
-    paired,
-    planted,
+    paired_claim,
+    planted_claim,
     smaller,
 )
 from tests.reproduce.made_tables import estimate, table
@@ -80,7 +80,7 @@ def test_what_cannot_decide_leaves_everything_open(one, other):
 
 
 def test_what_was_planted_is_shown_and_not_counted():
-    claim = planted(above("a", ("first", "x")))
+    claim = planted_claim(above("a", ("first", "x")))
     verdict = Judgement(claims=(claim,)).of(table())
     assert (verdict.word, verdict.counts.split(", ")[0]) == (
         "nothing to compare",
@@ -94,14 +94,17 @@ def test_what_was_planted_is_shown_and_not_counted():
 def test_equal_estimates_are_of_the_same_records():
     """Two ways that choose the same records differ by nothing, however wide their intervals."""
     one = estimate(0.8, 0.1)
-    assert word(alike("", ("0", "x"), ("1", "x"), 0.05), one, one) == "holds"
+    assert word(claim_of_equality("", ("0", "x"), ("1", "x"), 0.05), one, one) == "holds"
     assert word(larger("", ("0", "x"), ("1", "x")), one, one) == "open"
-    assert word(alike("", ("0", "x"), ("1", "x"), 0.05), one, estimate(0.8, 0.11)) == "open"
+    assert (
+        word(claim_of_equality("", ("0", "x"), ("1", "x"), 0.05), one, estimate(0.8, 0.11))
+        == "open"
+    )
 
 
 def test_a_paired_difference_goes_before_two_numbers():
-    of_two = alike("close", ("0", "x"), ("1", "x"), 0.05)
-    claim = paired(("0", "less"), of_two, lambda what, at: near(what, at, 0.05))
+    of_two = claim_of_equality("close", ("0", "x"), ("1", "x"), 0.05)
+    claim = paired_claim(("0", "less"), of_two, lambda what, at: near(what, at, 0.05))
     cells = {"x": Cell(None, estimate(0.8, 0.1))}
     gap = {"less": Cell(None, estimate(0.01, 0.02))}
     other = Row("1", {"x": Cell(None, estimate(0.79, 0.1))})
@@ -140,7 +143,7 @@ def test_a_difference_is_never_surer_than_both_numbers_apart(one, other):
 
 def test_alike_is_proved_not_assumed():
     """Numbers that are not told apart are alike only where their difference is known to be."""
-    claim = alike("", ("0", "x"), ("1", "x"), 0.1)
+    claim = claim_of_equality("", ("0", "x"), ("1", "x"), 0.1)
     assert word(claim, estimate(0.5, 0.01), estimate(0.52, 0.01)) == "holds"
     assert word(claim, estimate(0.5, 0.3), estimate(0.52, 0.3)) == "open"
     assert word(claim, estimate(0.5, 0.01), estimate(0.9, 0.01)) == "the opposite"

@@ -20,9 +20,9 @@ from privacygauge.runs.encoding import (
     Layout,
     chunk_files,
     chunk_keys,
+    group_metadata,
     layout_of,
-    metadata,
-    read,
+    read_chunks,
 )
 
 TYPES = ("bool", "int8", "uint8", "int32", "uint64", "float16", "float32", "float64")
@@ -70,7 +70,7 @@ def cases(draw: st.DrawFn) -> tuple[Layout, int, np.ndarray]:
 def test_the_files_are_those_of_zarr(one, other) -> None:
     layouts = {"one": one[0], "other": other[0]}
     attributes = {"said": ["naïve", None, 1.5, {"b": 1, "a": True}]}
-    described = metadata(layouts, attributes)
+    described = group_metadata(layouts, attributes)
     for name, (_, start, values) in {"one": one, "other": other}.items():
         layout = {name: layouts[name]}
         files = by_zarr(layout, {name: values}, start, attributes)
@@ -99,9 +99,9 @@ def test_reads_what_zarr_reads(case, data) -> None:
         numbers = [np.unique(some // c) for some, c in zip(asked, layout.chunks, strict=True)]
         if {"/".join(["one", "c", *map(str, at)]) for at in product(*numbers)} - set(files):
             with pytest.raises(AbsentError):
-                read(layout, "one", asked, files.get)
+                read_chunks(layout, "one", asked, files.get)
             continue
-        found = read(layout, "one", asked, files.get)
+        found = read_chunks(layout, "one", asked, files.get)
         assert found.dtype == whole.dtype
         np.testing.assert_array_equal(found, whole[np.ix_(*asked)])
 
@@ -117,4 +117,4 @@ def test_a_damaged_chunk_is_never_read_as_values(compressed: bool) -> None:
     flipped = [content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :] for i in range(9)]
     for damaged in (b"", content[:-1], content[:3], larger, *flipped):
         with pytest.raises((ValueError, RuntimeError)):
-            read(layout, "one", everything, {**files, "one/c/1/0": damaged}.get)
+            read_chunks(layout, "one", everything, {**files, "one/c/1/0": damaged}.get)

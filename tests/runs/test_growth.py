@@ -14,7 +14,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import Folder
-from privacygauge.runs.plan import ArraySpec, Plan, Task, difference
+from privacygauge.runs.plan import ArraySpec, Plan, Task, first_difference
 from privacygauge.runs.store import Run, open_run, read_run
 from tests.runs.sample import N_CLASSES, N_RECORDS, Work, contents
 
@@ -143,7 +143,7 @@ def test_a_run_of_other_units_or_settings_does_not_grow(tmp_path: Path) -> None:
 def test_a_unit_that_was_made_of_something_else_is_computed_again(tmp_path: Path) -> None:
     made(tmp_path, 4)
     other = plan(4, units=("0-0", "0-1", "x", "0-3"))
-    assert difference(plan(4), other) is not None
+    assert first_difference(plan(4), other) is not None
     assert [task.number for task in Run(str(tmp_path), other).missing()] == [1]
 
 

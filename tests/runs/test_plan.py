@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.runs.plan import ArraySpec, Plan, Task, difference
+from privacygauge.runs.plan import ArraySpec, Plan, Task, first_difference
 from tests.runs.sample import plan
 
 NAMES = st.from_regex(r"[a-z][a-z_]{0,6}", fullmatch=True)
@@ -54,7 +54,7 @@ def test_comes_back_from_json_and_from_a_copy(one: Plan) -> None:
         assert other == one
         assert hash(other) == hash(one)
         assert other.fingerprint == one.fingerprint
-        assert difference(one, other) is None
+        assert first_difference(one, other) is None
 
 
 @given(plans())
@@ -68,7 +68,7 @@ def test_tasks_cover_every_unit_once(one: Plan) -> None:
 @pytest.mark.slow
 @given(plans(), plans())
 def test_a_difference_is_named_exactly_when_there_is_one(one: Plan, other: Plan) -> None:
-    assert (difference(one, other) is None) == (one.fingerprint == other.fingerprint)
+    assert (first_difference(one, other) is None) == (one.fingerprint == other.fingerprint)
 
 
 def test_the_last_task_may_be_shorter() -> None:
@@ -76,12 +76,12 @@ def test_the_last_task_may_be_shorter() -> None:
 
 
 def test_names_the_first_setting_that_differs() -> None:
-    assert difference(plan(), plan(epochs=40)) == "epochs is 50 there and 40 here"
-    assert difference(plan(), plan(seed=3)) == "seed is 0 there and 3 here"
+    assert first_difference(plan(), plan(epochs=40)) == "epochs is 50 there and 40 here"
+    assert first_difference(plan(), plan(seed=3)) == "seed is 0 there and 3 here"
     without = dataclasses.replace(plan(), settings={"data": "0" * 64})
-    assert difference(plan(), without) == "epochs is 50 there and not set here"
+    assert first_difference(plan(), without) == "epochs is 50 there and not set here"
     long = dataclasses.replace(plan(), settings={"epochs": 50, "data": "1" * 64})
-    assert difference(plan(), long) == (f"data is {'0' * 57}... there and {'1' * 57}... here")
+    assert first_difference(plan(), long) == (f"data is {'0' * 57}... there and {'1' * 57}... here")
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, True), (1, 1.0), (None, "null"), ([], {})])

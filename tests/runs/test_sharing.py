@@ -154,14 +154,14 @@ def test_what_another_ends_between_the_look_and_the_claim_is_not_done_again(
     tmp_path, monkeypatch
 ) -> None:
     run = opened(tmp_path)
-    claimed = claims._claimed
+    claimed = claims._claim_task
     task = plan().tasks[4]
 
     def late(*asked: object) -> str | None:
         run.write(task, Work()(task))
         return claimed(*asked)
 
-    monkeypatch.setattr(claims, "_claimed", late)
+    monkeypatch.setattr(claims, "_claim_task", late)
     with Claims().held(run, task) as mine:
         assert not mine
     assert run.folder.names(CLAIMS) == []

@@ -79,7 +79,7 @@ def test_a_block_reads_no_chunk_twice(tmp_path: Path, monkeypatch: pytest.Monkey
     worlds = Worlds(rng.normal(size=N), run.array("logit"), coin_flips(K, N, rng))
     read.clear()
     monkeypatch.setattr(groups, "BLOCK", 1)
-    groups.groups(worlds)
+    groups.world_groups(worlds)
     assert len(read) == len(set(read)) == 5 * 3
 
 
@@ -89,4 +89,4 @@ def test_models_that_are_not_there_yet_are_refused(tmp_path: Path) -> None:
     values[3, 7] = np.nan
     worlds = Worlds(values[0], kept(tmp_path, values).array("logit"), coin_flips(K, N, rng))
     with pytest.raises(InputError, match="worlds must be finite"):
-        groups.groups(worlds)
+        groups.world_groups(worlds)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.seeds import stream
-from privacygauge.evaluate.by_target import TargetScores, mean_auc
+from privacygauge.evaluate.by_target import TargetScores, mean_auc_of_records
 from privacygauge.runs.plan import Task
 from privacygauge.synthetic.attacks.meta import Forest
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
@@ -104,7 +104,7 @@ def test_tables_that_ignore_the_records_say_nothing(game, table):
     setting = Setting.of(table, np.array([7, 100]), Sizes(50, times(80), 30), 0)
     for name, found in played(game, setting, Silence()).items():
         # One interval in 10,000 leaves chance out.
-        assert not mean_auc(found, 0.9999).excludes(0.5), name
+        assert not mean_auc_of_records(found, 0.9999).excludes(0.5), name
 
 
 @pytest.mark.slow

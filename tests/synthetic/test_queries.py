@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.synthetic import conditions, queries
 from privacygauge.synthetic.conditions import masks
-from privacygauge.synthetic.queries import answers, answers_of
+from privacygauge.synthetic.queries import all_query_counts, some_query_counts
 from privacygauge.synthetic.queries_large import (
+    bitmap_query_counts,
     bitmaps,
     bits_of,
-    counts_of,
     sampled_subsets,
 )
 
@@ -88,7 +88,7 @@ def test_masks_of_many_data_sets_are_those_of_each(table):
 def test_answers_count_the_rows_that_meet_every_condition_of_a_subset(table):
     rows, target, at_most = table
     n_features = len(target)
-    got = answers(masks(rows, target, at_most), n_features)
+    got = all_query_counts(masks(rows, target, at_most), n_features)
     assert got.tolist() == [
         naive_count(rows, target, at_most, attributes(a, n_features))
         for a in range(1 << n_features)
@@ -98,30 +98,30 @@ def test_answers_count_the_rows_that_meet_every_condition_of_a_subset(table):
 @given(masked())
 def test_answers_of_many_data_sets_are_those_of_each(case):
     sets, n_features = case
-    got = answers(sets, n_features)
+    got = all_query_counts(sets, n_features)
     assert got.shape == (len(sets), 1 << n_features)
     assert got.tolist() == [naive_answers(one, n_features) for one in sets]
-    assert got.tolist() == [answers(one, n_features).tolist() for one in sets]
+    assert got.tolist() == [all_query_counts(one, n_features).tolist() for one in sets]
 
 
 @given(masked(), st.integers(0, 2**32 - 1))
 def test_sampled_answers_are_taken_from_all_answers(case, seed):
     sets, n_features = case
     subsets = np.random.default_rng(seed).integers(0, 1 << n_features, 9)
-    whole = answers(sets, n_features)
-    assert np.array_equal(answers_of(sets, subsets, n_features), whole[:, subsets])
-    assert np.array_equal(answers_of(sets[0], subsets, n_features), whole[0, subsets])
+    whole = all_query_counts(sets, n_features)
+    assert np.array_equal(some_query_counts(sets, subsets, n_features), whole[:, subsets])
+    assert np.array_equal(some_query_counts(sets[0], subsets, n_features), whole[0, subsets])
 
 
 @given(masked(), st.sampled_from([1, 2, 5, 64]))
 def test_the_size_of_a_block_changes_nothing(case, size):
     sets, n_features = case
-    whole = answers(sets, n_features)
-    taken = answers_of(sets, [0], n_features)
+    whole = all_query_counts(sets, n_features)
+    taken = some_query_counts(sets, [0], n_features)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "BLOCK", size)
-        assert np.array_equal(answers(sets, n_features), whole)
-        assert np.array_equal(answers_of(sets, [0], n_features), taken)
+        assert np.array_equal(all_query_counts(sets, n_features), whole)
+        assert np.array_equal(some_query_counts(sets, [0], n_features), taken)
 
 
 @given(tables(most_features=10, sets=True), st.sampled_from([1, 3, 64]))
@@ -130,7 +130,7 @@ def test_the_size_of_a_block_changes_no_mask_and_no_bitmap(table, size):
     subsets = sampled_subsets(len(target), 30, 1, np.random.default_rng(0))
 
     def found():
-        counts = counts_of(bitmaps(rows, target, at_most), subsets)
+        counts = bitmap_query_counts(bitmaps(rows, target, at_most), subsets)
         return masks(rows, target, at_most).tolist(), counts.tolist()
 
     whole = found()
@@ -143,17 +143,17 @@ def test_the_size_of_a_block_changes_no_mask_and_no_bitmap(table, size):
 def test_the_order_of_rows_changes_no_answer_and_one_row_adds_one_to_what_it_meets(case, seed):
     sets, n_features = case
     rng = np.random.default_rng(seed)
-    before = answers(sets[0], n_features)
-    assert np.array_equal(answers(rng.permutation(sets[0]), n_features), before)
+    before = all_query_counts(sets[0], n_features)
+    assert np.array_equal(all_query_counts(rng.permutation(sets[0]), n_features), before)
     row = int(rng.integers(1 << n_features))
-    after = answers(np.append(sets[0], np.uint32(row)), n_features)
+    after = all_query_counts(np.append(sets[0], np.uint32(row)), n_features)
     assert (after - before).tolist() == [int(row & a == a) for a in range(1 << n_features)]
 
 
 @given(masked())
 def test_a_larger_subset_is_met_by_no_more_rows(case):
     sets, n_features = case
-    counts = answers(sets, n_features)
+    counts = all_query_counts(sets, n_features)
     assert np.all(counts[:, 0] == sets.shape[1])
     for j in range(n_features):
         numbers = np.arange(1 << n_features)
@@ -164,7 +164,7 @@ def test_a_larger_subset_is_met_by_no_more_rows(case):
 @pytest.mark.parametrize("n_features", [0, 1, 2, 3, 9, 13, 16])
 def test_answers_equal_a_count_of_each_subset_of_the_masks(rng, n_features):
     rows = rng.integers(0, 1 << n_features, 150).astype(np.uint32)
-    got = answers(rows, n_features)
+    got = all_query_counts(rows, n_features)
     subsets = np.unique(rng.integers(0, 1 << n_features, 300)).astype(np.uint32)
     expected = np.count_nonzero(rows & subsets[:, None] == subsets[:, None], axis=1)
     assert np.array_equal(got[subsets], expected)
@@ -174,11 +174,11 @@ def test_answers_equal_a_count_of_each_subset_of_the_masks(rng, n_features):
 
 @pytest.mark.parametrize("n", [32_767, 32_768, 70_000])
 def test_many_equal_rows_carry_nothing_over_to_other_subsets(n):
-    counts = answers(np.full(n, 0b1011, np.uint32), 4)
+    counts = all_query_counts(np.full(n, 0b1011, np.uint32), 4)
     assert counts.dtype == (np.int16 if n < 32_768 else np.int32)
     assert counts.tolist() == [n if 0b1011 & a == a else 0 for a in range(16)]
     packed = bitmaps(np.tile([1, 1, 0, 1], (n, 1)), np.ones(4), np.zeros(4, bool))
-    assert counts_of(packed, [[0, 1, 3], [0, 1, 2], [3, 3, 3]]).tolist() == [n, 0, n]
+    assert bitmap_query_counts(packed, [[0, 1, 3], [0, 1, 2], [3, 3, 3]]).tolist() == [n, 0, n]
 
 
 def test_counts_have_room_for_more_rows_than_32_bits_can_number():
@@ -189,10 +189,10 @@ def test_counts_have_room_for_more_rows_than_32_bits_can_number():
 
 
 def test_a_data_set_without_rows_answers_zero():
-    assert answers([], 2).tolist() == [0, 0, 0, 0]
-    assert answers_of(np.zeros((2, 0), int), [0, 3], 2).tolist() == [[0, 0], [0, 0]]
+    assert all_query_counts([], 2).tolist() == [0, 0, 0, 0]
+    assert some_query_counts(np.zeros((2, 0), int), [0, 3], 2).tolist() == [[0, 0], [0, 0]]
     empty = bitmaps(np.zeros((0, 2)), [1, 1], [True, False])
-    assert counts_of(empty, [[0, 1]]).tolist() == [0]
+    assert bitmap_query_counts(empty, [[0, 1]]).tolist() == [0]
 
 
 def test_the_worked_example_of_a_condition_at_its_bound():
@@ -229,8 +229,10 @@ def test_an_input_is_left_as_it_was(rng):
     found.flags.writeable = False
     packed = bitmaps(rows, target, np.ones(4, bool))
     packed.flags.writeable = False
-    assert np.array_equal(answers(found, 4), answers(found, 4))
-    assert np.array_equal(counts_of(packed, [[0, 1]]), counts_of(packed, [[0, 1]]))
+    assert np.array_equal(all_query_counts(found, 4), all_query_counts(found, 4))
+    assert np.array_equal(
+        bitmap_query_counts(packed, [[0, 1]]), bitmap_query_counts(packed, [[0, 1]])
+    )
 
 
 @given(tables(most_features=9, sets=True), st.integers(0, 2**32 - 1))
@@ -242,8 +244,8 @@ def test_bitmaps_count_as_the_naive_loop_does(table, seed):
     packed = bitmaps(rows, target, at_most)
     assert packed.shape == (len(rows), n_features, -(-rows.shape[1] // 64))
     expected = [[naive_count(one, target, at_most, row) for row in subsets] for one in rows]
-    assert counts_of(packed, subsets).tolist() == expected
-    assert counts_of(packed[0], subsets).tolist() == expected[0]
+    assert bitmap_query_counts(packed, subsets).tolist() == expected
+    assert bitmap_query_counts(packed[0], subsets).tolist() == expected[0]
 
 
 @given(tables(most_features=12, sets=True), st.integers(0, 2**32 - 1))
@@ -253,8 +255,8 @@ def test_masks_and_bitmaps_give_the_same_answers(table, seed):
     kept = masks(rows, target, at_most)
     packed = bitmaps(rows, target, at_most)
     subsets = sampled_subsets(n_features, 20, n_features, np.random.default_rng(seed))
-    expected = answers_of(kept, bits_of(subsets), n_features)
-    assert np.array_equal(counts_of(packed, subsets), expected)
+    expected = some_query_counts(kept, bits_of(subsets), n_features)
+    assert np.array_equal(bitmap_query_counts(packed, subsets), expected)
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])
@@ -262,7 +264,10 @@ def test_many_attributes_and_many_rows_are_counted(rng, n):
     met = rng.random((n, 50)) < 0.7
     packed = bitmaps(met, np.ones(50), np.zeros(50, bool))
     subsets = sampled_subsets(50, 3000, 3, rng)
-    assert counts_of(packed, subsets).tolist() == met[:, subsets].all(axis=2).sum(axis=0).tolist()
+    assert (
+        bitmap_query_counts(packed, subsets).tolist()
+        == met[:, subsets].all(axis=2).sum(axis=0).tolist()
+    )
 
 
 @pytest.mark.parametrize(("n_features", "most"), [(1, 1), (4, 4), (6, 3), (9, 2)])
@@ -330,20 +335,22 @@ REFUSED = {
         np.zeros((1, 33)), np.zeros(33), np.zeros(33, bool)
     ),
     "n_features must be in 0..24, got 25: count a sample of the queries on bitmaps": lambda: (
-        answers([1], 25)
+        all_query_counts([1], 25)
     ),
-    "masks must lie in 0..2^2 - 1, got values from 1 to 4: is n_features right?": lambda: answers(
-        [1, 4], 2
+    "masks must lie in 0..2^2 - 1, got values from 1 to 4: is n_features right?": lambda: (
+        all_query_counts([1, 4], 2)
     ),
-    "masks must lie in 0..2^2 - 1, got values from -1 to 0": lambda: answers([-1, 0], 2),
-    "masks must hold integers, got float64": lambda: answers([1.0], 2),
-    "masks must have the shape (n,) or (k, n), got (1, 1, 1)": lambda: answers([[[1]]], 2),
-    "subsets must lie in 0..2^2 - 1, got values from 4 to 4": lambda: answers_of([1], [4], 2),
-    "subsets must have the shape (q,), got (1, 1)": lambda: answers_of([1], [[1]], 2),
+    "masks must lie in 0..2^2 - 1, got values from -1 to 0": lambda: all_query_counts([-1, 0], 2),
+    "masks must hold integers, got float64": lambda: all_query_counts([1.0], 2),
+    "masks must have the shape (n,) or (k, n), got (1, 1, 1)": lambda: all_query_counts([[[1]]], 2),
+    "subsets must lie in 0..2^2 - 1, got values from 4 to 4": lambda: some_query_counts(
+        [1], [4], 2
+    ),
+    "subsets must have the shape (q,), got (1, 1)": lambda: some_query_counts([1], [[1]], 2),
     "bitmaps must be uint64 of the shape (F, w) or (k, F, w), got int64 and (1, 1)": lambda: (
-        counts_of([[1]], [[0]])
+        bitmap_query_counts([[1]], [[0]])
     ),
-    "subsets must name attributes in 0..1, got 0 to 2": lambda: counts_of(
+    "subsets must name attributes in 0..1, got 0 to 2": lambda: bitmap_query_counts(
         np.zeros((2, 1), np.uint64), [[0, 2]]
     ),
     "subsets must be integers of the shape (q, most), got int64 and (2,)": lambda: bits_of([0, 2]),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_schema, read_table
 from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table, advice
+from privacygauge.synthetic.table import Table, column_advice
 from tests.thorough import times
 
 
@@ -252,11 +252,11 @@ def test_columns_of_names_and_of_nearly_numbers_are_named():
             "town": ["A", "B"] * (n // 2),
         }
     )
-    first, second, third = advice(read_table(people))
+    first, second, third = column_advice(read_table(people))
     assert first.startswith("column 'id' has another value in every record")
     assert "--drop name" in second
     assert third.startswith("column 'age' holds numbers but for a few texts")
-    assert advice(read_table(people[:40][["id", "town"]])) == ()
+    assert column_advice(read_table(people[:40][["id", "town"]])) == ()
 
 
 def may_hold(column, value):

@@ -14,7 +14,7 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals, Silence
 from privacygauge.synthetic.utility import utility
-from privacygauge.synthetic.utility.learning import learnt, possible_labels
+from privacygauge.synthetic.utility.learning import compare_learning, possible_labels
 from privacygauge.synthetic.utility.summary import associations, column_sets, marginal_distances
 from tests.synthetic.made_tables import table_of
 from tests.synthetic.released.made_released import people
@@ -171,7 +171,7 @@ def test_a_class_that_the_synthetic_table_lacks_is_never_told(tables):
     real, holdout = tables
     rng = np.random.default_rng(0)
     women = real[np.flatnonzero(real.values[:, 5] == 0)]
-    one = learnt(real, women, holdout, "sex", rng)
+    one = compare_learning(real, women, holdout, "sex", rng)
     assert (one.synthetic_accuracy, one.synthetic_auc, one.classes) == (0.5, 0.5, 2)
 
 
@@ -232,4 +232,4 @@ def test_a_few_records_of_many_classes_are_learnt_without_a_warning():
     rng = np.random.default_rng(0)
     table = read_table(pd.DataFrame({"a": [*"abcdefgh", *"abcdefgh"], "b": rng.normal(size=16)}))
     some = table[np.arange(12)]
-    assert learnt(table, some, table, "a", rng).classes == 8
+    assert compare_learning(table, some, table, "a", rng).classes == 8

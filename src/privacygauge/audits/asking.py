@@ -40,7 +40,7 @@ _READ = (Role.FILE, Role.MODEL)
 
 
 @dataclass(frozen=True)
-class Asked:
+class OptionSpec:
     """How a field is asked for on a command line."""
 
     help: str
@@ -91,10 +91,10 @@ def option(
         Its value where it is not given. Without one an option is required, unless its type says
         what nothing is: None where it may be None, no values of a tuple, a switch that is off.
     panel, offers, role, split
-        As in `Asked`; ``FILE`` stands for a file of the user's by itself.
+        As in `OptionSpec`; ``FILE`` stands for a file of the user's by itself.
     """
     role = role or (Role.FILE if metavar == "FILE" else Role.PLAIN)
-    asked = Asked(
+    asked = OptionSpec(
         help=text, metavar=metavar, flag=flag, panel=panel, offers=offers, role=role, split=split
     )
     return field(default=default, metadata={_KEY: asked})
@@ -106,7 +106,7 @@ asks = partial(option, _OWN)
 
 def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
     """Return a field of a `Request` that is asked for by its place; see `option`."""
-    return field(default=default, metadata={_KEY: Asked(text, metavar, role=role)})
+    return field(default=default, metadata={_KEY: OptionSpec(text, metavar, role=role)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +134,9 @@ class Request:
                 found.default = next(known, MISSING)
 
     @classmethod
-    def asked(cls) -> tuple[tuple[Field[Any], Asked], ...]:
+    def asked(cls) -> tuple[tuple[Field[Any], OptionSpec], ...]:
         """Return the fields with how each is asked for, those of all requests last."""
-        known = [(f, _flagged(f)) for f in fields(cls) if _KEY in f.metadata]
+        known = [(f, _with_flag(f)) for f in fields(cls) if _KEY in f.metadata]
         own = [pair for pair in known if pair[0].name not in cls.COMMON]
         used = set(cls.COMMON) - set(cls.UNUSED)
         common = [pair for pair in known if pair[0].name in used]
@@ -187,7 +187,7 @@ class Request:
         urls = dict(found.pop("urls"))
         for name, asked in self._asked_by_name().items():
             if isinstance(found[name], str):
-                found[name] = _settled(asked.role, found[name])
+                found[name] = _settle_path(asked.role, found[name])
         return {**found, **urls}
 
     @classmethod
@@ -220,17 +220,17 @@ class Request:
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
-    def _asked_by_name(cls) -> dict[str, Asked]:
+    def _asked_by_name(cls) -> dict[str, OptionSpec]:
         return {f.name: asked for f, asked in cls.asked()}
 
 
-def _flagged(f: Field[Any]) -> Asked:
-    asked: Asked = f.metadata[_KEY]
+def _with_flag(f: Field[Any]) -> OptionSpec:
+    asked: OptionSpec = f.metadata[_KEY]
     own = _OWN + f.name.replace("_", "-")
     return replace(asked, flag=own) if asked.flag == _OWN else asked
 
 
-def _settled(role: Role, text: str) -> str:
+def _settle_path(role: Role, text: str) -> str:
     if role in _READ and "://" not in text:
         return str(Path(text).absolute())
     is_code = role is Role.CODE and not text.startswith(PROGRAM)
@@ -286,7 +286,7 @@ def with_low(*metrics: Metric) -> tuple[Metric, ...]:
     return tuple(name for pair in ends for name in pair)
 
 
-class Group(StrEnum):
+class HelpGroup(StrEnum):
     """Headings of ``privacygauge --help``."""
 
     START = "Start here"
@@ -309,7 +309,7 @@ class Command(Generic[R]):
     name: str
     """Such as ``worst-case`` or ``holdout attack``."""
     group: str
-    """The heading that it stands under in ``privacygauge --help``; see `Group`."""
+    """The heading that it stands under in ``privacygauge --help``; see `HelpGroup`."""
     request: type[R]
     """What it asks."""
     play: Callable[[R, Work], Reported]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, Role, amounts, argument, asks
+from privacygauge.audits.asking import Command, HelpGroup, Request, Role, amounts, argument, asks
 from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
@@ -130,17 +130,17 @@ class CanaryAudit(Reported):
             claim,
             title="Audit of canaries in a language model",
             intro=told,
-            verdict=claim.verdict if claimed else _unclaimed(self, claim.verdict),
+            verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
             measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
             sections=(_exposures(self), *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
         )
 
 
-def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
+def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict where nobody claims anything; what cannot be told stays so."""
     from privacygauge.audits.privacy_claim.verdict import open_without_claim
-    from privacygauge.report.numbers import fixed, percent_estimate, rate, rounded_down
+    from privacygauge.report.numbers import decimal, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
 
     if open_without_claim(a.claim, found) or found.gauge is None:
@@ -148,7 +148,7 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     low = a.claim.free.estimate.low
     exposure = _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
-    median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
+    median = f"their median exposure is {exposure} of at most {decimal(a.findings.largest, 1)} bits"
     # A reference that saw the canaries hides them from the scores, and from the losses never.
     apart, by = max(
         ((a.area, "scores above"), (a.findings.known, "has a lower loss than")),
@@ -194,7 +194,7 @@ def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
     )
 
 
-def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
+def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
     """Return the audit of the canaries in a model."""
     import numpy as np
 
@@ -272,7 +272,7 @@ def canary_audit(
 def _exposure(f: CanaryFindings) -> Measure:
     import numpy as np
 
-    from privacygauge.report.numbers import Shown, fixed
+    from privacygauge.report.numbers import Shown, decimal
     from privacygauge.report.values import Measure
 
     median = float(np.median(f.exposure))
@@ -280,8 +280,8 @@ def _exposure(f: CanaryFindings) -> Measure:
         name="exposure",
         label="Median exposure, in bits",
         found=median,
-        shown=Shown(fixed(median, 1)),
-        note=f"at most {fixed(f.largest, 1)}",
+        shown=Shown(decimal(median, 1)),
+        note=f"at most {decimal(f.largest, 1)}",
         text="How far up the canaries that were trained on rank among those that were not.",
         guessing="nothing is learnt: about 1",
     )
@@ -291,7 +291,7 @@ def _exposures(a: CanaryAudit) -> Section:
     import numpy as np
 
     from privacygauge.report.blocks import table, text
-    from privacygauge.report.numbers import count, fixed
+    from privacygauge.report.numbers import count, decimal
     from privacygauge.report.values import Section
 
     f = a.findings
@@ -301,7 +301,7 @@ def _exposures(a: CanaryAudit) -> Section:
     told = (
         f"The loss of each canary that was trained on is ranked among those of {count(outside)} "
         "canaries that were drawn alike and not trained on. Exposure is the logarithm of that "
-        f"number and one over the rank, to the base 2: from 0 to {fixed(f.largest, 1)} bits. "
+        f"number and one over the rank, to the base 2: from 0 to {decimal(f.largest, 1)} bits. "
         "Where nothing is learnt it is above b bits with a probability of 2 to the minus b."
     )
     found = table(
@@ -310,8 +310,8 @@ def _exposures(a: CanaryAudit) -> Section:
         [
             {
                 "Canary": count(int(rows[i])),
-                "Exposure, in bits": fixed(f.exposure[i], 1),
-                "Loss, in nats": fixed(f.loss[rows[i]], 1),
+                "Exposure, in bits": decimal(f.exposure[i], 1),
+                "Loss, in nats": decimal(f.loss[rows[i]], 1),
             }
             for i in order.tolist()
         ],
@@ -322,9 +322,9 @@ def _exposures(a: CanaryAudit) -> Section:
 
 MEASURE = Command(
     "language canaries measure",
-    group=Group.LANGUAGE,
+    group=HelpGroup.LANGUAGE,
     request=MeasureRequest,
-    play=measure,
+    play=audit_canaries,
     help=_MEASURE,
     metrics=amounts("epsilon", "exposure"),
     limits=(

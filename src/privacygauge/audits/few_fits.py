@@ -50,7 +50,7 @@ from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import TargetsAsked
-from privacygauge.synthetic.table import advice, require_moderate
+from privacygauge.synthetic.table import column_advice, require_moderate
 
 _PLAYED = (
     "In each fit a fair coin of its own decides for every canary whether it is among the records "
@@ -89,7 +89,7 @@ class FitsAudit(Reported):
             f"{count(n_guesses)} records, the canaries, were each in or out by a fair coin, in "
             f"{made} of {plain(self.generator)}, made from "
             f"{several(self.sizes.records, 'record')}. From {table} {g.attack} says which were in. "
-            f"{seen_from(n_guesses, self.sizes.tests, self.level)}"
+            f"{detectable_share_text(n_guesses, self.sizes.tests, self.level)}"
         )
         measures = (
             Measure(
@@ -123,7 +123,7 @@ class FitsAudit(Reported):
                 "membership-inference",
             ),
             intro=said,
-            verdict=claim.verdict if claimed else _unclaimed(self, claim.verdict),
+            verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
             measures=(*measures, *([first] if claimed else []), *others),
             sections=(
                 *claim.sections[:-1],
@@ -250,7 +250,7 @@ def audit_few_fits(
         command=command,
         provenance=provenance,
     )
-    told = (*advice(table), *claim.origin.warnings, *clipped_numbers(*clipped))
+    told = (*column_advice(table), *claim.origin.warnings, *clipped_numbers(*clipped))
     origin = replace(claim.origin, warnings=told)
     claim = replace(claim, origin=origin)
     return FitsAudit(
@@ -262,7 +262,7 @@ def audit_few_fits(
     )
 
 
-def seen_from(n_guesses: int, fits: int, level: float) -> str:
+def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
     """Return in words the share of right guesses that such an audit would mostly show."""
     smallest = smallest_accuracy(n_guesses, fits, level)
     if smallest is None:
@@ -273,7 +273,7 @@ def seen_from(n_guesses: int, fits: int, level: float) -> str:
     )
 
 
-def _unclaimed(a: FitsAudit, found: Verdict) -> Verdict:
+def _verdict_without_claim(a: FitsAudit, found: Verdict) -> Verdict:
     """Return the verdict where nobody claims anything; what cannot be told stays so."""
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.numbers import Shown, fixed, rate
+from privacygauge.report.numbers import Shown, decimal, rate
 
 SCORES = (
     "All of this is about one accuracy per submission. Log-loss, and scores class by class, give "
@@ -45,7 +45,7 @@ def points(bias: float) -> str:
     >>> points(0.1783), points(0.0066), points(0.0002)
     ('17.8', '0.66', '0.020')
     """
-    return fixed(100 * bias, places(bias))
+    return decimal(100 * bias, places(bias))
 
 
 def places(bias: float) -> int:
@@ -66,27 +66,27 @@ def points_estimate(bias: Estimate) -> Shown:
     '17.8 (17.4 to 18.2)'
     """
     decimals = places(max(abs(bias.value), abs(bias.high), key=_finite))
-    value, low, high = (fixed(100 * x, decimals) for x in (bias.value, bias.low, bias.high))
+    value, low, high = (decimal(100 * x, decimals) for x in (bias.value, bias.low, bias.high))
     return Shown(value, low, high) if math.isfinite(bias.low) else Shown(value)
 
 
-def guaranteed(bias: float, most: float) -> str:
+def guarantee_text(bias: float, most: float) -> str:
     """Return what no attack exceeds, in points; a guarantee of all there is to gain is none.
 
     Examples
     --------
-    >>> guaranteed(0.1, 0.5), guaranteed(0.5, 0.5)
+    >>> guarantee_text(0.1, 0.5), guarantee_text(0.5, 0.5)
     ('10.0', 'no limit')
     """
-    return points(bias) if limits(bias, most) else "no limit"
+    return points(bias) if is_limiting(bias, most) else "no limit"
 
 
-def limits(bias: float, most: float) -> bool:
+def is_limiting(bias: float, most: float) -> bool:
     """Return whether a guarantee leaves anything of the `most` there is to gain out."""
     return bias < most - 1e-12
 
 
-def terms(level: float) -> dict[str, str]:
+def holdout_terms(level: float) -> dict[str, str]:
     """Return the words of the page, explained."""
     return {
         "Test set, example, label": "Examples whose true classes are hidden, one of them, and its "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import (
     Command,
-    Group,
+    HelpGroup,
     Metric,
     Role,
     amounts,
@@ -279,11 +279,11 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
 
 def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
     """Return the audit of a generator by canaries in a few fits."""
-    from privacygauge.audits.few_fits import audit_few_fits, seen_from
+    from privacygauge.audits.few_fits import audit_few_fits, detectable_share_text
 
     def tell(making: Making) -> None:
         n = len(making.setting.targets)
-        work.say(f"{n:,} canaries, fits: {fits:,}. {seen_from(n, fits, asked.level)}")
+        work.say(f"{n:,} canaries, fits: {fits:,}. {detectable_share_text(n, fits, asked.level)}")
 
     running = work.running("synthetic", asked)
     generator, data, known = _learnt_from(asked, name, work)
@@ -336,7 +336,7 @@ def _learnt_from(
 
 def _cost(making: Making, work: Work, level: float) -> str:
     """Return, and tell, what the fits of a generator will cost, and what they would show."""
-    from privacygauge.audits.generator.play import COST, seen_from
+    from privacygauge.audits.generator.play import COST, detectable_auc_text
     from privacygauge.classifier.cost import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 
@@ -347,7 +347,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     n = making.game.n_tables(making.setting)
     seconds = making.seconds_a_table()
     at_a_time = n_at_once(work.jobs)
-    shown = seen_from(making.setting.sizes.smallest_auc(level))
+    shown = detectable_auc_text(making.setting.sizes.smallest_auc(level))
     told = (
         f"{n:,} fits, {seconds:.2g} s each, {at_a_time} at a time: about "
         f"{span(seconds * -(-n // at_a_time))}; {shown}"
@@ -360,7 +360,7 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     """Return the audit of a released table."""
     from privacygauge.audits.released_table.play import audit_released
     from privacygauge.synthetic.frames import column_named, read_frame
-    from privacygauge.synthetic.related import joined
+    from privacygauge.synthetic.related import join_related_rows
     from privacygauge.synthetic.released.hits import HALF_WIDTH
 
     files = asked.files()
@@ -372,7 +372,7 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     # The names of records say nothing about them, and need not be in the other tables.
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     left = (*apart, *asked.drop)
-    frames, parts = joined(
+    frames, parts = join_related_rows(
         frames, asked.related, key=asked.key, left=left, separator=asked.separator
     )
     real = frames["data"]
@@ -402,7 +402,7 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
 
 COMMAND = Command(
     "synthetic",
-    group=Group.TABLE,
+    group=HelpGroup.TABLE,
     request=SyntheticRequest,
     play=play,
     help=_HELP,

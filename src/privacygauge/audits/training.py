@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Request, Role, asks, option
 from privacygauge.audits.columns import separator_option
-from privacygauge.classifier.forms import standardised
+from privacygauge.classifier.forms import standardise_columns
 from privacygauge.classifier.names import MODELS
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class LabelledRecords(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(LabelledRecords):
+class TrainingRequest(LabelledRecords):
     """What is asked of an audit that trains models on records."""
 
     records: int | None = training_option("N", "Number of records to sample. Default: all.")
@@ -72,7 +72,7 @@ class Training(LabelledRecords):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DefendedTraining(Training):
+class DefendedTraining(TrainingRequest):
     """What is asked of an audit that trains every model without a defence and with each."""
 
     model: str = model_option(
@@ -98,7 +98,7 @@ class Materials:
     """Trains the models, or stands for what trained them in a finished run."""
 
 
-def materials(asked: Training, work: Work, *, member: str | None = None) -> Materials:
+def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) -> Materials:
     """Return the records that were asked for, and what trains on them.
 
     Where a run is finished, it is read in place of code. `member` is the column that tells which
@@ -107,7 +107,7 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
     from privacygauge.classifier.named import NETWORKS
     from privacygauge.classifier.recorded import trainer_named
-    from privacygauge.classifier.trial import tried, with_names
+    from privacygauge.classifier.trial import try_trainer, with_class_names
 
     name = str(asked.model)
     trainer = trainer_named(name, work.read)
@@ -115,14 +115,16 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
     form = described_form(about)
     if form == NUMBERS and "trained by" in about:  # a function
         form = IMAGES
-    records = loaded(asked, form, member=member, unit=asked.unit)
+    records = load_labelled_records(asked, form, member=member, unit=asked.unit)
     if asked.records is not None:
         records = records.sampled(asked.records, asked.seed, str(asked.data))
-    x = standardised(records.x) if name in NETWORKS else records.x
-    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
+    x = standardise_columns(records.x) if name in NETWORKS else records.x
+    return Materials(
+        records, x, try_trainer(with_class_names(trainer, records.names), x, records.y)
+    )
 
 
-def loaded(
+def load_labelled_records(
     asked: LabelledRecords, form: str, *, member: str | None = None, unit: str | None = None
 ) -> Records:
     """Return the records in the file that was asked for, in the form that a model takes."""

@@ -14,8 +14,8 @@ from privacygauge.audits.running import Running
 from privacygauge.core.versions import today
 from privacygauge.errors import InputError
 from privacygauge.report.values import Report
-from privacygauge.runs.copies import copied, copied_folder
-from privacygauge.runs.folder import scratch, shown
+from privacygauge.runs.copies import copied_folder, copy_object
+from privacygauge.runs.folder import place_text, scratch
 from privacygauge.runs.named import FILES
 from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
@@ -114,7 +114,7 @@ class Work:
                 named = code_in(request.code())
                 again = [f"--{name} {shlex.quote(text)}" for name, text in named.items()]
                 told = " ".join(
-                    ["privacygauge resume", shlex.quote(shown(self.run.parent)), *again]
+                    ["privacygauge resume", shlex.quote(place_text(self.run.parent)), *again]
                 )
                 self.tell(f"\nprivacygauge: resume with: {told}")
             raise
@@ -139,7 +139,7 @@ def with_copies(request: R) -> Iterator[R]:
         return
     with scratch() as folder:
         here = {
-            name: (copied_folder if role is Role.MODEL else copied)(
+            name: (copied_folder if role is Role.MODEL else copy_object)(
                 url, Path(folder, name, url.rstrip("/").rpartition("/")[2])
             )
             for name, (url, role) in read.items()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.held import Held, is_frame, taken
+from privacygauge.classifier.held import Held, is_frame, take_records
 from privacygauge.classifier.pool import probabilities
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -90,7 +90,7 @@ def said_of_times(times: int) -> tuple[str, ...]:
     )
 
 
-def averaged(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats, int]:
+def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats, int]:
     """Return the mean of several answers where a model's answers to one record differ.
 
     An attacker who is answered with noise, such as dropout that was left on, an answer that is
@@ -132,11 +132,14 @@ def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()
     LightGBM, a model of MLflow or a function of records; what any but the first return are
     probabilities if all rows are, logits otherwise. A function, or an object of another library,
     is asked about at most `AT_ONCE` records in one call. `names` are those of the classes 0..k-1,
-    one of which each of the model's may be. Answers that differ from time to time are `averaged`.
+    one of which each of the model's may be. Answers that differ from time to time are averaged
+    (`average_answers`).
     """
-    classes = classes_of(model, n_classes, names)
+    classes = class_numbers(model, n_classes, names)
     return finite_answers(
-        answers(model, x, classes=classes, n_classes=n_classes, named=model), classes, n_classes
+        mean_answers(model, x, classes=classes, n_classes=n_classes, named=model),
+        classes,
+        n_classes,
     )
 
 
@@ -150,7 +153,7 @@ def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
     return Answers(by_class(said.values, said.logits, classes, n_classes), False, said.times)
 
 
-def classes_of(model: object, n_classes: int, names: Sequence[str] = ()) -> Ints:
+def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> Ints:
     """Return the numbers of the classes that a model knows, in the order of its answers."""
     classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
     called = classes.astype(np.str_).tolist()
@@ -159,8 +162,8 @@ def classes_of(model: object, n_classes: int, names: Sequence[str] = ()) -> Ints
         return np.array([known.index(name) for name in called], np.int64)
     if classes.dtype.kind not in "biuf":
         raise InputError(
-            f"the model was trained on the classes {checks.listed(called)}, and the labels are "
-            f"{checks.listed(known)}: give labels of the same names"
+            f"the model was trained on the classes {checks.short_list(called)}, and the labels are "
+            f"{checks.short_list(known)}: give labels of the same names"
         )
     return classes.astype(np.int64)
 
@@ -172,12 +175,14 @@ def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Float
     return probs
 
 
-def answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
+def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
     """Return what a model says of the classes that it knows, the mean where its answers differ."""
     seen, logits = answers_once(model, x, classes=classes, n_classes=n_classes, named=named)
     name = type(named).__name__
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
-        mean, times = averaged(seen, lambda rows: _numbers(_asked(model, taken(x, rows)), name))
+        mean, times = average_answers(
+            seen, lambda rows: _numbers(_ask_in_batches(model, take_records(x, rows)), name)
+        )
     return Answers(mean, logits, times)
 
 
@@ -189,8 +194,8 @@ def answers_once(
     module = is_module(model)
     _, proper = _asker(model)
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
-        said = _asked(model, x)
-    seen, logits = checked(
+        said = _ask_in_batches(model, x)
+    seen, logits = check_answers(
         said,
         len(x),
         classes=classes,
@@ -204,7 +209,7 @@ def answers_once(
     return seen, logits
 
 
-def _asked(model: Any, x: Held) -> Any:
+def _ask_in_batches(model: Any, x: Held) -> Any:
     """Return what a model says of some records, a service asked about `AT_ONCE` in one call."""
     ask, _ = _asker(model)
     at_once = len(x) if is_module(model) or _is_local(model) else AT_ONCE
@@ -212,7 +217,7 @@ def _asked(model: Any, x: Held) -> Any:
         return ask(x)
     name = type(model).__name__
     starts = range(0, len(x), at_once)
-    parts = [ask(taken(x, np.arange(i, min(i + at_once, len(x))))) for i in starts]
+    parts = [ask(take_records(x, np.arange(i, min(i + at_once, len(x))))) for i in starts]
     return np.concatenate([_numbers(part, name) for part in parts])
 
 
@@ -307,7 +312,7 @@ def _of_pyfunc(model: Any, x: Held) -> Any:
     )
 
 
-def checked(
+def check_answers(
     said: object,
     n: int,
     classes: Ints,

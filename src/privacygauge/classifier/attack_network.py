@@ -165,7 +165,7 @@ def one_hot(labels: Ints, n_classes: int) -> Inputs:
     return np.equal.outer(labels, np.arange(n_classes)).astype(np.float32)
 
 
-def standardised(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inputs]:
+def standardise_both(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inputs]:
     """Return both, less the means of `known`, over its deviations (1 where they are 0).
 
     Columns of 0 and 1, such as categories, stay as they are: rare ones would become large.

@@ -36,7 +36,7 @@ from privacygauge.evaluate.playing import (
     risk_of,
     telling,
 )
-from privacygauge.evaluate.questions import Questions, asked
+from privacygauge.evaluate.questions import Questions, answer_questions
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
@@ -53,7 +53,7 @@ _TAUGHT = ("learned", "whole-answer")
 """Attacks that learn from bits more than a threshold."""
 
 
-def sliced(
+def slice_table(
     rounds: Sequence[Round],
     target: Predictions,
     columns: Mapping[str, NDArray[Any]],
@@ -143,7 +143,7 @@ def records_of(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attacked:
+class AttackFindings:
     """What attacks find of a classifier."""
 
     evaluations: tuple[Evaluation, ...]
@@ -171,10 +171,10 @@ class Attacked:
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class PlayedAttacks:
     """What was found of all records, and of each of them."""
 
-    found: Attacked
+    found: AttackFindings
     """Of all records."""
     scores: Mapping[str, Floats]
     """Attack title to (n,) scores, in the file's order."""
@@ -190,7 +190,7 @@ class Played:
     """What may mislead."""
 
 
-def played(
+def attack_rounds(
     rounds: Sequence[Round],
     attacks: Sequence[Attack],
     target: Predictions,
@@ -201,21 +201,21 @@ def played(
     level: float,
     *,
     has_shadow: bool,
-) -> Played:
+) -> PlayedAttacks:
     """Return what attacks find in rounds that were dealt already.
 
     Targets are the rows of `target`, `columns` their groups; `comparison` says on which of them
     members and non-members are compared, though all have their scores; `has_shadow` is whether the
     shadow records come from other models, and not from the target's other half.
     """
-    caveats.require_different(target)
+    caveats.require_varied_answers(target)
     compared = comparison.compared
     results = telling(audit(rounds, attacks, compared=compared, seed=seed, level=level))
     played = played_of(results)
     risk, risks = risk_of(
         rounds, estimator, labels=target.labels, seed=seed, level=level, compared=compared
     )
-    facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
+    facts, differ = caveats.compare_accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
     unmatched = None
     if comparison.doubtful:
@@ -231,7 +231,7 @@ def played(
         for _, one in played
         if one.thresholds == "per-class" or one.name in _TAUGHT
     }
-    table = sliced(
+    table = slice_table(
         rounds,
         target,
         columns=columns,
@@ -241,7 +241,7 @@ def played(
         level=level,
         handicaps=handicaps,
     )
-    questions = asked(
+    questions = answer_questions(
         transcripts,
         table,
         rng=seeds.stream(seed, "few records"),
@@ -257,8 +257,8 @@ def played(
         scores[evaluation.title] = in_file_order(everything.transcript.score, order)
         guesses[evaluation.title] = in_file_order(everything.decisions.guess, order)
     left_out = (result for result in results if isinstance(result, Skipped))
-    return Played(
-        found=Attacked(
+    return PlayedAttacks(
+        found=AttackFindings(
             evaluations=tuple(evaluation for _, evaluation in played),
             headline=best,
             risk=risk,
@@ -274,10 +274,10 @@ def played(
         vulnerability=vulnerability(rounds, attacks, seeds.stream(seed, "vulnerability"), level),
         skipped=tuple(left_out),
         warnings=(
-            *caveats.unresolved(rounds, has_shadow),
+            *caveats.rounding_warning(rounds, has_shadow),
             *caveats.too_small(played[0][1]),
             *differ,
-            *caveats.uncalibrated(risk),
+            *caveats.calibration_warning(risk),
         ),
     )
 

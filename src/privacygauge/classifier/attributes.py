@@ -111,7 +111,7 @@ class Guesses:
         return found
 
 
-def columns_of(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
+def sensitive_columns(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
     """Return the sensitive columns of a frame by their names, of an array by their places.
 
     Raises
@@ -129,7 +129,9 @@ def columns_of(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
         elif isinstance(column, int | np.integer) and -width <= column < width:
             found.append(names[column] if names else int(column) % width)
         elif names:
-            raise InputError(f"x has no column {column!r}; its columns are {checks.listed(names)}")
+            raise InputError(
+                f"x has no column {column!r}; its columns are {checks.short_list(names)}"
+            )
         elif isinstance(column, int | np.integer):
             raise InputError(f"x has the columns 0 to {width - 1}, got {column}")
         else:
@@ -152,7 +154,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     InputError
         If there is a single value, or too many that are no numbers.
     """
-    columns = columns_of(x, sensitive)
+    columns = sensitive_columns(x, sensitive)
     block = _block(x, columns)
     numbers = block[:, 0].astype(np.float64) if _is_number(block) else None
     if numbers is not None and not np.isfinite(numbers).all():
@@ -161,7 +163,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
         raise InputError(
             f"values are missing in the sensitive column {columns[0]!r}: leave the rows out"
         )
-    raw = _numbered(block)
+    raw = _number_equal_rows(block)
     other = [column for column in _all_columns(x) if column not in columns]
     names, code, rows = _values(block, raw, numbers)
     follow = _following(x, other, raw)
@@ -178,7 +180,7 @@ def _values(
     """Return names of the values, which of them each record has, and records to ask like."""
     n_values = int(raw.max()) + 1
     if numbers is not None and n_values > MOST_VALUES:
-        return _binned(numbers)
+        return _bin_column(numbers)
     if not 2 <= n_values <= MOST_CATEGORIES:
         raise InputError(
             f"a sensitive column has 2 to {MOST_CATEGORIES} values, or numbers, got "
@@ -192,7 +194,7 @@ def _values(
     return tuple(names), raw, [np.array([row]) for row in first.tolist()]
 
 
-def guesses(
+def attribute_guesses(
     model: object,
     x: NDArray[Any] | pd.DataFrame,
     y: Ints,
@@ -245,7 +247,7 @@ def guesses(
     of_class = answers[np.arange(len(y)), :, y] if knows_label else answers.max(axis=2)
     told = np.log(np.maximum(of_class, _LEAST))
     fold = parts(unit, member, rng)
-    known = _others(x, secret.columns)
+    known = _other_columns(x, secret.columns)
     if knows_label:
         known = np.column_stack([known, np.eye(answers.shape[2])[y]])
     log_p = imputation(
@@ -266,16 +268,18 @@ def guesses(
             without=nothing,
             skipped=(log_p, *left_out),
         )
-    alone = weighted(log_p, secret.code, member, fold)
+    alone = conditional_logit(log_p, secret.code, member, fold)
     scores = {"confidence": told, "confidence-and-data": told + log_softmax(alone, axis=1)}
     skipped: tuple[Skipped, ...] = ()
     if knows_label:
         own = answers[np.arange(len(y)), secret.code].argmax(axis=1)
-        confused = _confused(answers.argmax(axis=2), own, y=y, member=member, fold=fold)
+        confused = _confusion_log_probabilities(
+            answers.argmax(axis=2), own, y=y, member=member, fold=fold
+        )
         scores["label-only"] = log_softmax(alone, axis=1) + confused
     else:
         skipped = (Skipped("label-only", "needs the class of each record"),)
-    scores["weighted"] = weighted((told, *log_p), secret.code, member, fold)
+    scores["weighted"] = conditional_logit((told, *log_p), secret.code, member, fold)
     guessed = {name: guess(score) for name, score in scores.items()}
     right = {name: found == secret.code for name, found in guessed.items()}
     imputed = guess(alone)
@@ -350,12 +354,12 @@ def imputation(
             return Skipped("imputation", "the people outside of the training set have one value")
         given = known[learn], secret.code[learn], known[asked], len(secret), seed
         found[0, asked] = _by_tree(*given)
-        found[1, asked] = _boosted(*given)
+        found[1, asked] = _boosted_probabilities(*given)
     logs = np.log(found)
     return logs[0], logs[1]
 
 
-def weighted(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
+def conditional_logit(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
     """Return the log odds of each value by a conditional logit, (n, v).
 
     Each of the features (n, v) is given one weight, learnt for a part on the members of the others.
@@ -384,7 +388,9 @@ def _weights(features: Floats, code: Ints) -> Floats:
     return best
 
 
-def _confused(predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints) -> Floats:
+def _confusion_log_probabilities(
+    predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints
+) -> Floats:
     """Return log P(class | class predicted with each value), (n, v), from non-members' own."""
     k = int(max(y.max(), predicted.max(), own.max())) + 1
     found = np.empty(predicted.shape)
@@ -426,7 +432,9 @@ def _by_tree(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int)
     return shares
 
 
-def _boosted(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int) -> Floats:
+def _boosted_probabilities(
+    known: Floats, code: Ints, asked: Floats, n_values: int, seed: int
+) -> Floats:
     """Return the probability of each value, (a, v), above 0."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -447,7 +455,7 @@ def _boosted(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int)
     return shares
 
 
-def _binned(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
+def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
     """Return names of bins, which of them each number is in, and rows in the middle of each."""
     edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
     code = np.searchsorted(edges, numbers, side="left")
@@ -478,7 +486,7 @@ def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
     sure: list[Any] = []
     rare: list[Any] = []
     for column in columns:
-        number = _numbered(_column(x, column)[:, None])
+        number = _number_equal_rows(_column(x, column)[:, None])
         n_values = int(number.max()) + 1
         if n_values == 1 or (number[first][group] != number).any():
             continue
@@ -491,7 +499,7 @@ def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
 
 def _determines(column: NDArray[Any], code: Ints) -> bool:
     """Return whether records that agree in a column agree in the sensitive one, not by chance."""
-    group = _numbered(column[:, None])
+    group = _number_equal_rows(column[:, None])
     _, first = np.unique(group, return_index=True)
     return bool((code[first][group] == code).all()) and _chance(group, code) < _BY_CHANCE
 
@@ -528,7 +536,7 @@ def _missing(values: NDArray[Any]) -> Bools:
     return np.asarray(pd.isna(values), np.bool_)
 
 
-def _numbered(block: NDArray[Any]) -> Ints:
+def _number_equal_rows(block: NDArray[Any]) -> Ints:
     """Return the same number for equal rows, (n,), in the order of their values."""
     if block.dtype.kind == "O":
         block = np.where(_missing(block), "", block.astype(np.str_))
@@ -559,7 +567,7 @@ def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
     return changed
 
 
-def _others(x: Any, columns: Columns) -> Floats:
+def _other_columns(x: Any, columns: Columns) -> Floats:
     """Return all other columns as numbers, (n, d'); texts as columns of 0 and 1."""
     if not is_frame(x) and x.dtype.kind in "biuf":
         return np.delete(np.asarray(x, np.float64), list(columns), axis=1)
@@ -569,7 +577,7 @@ def _others(x: Any, columns: Columns) -> Floats:
         if name in columns:
             continue
         if values.dtype.kind == "O":
-            number = _numbered(values[:, None])
+            number = _number_equal_rows(values[:, None])
             several = int(number.max()) + 1 <= _TEXTS
             values = np.eye(int(number.max()) + 1)[number] if several else number
         found.append(values.reshape(len(x), -1).astype(np.float64))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.classifier.attributes import Guesses, guesses
+from privacygauge.classifier.attributes import Guesses, attribute_guesses
 from privacygauge.classifier.estimators import class_names
-from privacygauge.classifier.held import held, is_frame, keys
+from privacygauge.classifier.held import check_records, is_frame, keys
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import equal_rows, said_of_units
@@ -20,7 +20,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import foremost, owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.both_sides import BothSides, both_sides
-from privacygauge.evaluate.claim import divided
+from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.rates import less, mean, proportion
 from privacygauge.evaluate.tail import Tail, tail
 
@@ -33,7 +33,7 @@ _OF_AVERAGE = 0.5
 
 
 @dataclass(frozen=True)
-class Added:
+class GainOverImputation:
     """By how much an attack is right more often than imputation, which does not ask the model."""
 
     name: str
@@ -81,7 +81,7 @@ class JudgedGuesses:
     """Each attack's rate of right guesses on both sides; all differences hold together."""
     controls: tuple[BothSides, ...]
     """What must not differ between the sides, the imputation first; all hold together."""
-    added: tuple[Added, ...]
+    added: tuple[GainOverImputation, ...]
     """What each attack adds to the imputation, on both sides; all hold together. Empty without
     imputation."""
     surest: Tail | None
@@ -90,7 +90,7 @@ class JudgedGuesses:
     """What is to be said of people and columns."""
 
     @property
-    def best(self) -> Added | None:
+    def best(self) -> GainOverImputation | None:
         """The attack whose guesses surely add most about members; None without imputation."""
         return max(self.added, key=lambda added: added.advantage.low, default=None)
 
@@ -142,7 +142,7 @@ def judged_guesses(
     people : tuple of array_like or None
         The person behind each record, and the names of the records, (n,) each.
     """
-    table = cast("pd.DataFrame", x) if is_frame(x) else held(x, len(np.asarray(y)))
+    table = cast("pd.DataFrame", x) if is_frame(x) else check_records(x, len(np.asarray(y)))
     labels = np.asarray(y)
     side = checks.bools(member, "member", length=len(table))
     found_names = class_names(labels)
@@ -160,7 +160,7 @@ def judged_guesses(
         equal, lines = equal_rows(keys(table), y, side, "features")
         unit = unit if equal is None else equal
     named = tuple(classes) or found_names
-    found = guesses(
+    found = attribute_guesses(
         model,
         table,
         y=y,
@@ -186,7 +186,7 @@ def judged_guesses(
         unit=unit,
         attacks=both_sides(found.right, side, unit, level),
         controls=_controls(found, side, unit, level),
-        added=_added(found, side, unit, of_average),
+        added=_gains_over_imputation(found, side, unit, of_average),
         surest=None
         if isinstance(imputed, Skipped)
         else _surest(found.surprise, side, unit=unit, rng=stand_out, level=of_surest),
@@ -227,7 +227,7 @@ def _said_of_columns(found: Guesses) -> tuple[str, ...]:
 def named_columns(columns: Sequence[object]) -> str:
     """Return columns as they are spoken of."""
     named = [name if isinstance(name, str) else f"column {name}" for name in columns]
-    return checks.listed(named)
+    return checks.short_list(named)
 
 
 def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[BothSides, ...]:
@@ -240,17 +240,19 @@ def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[
     return both_sides({**known, **shares}, member, unit, level)
 
 
-def _added(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[Added, ...]:
+def _gains_over_imputation(
+    found: Guesses, member: Bools, unit: Ints, level: float
+) -> tuple[GainOverImputation, ...]:
     imputed = found.imputed
     if isinstance(imputed, Skipped):
         return ()
-    each = divided(level, len(found.right))
+    each = bonferroni_level(level, len(found.right))
     added = []
     for name, hit in found.right.items():
         members, others = (
             _gain(hit[side], imputed[side], unit[side], each) for side in (member, ~member)
         )
-        added.append(Added(name, members, others, less(members, others)))
+        added.append(GainOverImputation(name, members, others, less(members, others)))
     return tuple(added)
 
 

@@ -38,6 +38,6 @@ def bin_numbers(probability: Floats, width: float) -> Ints:
     return bins.clip(0, number - 1)
 
 
-def binned(p: Floats, width: float = BIN) -> Floats:
+def bin_centres(p: Floats, width: float = BIN) -> Floats:
     """Return the centre of each probability's bin; the last bin holds 1."""
     return np.asarray((bin_numbers(p, width) + 0.5) * width, np.float64)

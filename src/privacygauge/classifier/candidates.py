@@ -28,7 +28,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
 from privacygauge.core.release import coin_flips
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -103,7 +103,7 @@ class CandidateGame:
     @property
     def units(self) -> Ints:
         """(n,) The unit of each candidate, numbered from 0."""
-        return np.arange(len(self.y)) if self.unit is None else numbered(self.unit)
+        return np.arange(len(self.y)) if self.unit is None else number_units(self.unit)
 
     def halves(self) -> Bools:
         """Return who is in which target model, (2 * iterations, n): each half, then the other.

@@ -13,11 +13,11 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
-from privacygauge.evaluate.direction import Inverted, inverted
+from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Reached, reached
+from privacygauge.evaluate.headline import AttackReach, best_supported
 from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
-from privacygauge.evaluate.playing import audit, furthest, played_of, telling
+from privacygauge.evaluate.playing import audit, furthest_attack, played_of, telling
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.simultaneous import simultaneous_level
 
@@ -46,13 +46,13 @@ class JudgedCandidates:
     """Mean accuracy of the target models on their training halves."""
     test_accuracy: Estimate
     """Mean accuracy of the target models on the other halves."""
-    inverted: tuple[Inverted, ...] = ()
+    inverted: tuple[InvertedAttack, ...] = ()
     """Attacks that tell the sides apart the wrong way round, corrected for their number."""
 
     @property
-    def reached(self) -> Reached:
+    def reached(self) -> AttackReach:
         """How far the attack goes, by whichever goes further: its guesses or its ranking."""
-        return reached(self.accuracy, self.auc)
+        return best_supported(self.accuracy, self.auc)
 
     @property
     def pdtp(self) -> Floats | None:
@@ -66,7 +66,7 @@ class JudgedCandidates:
         return None if pdtp is None else mean(pdtp, self.accuracy.level, unit="targets")
 
 
-def judged(
+def judge_candidates(
     dealt: CandidateRound, suite: Sequence[Attack], targets: Ints, seed: int, level: float
 ) -> tuple[JudgedCandidates, list[Skipped]]:
     """Return what the attacks of a suite find of the targets, and those that were skipped."""
@@ -80,7 +80,7 @@ def judged(
         else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
     )
     each = simultaneous_level([(p, e.roc) for p, e in played], level)
-    best, accuracy, area = furthest(played, level, each)
+    best, accuracy, area = furthest_attack(played, level, each)
     judged = JudgedCandidates(
         tuple(evaluation for _, evaluation in played),
         best=best,
@@ -92,6 +92,6 @@ def judged(
         correlations=MappingProxyType(correlations),
         train_accuracy=mean(dealt.train_accuracy, level, unit="target models"),
         test_accuracy=mean(dealt.test_accuracy, level, unit="target models"),
-        inverted=inverted([(e.title, p.transcript) for p, e in played], level),
+        inverted=inverted_attacks([(e.title, p.transcript) for p, e in played], level),
     )
     return judged, [result for result in results if isinstance(result, Skipped)]

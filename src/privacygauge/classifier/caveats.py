@@ -36,7 +36,7 @@ def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bo
     missing = np.setdiff1d(target.labels, shadow.labels)
     if not len(missing):
         return []
-    shown = checks.listed(missing)
+    shown = checks.short_list(missing)
     if not allowed:
         raise InputError(
             f"class(es) {shown} of the target have no shadow records, so they have no thresholds "
@@ -57,9 +57,9 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
             "rows they are judged on: give another model's, or none to cross-fit"
         )
     if shadow is not None and target.classes and target.classes != shadow.classes:
-        theirs = checks.listed(shadow.classes) or "numbers"
+        theirs = checks.short_list(shadow.classes) or "numbers"
         raise InputError(
-            f"the target's classes are {checks.listed(target.classes)}, the shadow's {theirs}: "
+            f"the target's classes are {checks.short_list(target.classes)}, the shadow's {theirs}: "
             "both must come from the same task"
         )
 
@@ -155,7 +155,7 @@ def _residual_ranks(side: Predictions) -> Floats:
     return result
 
 
-def require_different(target: Predictions) -> None:
+def require_varied_answers(target: Predictions) -> None:
     """Raise where the model answers the same to all records: there is nothing to attack."""
     if (target.values == target.values[0]).all():
         raise InputError(
@@ -164,7 +164,7 @@ def require_different(target: Predictions) -> None:
         )
 
 
-def accuracies(
+def compare_accuracies(
     target: Rows, shadow: Rows | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:
     """Return the models' accuracies, and warnings where target and shadow differ."""
@@ -196,7 +196,7 @@ def beside_shadow(target: Predictions, shadow: Predictions, level: float) -> lis
     ours, theirs = (
         (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
     )
-    return [*missing, *accuracies(ours, theirs, level)[1]]
+    return [*missing, *compare_accuracies(ours, theirs, level)[1]]
 
 
 def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
@@ -215,7 +215,7 @@ def too_small(evaluation: Evaluation) -> list[str]:
     return [told] if rates else []
 
 
-def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
+def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     """Return a warning where rounding to 0 or 1 left predictions without a logit of their own."""
     seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
     if not seen or seen[0].resolved is None:
@@ -247,7 +247,7 @@ def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     ]
 
 
-def uncalibrated(risk: Risk) -> list[str]:
+def calibration_warning(risk: Risk) -> list[str]:
     """Return a warning where the risk score is far from the realised share of members."""
     rmse = risk.reliability.rmse
     noise = risk.reliability.noise

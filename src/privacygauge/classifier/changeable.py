@@ -149,7 +149,7 @@ def _of_texts(x: NDArray[Any]) -> Changeable:
     return Changeable(numbers.astype(np.float64), np.ones(width, np.bool_), back)
 
 
-def joined(first: Held, second: Held) -> Held:
+def join_records(first: Held, second: Held) -> Held:
     """Return records of one kind after each other."""
     if hasattr(first, "iloc"):
         import pandas as pd

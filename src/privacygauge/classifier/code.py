@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.networks.extra import seeded, the_torch
+from privacygauge.classifier.networks.extra import seeded_torch, the_torch
 from privacygauge.classifier.networks.task import Make
 from privacygauge.classifier.stacking import Wrapping
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.runs.code import Code, Recorded
+from privacygauge.runs.code import Code, RecordedCode
 from privacygauge.runs.reach import code_of
 from privacygauge.runs.source import digest
 
@@ -25,10 +25,10 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
     weights = {}
     for make in makes:
         # What holds nothing of the user's cannot change; torch is not loaded for it.
-        if isinstance(make, Recorded) or not code_of(make).digests:
+        if isinstance(make, RecordedCode) or not code_of(make).digests:
             continue
         torch = the_torch()
-        with seeded(0, torch.device("cpu")):
+        with seeded_torch(0, torch.device("cpu")):
             made = make(cohort.x.shape[1], cohort.n_classes)
         if isinstance(made, torch.nn.Module):
             shapes = {key: f"{v.dtype} {tuple(v.shape)}" for key, v in made.state_dict().items()}

@@ -19,12 +19,12 @@ from privacygauge.classifier.worst_case import (
     as_drawn,
     defences_of,
     judged_each_way,
-    trainings_of,
+    trainings_of_ways,
     ways_of,
 )
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
+from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_resolved
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class ComparedTrainings:
 
         The corrected intervals hold at all rates together, so they allow for this choice.
         """
-        told = [fpr for fpr in self.fprs if resolved(self.trainings, fpr)]
+        told = [fpr for fpr in self.fprs if is_resolved(self.trainings, fpr)]
         return min(told) if told else max(self.fprs)
 
     @property
@@ -168,7 +168,7 @@ def trained_and_judged(
     ways = ways_of(trainer, asked_for, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))
     values = values_each_way(
-        trainings_of(trainer, ways),
+        trainings_of_ways(trainer, ways),
         Cohort(
             x=x,
             y=chosen.y,

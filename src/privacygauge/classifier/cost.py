@@ -12,7 +12,7 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from privacygauge.classifier.held import Held
-from privacygauge.classifier.stacking import models_a_task, stacked
+from privacygauge.classifier.stacking import models_a_task, with_stack
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
@@ -54,7 +54,7 @@ class Cost:
         return paid[-1]
 
 
-def measure(
+def measure_cost(
     trainer: Trainer, x: NDArray[Any], y: Ints, *, n_models: int, n_jobs: int, seed: int = 0
 ) -> Cost:
     """Return what a model costs, from training a few: of networks for a few epochs only.
@@ -72,7 +72,7 @@ def measure(
         asked=np.arange(len(y)),
     )
     together = models_a_task(trainer, cohort)
-    seconds = _seconds(stacked(trainer, together), cohort, together)
+    seconds = _seconds(with_stack(trainer, together), cohort, together)
     return Cost(seconds, at_once, together)
 
 
@@ -113,7 +113,7 @@ def seconds_of(text: str) -> float:
 
 def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
     """Return the seconds that a model takes, from a trial on the first of a cohort."""
-    short, factor = _shortened(trainer)
+    short, factor = _with_two_epochs(trainer)
     trial = together if factor > 1 else 1
     began = time.perf_counter()
     short.train(cohort[:trial])
@@ -127,10 +127,10 @@ def n_at_once(n_jobs: int) -> int:
     return max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 
-def _shortened(trainer: Trainer) -> tuple[Trainer, float]:
+def _with_two_epochs(trainer: Trainer) -> tuple[Trainer, float]:
     inner = getattr(trainer, "networks", None)
     if inner is not None:
-        networks, factor = _shortened(inner)
+        networks, factor = _with_two_epochs(inner)
         if factor == 1.0:
             return trainer, factor
         return replace(trainer, networks=networks), factor  # type: ignore[type-var]
@@ -199,7 +199,7 @@ def paid_for(
         raise InputError(f"--shadows must be at least 1, got {shadows}")
     limit = None if budget is None else seconds_of(budget)
     most = shadows if limit is None else max(DESIGNS)
-    cost = measure(trainer, x, y, n_models=most + 1, n_jobs=n_jobs, seed=seed)
+    cost = measure_cost(trainer, x, y, n_models=most + 1, n_jobs=n_jobs, seed=seed)
     if limit is not None and (wanted is None or cost.seconds(shadows + 1) > limit):
         most = cost.largest(limit)
         shadows = most if wanted is None else min(most, wanted)
@@ -226,7 +226,7 @@ def bill_without_each(
         asked=np.arange(len(y)),
     )
     together = models_a_task(trainer, cohort)
-    each = _seconds(stacked(trainer, together), cohort, together)
+    each = _seconds(with_stack(trainer, together), cohort, together)
     cost = Cost(each, n_at_once(n_jobs), together)
     # Each further training set is one half and the other.
     seconds = cost.seconds(n_models) * (1 + training_sets / 2)

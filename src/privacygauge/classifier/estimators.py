@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.answers import (
-    answers,
     answers_once,
     by_class,
     code_of_users,
     is_module,
+    mean_answers,
     no_probabilities,
 )
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer, class_log_p
 from privacygauge.classifier.dtp.ratios import own_log_p
 from privacygauge.classifier.forms import form_of, of_form
 from privacygauge.classifier.held import Held, dense
-from privacygauge.classifier.rows import ByRows, Training, called, origin
+from privacygauge.classifier.rows import ByRows, Training, function_name, function_origin
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -66,7 +66,7 @@ class Estimators:
     @property
     def name(self) -> str:
         """What reports call the kind of model."""
-        return self.label or called(self.make)
+        return self.label or function_name(self.make)
 
     logits = False
 
@@ -74,8 +74,8 @@ class Estimators:
         """Return the estimator's class and parameters, and the name of what makes it."""
         made = self.make(0)
         return {
-            "model": _described(made),
-            "made by": origin(self.make),
+            "model": _describe_estimator(made),
+            "made by": function_origin(self.make),
             **of_form(form_of(made)),
         }
 
@@ -103,7 +103,9 @@ class Estimators:
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
             if len(seen) < self.least:
                 continue  # nothing to tell apart: left as failed
-            model = _weighted(_one_thread(self.make(seed)), seen, cohort.n_classes, self.names)
+            model = _renumber_class_weights(
+                _one_thread(self.make(seed)), seen, cohort.n_classes, self.names
+            )
             # Numbered again: some estimators refuse classes with gaps between them.
             fitted = _fit(model, cohort.records(rows), codes)
             fill(said, fitted, queries, seen, model)
@@ -126,13 +128,13 @@ class Function:
     @property
     def name(self) -> str:
         """What reports call the kind of model."""
-        return self.label or called(self.train_one)
+        return self.label or function_name(self.train_one)
 
     logits = False
 
     def describe(self) -> Mapping[str, Any]:
         """Return the function's name."""
-        return {"trained by": origin(self.train_one), **of_form(form_of(self.train_one))}
+        return {"trained by": function_origin(self.train_one), **of_form(form_of(self.train_one))}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
@@ -200,7 +202,8 @@ def as_trainer(model: object) -> Trainer:
         return Function(model)
     raise InputError(
         "a training callable takes a random state (and returns an untrained estimator), or "
-        f"features, classes and a random state (and returns a trained model); {called(model)} "
+        "features, classes and a random state (and returns a trained model); "
+        f"{function_name(model)} "
         f"takes {required} arguments"
     )
 
@@ -272,18 +275,18 @@ def _one_thread(model: Any) -> Any:
         known = {"": model, **model.get_params()}
         for key in known:
             owner, _, last = key.rpartition("__")
-            if last == "n_jobs" and _threaded(known[owner], known[key]):
+            if last == "n_jobs" and _is_threaded(known[owner], known[key]):
                 model.set_params(**{key: 1})
     return model
 
 
-def _threaded(owner: Any, n_jobs: int | None) -> bool:
+def _is_threaded(owner: Any, n_jobs: int | None) -> bool:
     """Return whether an estimator takes several cores: by default, others than scikit-learn's."""
     alone = (1, None) if type(owner).__module__.startswith("sklearn.") else (1,)
     return n_jobs not in alone
 
 
-def _weighted(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
+def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
     """Return a model whose weights of classes are numbered as the classes of its training are."""
     params = model.get_params() if hasattr(model, "get_params") else {}
     number = {name: i for i, name in enumerate(names or map(str, range(n_classes)))}
@@ -295,7 +298,7 @@ def _weighted(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) ->
         if unknown:
             raise InputError(
                 f"class_weight has the class {unknown[0]!r}, but the classes are "
-                f"{checks.listed(number)}"
+                f"{checks.short_list(number)}"
             )
         known = {number[_text(label)]: weight for label, weight in weights.items()}
         model.set_params(**{key: {place[c]: w for c, w in known.items() if c in place}})
@@ -316,7 +319,7 @@ def _fit(model: Any, x: Held, codes: Ints) -> Any:
 
 
 def _fill(probs: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:
-    said = answers(model, x, classes=classes, n_classes=probs.shape[1], named=named)
+    said = mean_answers(model, x, classes=classes, n_classes=probs.shape[1], named=named)
     known = np.isfinite(said.values).all(axis=1)
     probs[known] = by_class(said.values[known], said.logits, classes, probs.shape[1])
 
@@ -376,7 +379,7 @@ def _made_by(model: Callable[[int], object]) -> object:
     try:
         return model(0)
     except TypeError as error:
-        raise InputError(f"{called(model)} takes no random state: {error}") from error
+        raise InputError(f"{function_name(model)} takes no random state: {error}") from error
 
 
 def n_required(function: Callable[..., Any]) -> int:
@@ -389,7 +392,7 @@ def n_required(function: Callable[..., Any]) -> int:
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
-def _described(model: object) -> str:
+def _describe_estimator(model: object) -> str:
     if hasattr(model, "get_params"):
         text = ", ".join(f"{k}={v!r}" for k, v in sorted(model.get_params().items()))
         return _ADDRESS.sub("", f"{type(model).__name__}({text})")

@@ -20,7 +20,7 @@ from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.predictions import rounding_of
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.datasets.reading import plain
+from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
 
 Kind = Literal["probs", "logits"]
@@ -61,7 +61,7 @@ _LEAST_P = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class ExportedScores:
     """What a model says of every class, or of one of two."""
 
     kind: Kind
@@ -91,8 +91,8 @@ def fields_of(
         One line: what is missing or can be read in two ways, and the way out.
     """
     given = _with_lists(given, name)
-    label = _first(given, _LABEL)
-    member = _first(given, _MEMBER)
+    label = _first_known(given, _LABEL)
+    member = _first_known(given, _MEMBER)
     wanted = {"label" if table else "labels": label, "member": member}
     missing = [what for what, found in wanted.items() if found is None]
     if label is None or member is None:
@@ -105,19 +105,19 @@ def fields_of(
         raise InputError(f"{name}: {_list(scores.used)} must have the shape (n, k), got ()")
     k = 2 if values.ndim == 1 else values.shape[-1]
     named = _names(given, scores, asked=classes, k=k, name=name)
-    order = ordered(values, truth, scores.kind, name) if named is None else None
-    labels, names, of_labels = coded(truth, k, named=named, name=name, order=order)
+    order = class_order(values, truth, scores.kind, name) if named is None else None
+    labels, names, of_labels = encode_classes(truth, k, named=named, name=name, order=order)
     if named is not None and classes and scores.classes is None:
         of_labels = [*of_labels, *_contradiction(values, truth, scores.kind, named)]
     of_values = [*scores.notes, *of_values]
     kind = scores.kind
     if values.ndim == 1:
-        values, kind, which = _both(values, scores, labels, names)
+        values, kind, which = _complete_binary_scores(values, scores, labels, names)
         of_values = [*of_values, which]
     known = {*scores.used, label, member, *NAMING}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
-    ids = _first(given, _ID)
-    unit = _first(given, _UNIT)
+    ids = _first_known(given, _ID)
+    unit = _first_known(given, _UNIT)
     further = {key: array for key, array in given.items() if key not in known}
     lists = [key for key, array in further.items() if _are_lists(array)]
     of_lists = [f"column {key} holds lists, and was left out" for key in lists]
@@ -128,7 +128,7 @@ def fields_of(
         "ids": None if ids is None else given[ids],
         "unit": None if unit is None else given[unit],
         "columns": {
-            key: plain(array)
+            key: plain_array(array)
             for key, array in further.items()
             if array.ndim == 1 and len(array) == len(labels) and key not in lists
         },
@@ -208,11 +208,11 @@ def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
         try:
             value = ast.literal_eval(_NUMPY.sub(r"\1", text.strip()))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
-            value = _printed(text)
+            value = _parse_printed_array(text)
     return value if isinstance(value, list | tuple | dict) else None
 
 
-def _printed(text: str) -> list[float] | None:
+def _parse_printed_array(text: str) -> list[float] | None:
     """Return the numbers of an array as numpy prints it, without commas."""
     inner = text.strip()
     if not (inner.startswith("[") and inner.endswith("]")):
@@ -223,7 +223,7 @@ def _printed(text: str) -> list[float] | None:
         return None  # texts, or numbers that were left out for an ellipsis
 
 
-def coded(
+def encode_classes(
     truth: NDArray[Any],
     k: int,
     named: Sequence[str] | None,
@@ -250,8 +250,12 @@ def coded(
                 f"are predictions of {k} classes: name the columns p_CLASS, such as p_{names[0]}"
             )
         if order is not None:
-            return _places(truth, order, name), tuple(order), [_why(order, names)]
-        return _places(truth, names, name), names, [f"{_numbered(names)} (in alphabetical order)"]
+            return _places(truth, order, name), tuple(order), [_order_reason(order, names)]
+        return (
+            _places(truth, names, name),
+            names,
+            [f"{_numbering_text(names)} (in alphabetical order)"],
+        )
     numbers = checks.integers(truth, f"{name}: labels")
     if not len(numbers):
         return numbers, (), []
@@ -272,7 +276,7 @@ def truth_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
         If a record has none or several, or they are numbers that are no classes.
     """
     if array.ndim == 1 and array.dtype == object and len(array) and _is_list(array[0]):
-        array = _stacked(array, column, name)
+        array = _stack_lists(array, column, name)
     if array.ndim == 2:
         if array.dtype.kind in "biuf" and np.isin(array, (0, 1)).all():
             if (array.sum(axis=1) == 1).all():
@@ -331,20 +335,20 @@ def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any
 
 def _scores(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str, *, table: bool
-) -> Scores:
+) -> ExportedScores:
     stems = [(kind, stem) for kind, known in _STEMS.items() for stem in known]
     for kind, stem in stems:
         if (found := _by_number(given, kind, stem=stem, truth=truth, name=name)) is not None:
             return found
     for kind, stem in stems:
         if stem in given:
-            return Scores(kind, _stacked(given[stem], stem, name), frozenset({stem}))
+            return ExportedScores(kind, _stack_lists(given[stem], stem, name), frozenset({stem}))
     for kind, stem in stems:
         if (found := _by_name(given, kind, stem=stem, truth=truth, name=name)) is not None:
             return found
     if (found := _by_bare_name(given, truth, name)) is not None:
         return found
-    if (predicted := _first(given, _PREDICTED)) is not None:
+    if (predicted := _first_known(given, _PREDICTED)) is not None:
         raise InputError(
             f"{name}: {predicted} alone is not enough: save the probability of every class "
             "(columns p_0, p_1, ...), or logits (z_0, z_1, ...)"
@@ -365,7 +369,7 @@ _HOW = ("p", "prob", "proba", "probability", "score", "confidence")
 
 def listed_only(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], classes: Sequence[str], name: str
-) -> Scores | None:
+) -> ExportedScores | None:
     """Return the probabilities of all classes, where each record has a list of some of them.
 
     Lists stand in columns ``top_1_class``, ``top_1_prob``, ``top_2_class`` and so on, in a column
@@ -421,7 +425,9 @@ def listed_only(
         f"at most {number} of {len(names)} classes have a probability in each row; the others "
         "share what is missing to 1 equally"
     )
-    return Scores(kind="probs", values=values, used=used, classes=tuple(names), notes=(note,))
+    return ExportedScores(
+        kind="probs", values=values, used=used, classes=tuple(names), notes=(note,)
+    )
 
 
 _OTHERS = 0.02
@@ -568,7 +574,7 @@ def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
 
 def _by_number(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
-) -> Scores | None:
+) -> ExportedScores | None:
     """Return columns such as p_0, p_1, ...; or p_1, p_2, ...; or p_1 alone.
 
     Where numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
@@ -595,35 +601,37 @@ def _by_number(
         raise InputError(f"{name}: missing {_list(missing)}; it has {_list(given)}")
     if found == [1]:
         column = f"{stem}_1"
-        return Scores(kind, _numeric(given[column], column, name), frozenset({column}))
+        return ExportedScores(kind, _numeric(given[column], column, name), frozenset({column}))
     classes = tuple(str(i) for i in range(1, found[-1] + 1)) if first else None
-    return Scores(kind, _columns(given, wanted, name), frozenset(wanted), classes)
+    return ExportedScores(kind, _columns(given, wanted, name), frozenset(wanted), classes)
 
 
 def _by_name(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
-) -> Scores | None:
+) -> ExportedScores | None:
     """Return columns such as p_benign and p_malignant, or one of the two."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key.removeprefix(f"{stem}_"): key for key in given if key.startswith(f"{stem}_")}
     if len(named) == 1 and len(texts) == 2:
         ((written, column),) = named.items()
-        alike = [text for text in texts if _alike(text, written, texts)]
+        alike = [text for text in texts if _names_label(text, written, texts)]
         if len(alike) != 1:
             return None
-        return Scores(kind, _numeric(given[column], column, name), frozenset({column}), (alike[0],))
+        return ExportedScores(
+            kind, _numeric(given[column], column, name), frozenset({column}), (alike[0],)
+        )
     # A class that no row here has may have a column too, if it holds numbers.
     named = {
         written: key
         for written, key in named.items()
-        if _is_numeric(given[key]) or any(_alike(text, written, texts) for text in texts)
+        if _is_numeric(given[key]) or any(_names_label(text, written, texts) for text in texts)
     }
     columns = _columns_of(named, texts)
     if columns is None:
         return None
     values = _columns(given, list(columns.values()), name)
     notes = _spelt(columns, named)
-    return Scores(
+    return ExportedScores(
         kind=kind,
         values=values,
         used=frozenset(columns.values()),
@@ -651,7 +659,7 @@ _MOST_EXACT = 2.0**53
 """Whole numbers below it have a float of their own."""
 
 
-def _alike(label: str, written: str, texts: Sequence[str]) -> bool:
+def _names_label(label: str, written: str, texts: Sequence[str]) -> bool:
     """Return whether a column's name stands for one of the labels `texts`, case aside."""
     if _plain(label, texts) == _plain(written, texts):
         return True
@@ -668,7 +676,7 @@ def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str
     if {*texts} <= {*named}:
         by_class = dict(named)
     else:
-        pairs = [(a, b) for a in texts for b in named if _alike(a, b, texts)]
+        pairs = [(a, b) for a in texts for b in named if _names_label(a, b, texts)]
         label_of = {written: text for text, written in pairs}
         if not len(pairs) == len(label_of) == len({*texts}) == len({*label_of.values()}):
             return None
@@ -706,7 +714,7 @@ def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name
     for stem in (stem for known in _STEMS.values() for stem in known):
         keys = [x for x in given if x.startswith(f"{stem}_") and _is_numeric(given[x])]
         written = [key.removeprefix(f"{stem}_") for key in keys]
-        without = [text for text in texts if not any(_alike(text, x, texts) for x in written)]
+        without = [text for text in texts if not any(_names_label(text, x, texts) for x in written)]
         if len(keys) < 2 or len(without) == len(texts):
             continue
         if without:
@@ -723,14 +731,14 @@ def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name
 
 def _by_bare_name(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
-) -> Scores | None:
+) -> ExportedScores | None:
     """Return probabilities in columns that are called as the classes are: benign, malignant.
 
     Such names may be those of other columns too: only where each row sums to 1, or to 100, are they
     taken for probabilities.
     """
     texts = [str(value) for value in np.unique(truth).tolist()]
-    named = {key: key for key in given if any(_alike(text, key, texts) for text in texts)}
+    named = {key: key for key in given if any(_names_label(text, key, texts) for text in texts)}
     columns = _columns_of(named, texts) if len(texts) > 1 else None
     if columns is None:
         return None
@@ -748,7 +756,7 @@ def _by_bare_name(
     if (values < 0).any() or not (sums_to_one or to_hundred):
         return None
     note = f"the columns {_list(keys)} were read as the probabilities of these classes"
-    return Scores(
+    return ExportedScores(
         kind="probs", values=values, used=frozenset(keys), classes=tuple(texts), notes=(note,)
     )
 
@@ -778,7 +786,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple | np.ndarray)
 
 
-def _stacked(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
+def _stack_lists(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     """Return scores (n, k), or (n,) of one class, from an array or a column of lists."""
     if array.ndim == 1 and array.dtype == object and len(array) and _is_list(array[0]):
         lengths = {len(value) if _is_list(value) else 0 for value in array}
@@ -793,7 +801,7 @@ def _stacked(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     return _numeric(array, column, name) if array.ndim == 1 else array
 
 
-def _values(scores: Scores, name: str) -> tuple[NDArray[Any], list[str]]:
+def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]:
     """Return scores with percentages divided by 100, and a note that says so."""
     values = scores.values
     if scores.kind == "logits" or not values.size or values.dtype.kind not in "biuf":
@@ -819,8 +827,8 @@ def _require_shares(values: NDArray[Any], name: str, low: float, high: float) ->
         )
 
 
-def _both(
-    values: NDArray[Any], scores: Scores, labels: Ints, classes: tuple[str, ...]
+def _complete_binary_scores(
+    values: NDArray[Any], scores: ExportedScores, labels: Ints, classes: tuple[str, ...]
 ) -> tuple[NDArray[Any], Kind, str]:
     """Return the scores of both classes where only one has a column, and a note that says which."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
@@ -845,7 +853,7 @@ def _both(
     return both, kind, note
 
 
-def ordered(
+def class_order(
     values: NDArray[Any], truth: NDArray[Any], kind: Kind, name: str
 ) -> tuple[str, ...] | None:
     """Return the names of classes in the order of their columns, as the predictions show it.
@@ -914,15 +922,15 @@ def _contradiction(
     ]
 
 
-def _why(order: Sequence[str], alphabetical: Sequence[str]) -> str:
+def _order_reason(order: Sequence[str], alphabetical: Sequence[str]) -> str:
     same = tuple(order) == tuple(alphabetical)
     how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
-    return f"{_numbered(order)} ({how} the predictions show)"
+    return f"{_numbering_text(order)} ({how} the predictions show)"
 
 
 def _names(
     given: Mapping[str, NDArray[Any]],
-    scores: Scores,
+    scores: ExportedScores,
     asked: Sequence[str],
     k: int,
     name: str,
@@ -965,13 +973,13 @@ def _places(truth: NDArray[Any], names: Sequence[str], name: str) -> Ints:
     return np.array([place_of[str(text)] for text in texts.tolist()], np.int64)[place]
 
 
-def _numbered(names: Sequence[str]) -> str:
-    return "classes are " + checks.listed(f"{i} = {text}" for i, text in enumerate(names))
+def _numbering_text(names: Sequence[str]) -> str:
+    return "classes are " + checks.short_list(f"{i} = {text}" for i, text in enumerate(names))
 
 
-def _first(given: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def _first_known(given: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next((name for name in names if name in given), None)
 
 
 def _list(names: Iterable[Any]) -> str:
-    return checks.listed(names, most=12) or "nothing"
+    return checks.short_list(names, most=12) or "nothing"

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.exports import NAMING, Kind, coded, fields_of, ordered, truth_of
+from privacygauge.classifier.exports import (
+    NAMING,
+    Kind,
+    class_order,
+    encode_classes,
+    fields_of,
+    truth_of,
+)
 from privacygauge.classifier.pool import Pool, pool_of
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import checks
-from privacygauge.core.memory import in_words
+from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.bounds import SMALL
 from privacygauge.datasets.reading import FrameLike, read_content
 from privacygauge.errors import InputError
@@ -185,15 +192,15 @@ def as_pool(
     missing = [wanted for wanted in ("labels", "member", key) if wanted not in arrays]
     if missing:
         raise InputError(
-            f"{name}: missing {checks.listed(missing)}; it has {checks.listed(arrays)}"
+            f"{name}: missing {checks.short_list(missing)}; it has {checks.short_list(arrays)}"
         )
     values = np.asarray(arrays[key])
     labels = truth_of(np.asarray(arrays["labels"]), "labels", name)
     if values.ndim in (3, 4):
         k = values.shape[-1]
         named = list(classes) if len(classes) > 1 else _names_in(arrays, k)
-        order = None if named else ordered(values.mean(axis=0), labels, key, name)
-        labels, names, _ = coded(labels, k, named=named, name=name, order=order)
+        order = None if named else class_order(values.mean(axis=0), labels, key, name)
+        labels, names, _ = encode_classes(labels, k, named=named, name=name, order=order)
         if names != tuple(target_classes) and sorted(names) == sorted(target_classes):
             place = [names.index(text) for text in target_classes]
             values = values[..., place]
@@ -264,7 +271,8 @@ def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
     n_bytes = 4 * len(texts) * max(map(len, texts), default=0)
     if n_bytes > SMALL:
         raise InputError(
-            f"the longest text of column {name!r} would take {in_words(n_bytes)} in an .npz file, "
+            f"the longest text of column {name!r} would take {bytes_text(n_bytes)} in an .npz "
+            "file, "
             "which makes room for it in every row: end the path in .parquet"
         )
     return np.array(texts, np.str_)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.answers import answers_of, finite_answers
-from privacygauge.classifier.held import Held, taken
+from privacygauge.classifier.held import Held, take_records
 from privacygauge.classifier.label_only import (
     BLOCK,
     LabelOnlyQueries,
     LearnedRobustness,
-    told,
+    label_scores,
     told_of_views,
 )
 from privacygauge.classifier.pool import LogitPool, Pool, probabilities
@@ -25,10 +25,10 @@ from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.said_classes import Says
-from privacygauge.classifier.shadows import Trained
+from privacygauge.classifier.shadows import TrainedShadows
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.trainer import queries_of, questions
-from privacygauge.classifier.trial import Given
+from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -88,9 +88,9 @@ def label_predictions(
     points, kinds = queries.points(x, y, seed)
     starts = range(0, len(points), BLOCK)
     asked = Says(model, k, names)
-    parts = (taken(points, np.arange(i, min(i + BLOCK, len(points)))) for i in starts)
+    parts = (take_records(points, np.arange(i, min(i + BLOCK, len(points)))) for i in starts)
     labels = np.concatenate([asked.predict_proba(part).argmax(axis=1) for part in parts])
-    values = told(labels, kinds, y, k).reshape(-1, k)
+    values = label_scores(labels, kinds, y, k).reshape(-1, k)
     rows = np.arange(len(values))
     return Predictions(
         answers=values,
@@ -101,7 +101,7 @@ def label_predictions(
     )
 
 
-def merged(
+def merge_queries(
     target: Predictions, pool: Pool, queries: LabelOnlyQueries
 ) -> tuple[Predictions, Pool, Further]:
     """Return the means over all kinds of queries, and the signals of each kind."""
@@ -123,12 +123,14 @@ def merged(
     return whole, Pool(theirs.mean(axis=1), False, pool.inside[:, :n], y), further
 
 
-Train = Callable[[int], Trained]
+Train = Callable[[int], TrainedShadows]
 """Returns the target and so many further models at least, by coins that do not depend on how many
 there are."""
 
 
-def split(trained: Trained, n_shadows: int, n_targets: int = 1) -> tuple[Trained, Pool]:
+def split(
+    trained: TrainedShadows, n_shadows: int, n_targets: int = 1
+) -> tuple[TrainedShadows, Pool]:
     """Return the target with the first `n_shadows` models, and the further targets.
 
     Models that failed are in neither, and neither are those after the last target.
@@ -138,7 +140,7 @@ def split(trained: Trained, n_shadows: int, n_targets: int = 1) -> tuple[Trained
     number = np.delete(np.arange(len(pool) + len(failed)), failed)
     ends = np.searchsorted(number, (0, n_shadows, n_shadows + n_targets - 1))
     first, rest = (pool.models(slice(a, b)) for a, b in pairwise(ends.tolist()))
-    return Trained(trained.target, first, failed[failed < n_shadows]), rest
+    return TrainedShadows(trained.target, first, failed[failed < n_shadows]), rest
 
 
 def until_narrow(
@@ -186,7 +188,7 @@ def until_narrow(
         for number in range(len(found[0]), len(targets)):
             game = PoolGame(targets[number], trained.pool, features)
             for scores, attack in zip(found, attacks, strict=True):
-                scores.append(_played(attack, game, seed, number))
+                scores.append(_play_attack(attack, game, seed, number))
         over = tuple(
             OverTargets(title(x.name, x.variant, x.thresholds), tuple(scores), level)
             for x, scores in zip(attacks, _of_all(found), strict=True)
@@ -199,7 +201,9 @@ def until_narrow(
     return SeveralTargets(over, width, len(targets), len(trained.pool))
 
 
-def _targets(trained: Trained, further: Pool, unit: NDArray[np.int64] | None) -> list[Predictions]:
+def _targets(
+    trained: TrainedShadows, further: Pool, unit: NDArray[np.int64] | None
+) -> list[Predictions]:
     target = trained.target
     assert target is not None  # where there is none, there is nothing to add targets to
     return [
@@ -211,7 +215,7 @@ def _targets(trained: Trained, further: Pool, unit: NDArray[np.int64] | None) ->
     ]
 
 
-def _played(attack: Attack, game: PoolGame, seed: int, number: int) -> Transcript | None:
+def _play_attack(attack: Attack, game: PoolGame, seed: int, number: int) -> Transcript | None:
     role = ("attack", attack.name, attack.variant, attack.thresholds)
     played = play(attack, [game.round()], [seeds.stream(seed, *role, number)])
     return None if isinstance(played, Skipped) else played.transcript
@@ -237,15 +241,15 @@ class Fitted:
 
 
 def grown(
-    train: Callable[..., Trained],
-    played: Callable[[Callable[[int], Trained]], SeveralTargets],
+    train: Callable[..., TrainedShadows],
+    played: Callable[[Callable[[int], TrainedShadows]], SeveralTargets],
     n_shadows: int,
     run: str | Path | None,
-) -> tuple[Trained, SeveralTargets | None]:
+) -> tuple[TrainedShadows, SeveralTargets | None]:
     """Return the first target with its shadow models, and what was played on all targets."""
     with kept_or_scratch(run) as folder:
 
-        def at_least(n: int) -> Trained:
+        def at_least(n: int) -> TrainedShadows:
             # More further models where the folder holds them already.
             known = plan_in(folder)
             return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
@@ -254,8 +258,8 @@ def grown(
         return split(at_least(n_shadows), n_shadows)[0], several
 
 
-def predicted(
-    fitted: Fitted, about: Given, label_only: LabelOnlyQueries | None, seed: int
+def ask_fitted(
+    fitted: Fitted, about: TrainingSetup, label_only: LabelOnlyQueries | None, seed: int
 ) -> Predictions:
     """Return what a model that exists already says of the records."""
     member = checks.bools(fitted.member, "member", length=len(about.y))

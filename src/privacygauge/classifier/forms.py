@@ -46,7 +46,7 @@ def form_of(model: object) -> str:
         last = key.split("__")[-1]
         if last == "enable_categorical" and value is True:
             return CATEGORIES
-        if last in ("categorical_features", "categorical_feature") and _named(value):
+        if last in ("categorical_features", "categorical_feature") and _has_names(value):
             return CATEGORIES
         if last == "cat_features" and value is not None and len(value):
             return FRAME  # CatBoost takes texts as they are
@@ -80,10 +80,10 @@ def _selects(model: object) -> bool:
     if type(model).__name__ != "ColumnTransformer":
         return False
     chosen = [columns for _, _, columns in getattr(model, "transformers", ())]
-    return any(isinstance(c, str) or callable(c) or _named(c) for c in chosen)
+    return any(isinstance(c, str) or callable(c) or _has_names(c) for c in chosen)
 
 
-def _named(columns: object) -> bool:
+def _has_names(columns: object) -> bool:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         return False
     return any(isinstance(column, str) for column in columns)
@@ -123,7 +123,7 @@ def on_records_made_up(trainer: Trainer) -> str:
     return form
 
 
-def standardised(x: NDArray[Any]) -> NDArray[Any]:
+def standardise_columns(x: NDArray[Any]) -> NDArray[Any]:
     """Return the features with mean 0 and deviation 1, as networks need them."""
     import numpy as np
 

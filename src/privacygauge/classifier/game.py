@@ -58,7 +58,7 @@ def shadow_rows(
         return Skipped(name, "needs shadow records with known membership")
     if models is None or rows.record is None:
         n = len(rows.index)
-        used = at_most(most, n, rng)
+        used = draw_at_most(most, n, rng)
     else:
         used = _of_some(rows.record, first_rows(rows.record, models), most, rng)
     member = shadow.member[used]
@@ -75,7 +75,7 @@ def rarer(member: Bools) -> int:
     return min(inside, len(member) - inside)
 
 
-def features_of(rows: Rows) -> NDArray[Any] | None:
+def row_features(rows: Rows) -> NDArray[Any] | None:
     """Return the features of some rows, (n, d), or None where they are not known.
 
     Raises
@@ -115,7 +115,7 @@ def _of_some(record: Ints, used: Ints, most: int, rng: np.random.Generator) -> I
     return used[np.isin(record[used], kept)]
 
 
-def at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
+def draw_at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
     """Return which of n rows are used: all, or `most` of them drawn at random, in order."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
@@ -268,7 +268,7 @@ def crossfit_parts(
 ) -> list[tuple[Ints, Ints]]:
     """Return the rows of each part, and the rows of the other parts that its attacks learn from.
 
-    Parts are those of `parted`. Each pair of records is used in one direction only: were A's
+    Parts are those of `draw_parts`. Each pair of records is used in one direction only: were A's
     attack learnt on B and B's on A, what both have in common by chance would count twice, and
     intervals of attacks that are trained would be too narrow by a quarter.
 
@@ -283,7 +283,7 @@ def crossfit_parts(
     units = np.arange(len(labels)) if unit is None else unit
     sides = (checks.n_distinct(units[side]) for side in (member, ~member))
     parts, before = (PARTS, _BEFORE) if min(sides) >= _FEWEST else (2, 1)
-    part = parted(labels, member, parts=parts, rng=rng, unit=unit)
+    part = draw_parts(labels, member, parts=parts, rng=rng, unit=unit)
     return [
         (np.flatnonzero(part == j), np.flatnonzero((j - part - 1) % parts < before))
         for j in range(parts)
@@ -293,12 +293,12 @@ def crossfit_parts(
 def crossfit_halves(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return which records are in the first of two halves, those of `parted`."""
-    first: Bools = parted(labels, member, parts=2, rng=rng, unit=unit) == 0
+    """Return which records are in the first of two halves, those of `draw_parts`."""
+    first: Bools = draw_parts(labels, member, parts=2, rng=rng, unit=unit) == 0
     return first
 
 
-def parted(
+def draw_parts(
     labels: Ints, member: Bools, parts: int, rng: np.random.Generator, unit: Ints | None = None
 ) -> Ints:
     """Return the part of each record, in 0..parts-1, drawn so that no part tells of another.

@@ -156,9 +156,9 @@ def _records_at_once(own: torch.nn.Module) -> int:
 def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:
     if layers_of(own) is not None:
         return "dense"
-    expected = _looped(own, asked[:2], classes[:2])
+    expected = _norms_by_loop(own, asked[:2], classes[:2])
     try:
-        found = _vmapped(own, asked[:2], classes[:2])
+        found = _norms_by_vmap(own, asked[:2], classes[:2])
     except _REFUSALS:
         return "loop"
     return "vmap" if np.allclose(found, expected, rtol=1e-9, atol=1e-12) else "loop"
@@ -189,7 +189,7 @@ def _dense(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> 
     return _numpy(torch.stack(squares, 1).detach().sqrt())
 
 
-def _vmapped(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
+def _norms_by_vmap(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
     import torch
     from torch.func import functional_call, grad, vmap
 
@@ -205,7 +205,7 @@ def _vmapped(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -
     return _by_layer(names, [slopes[name].flatten(1).square().sum(1) for name in names])
 
 
-def _looped(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
+def _norms_by_loop(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
     import torch
 
     names, weights = zip(*own.named_parameters(), strict=True)
@@ -233,8 +233,8 @@ def _numpy(values: torch.Tensor) -> NDArray[Any]:
 
 _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floats]] = {
     "dense": _dense,
-    "vmap": _vmapped,
-    "loop": _looped,
+    "vmap": _norms_by_vmap,
+    "loop": _norms_by_loop,
 }
 
 

@@ -16,11 +16,11 @@ from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 
 Held: TypeAlias = Any
-"""Records, by rows: an array (n, ...), a pandas or polars data frame, or `Numbered`."""
+"""Records, by rows: an array (n, ...), a pandas or polars data frame, or `RecordNumbers`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class RecordNumbers:
     """Records that nobody but the user's own functions can look up."""
 
     numbers: Ints
@@ -29,8 +29,8 @@ class Numbered:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, rows: Ints) -> Numbered:
-        return Numbered(self.numbers[rows])
+    def __getitem__(self, rows: Ints) -> RecordNumbers:
+        return RecordNumbers(self.numbers[rows])
 
 
 def is_frame(x: object) -> bool:
@@ -39,12 +39,12 @@ def is_frame(x: object) -> bool:
     return isinstance(x, tuple(module.DataFrame for module in loaded if module is not None))
 
 
-def taken(x: Held, rows: Ints) -> Held:
+def take_records(x: Held, rows: Ints) -> Held:
     """Return the records of some rows, of the same kind."""
     return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
 
 
-def held(x: object, n: int) -> Held:
+def check_records(x: object, n: int) -> Held:
     """Return n records as they are given, lists as arrays.
 
     Raises
@@ -52,7 +52,7 @@ def held(x: object, n: int) -> Held:
     InputError
         If these are not n records.
     """
-    if is_frame(x) or isinstance(x, Numbered):
+    if is_frame(x) or isinstance(x, RecordNumbers):
         found: Held = x
     else:
         found = np.asarray(dense(x))
@@ -109,7 +109,7 @@ def numeric(x: Held) -> NDArray[Any] | None:
 
 def keys(x: Held) -> NDArray[Any]:
     """Return the same number for records that are equal, (n,)."""
-    if isinstance(x, Numbered):
+    if isinstance(x, RecordNumbers):
         return x.numbers
     if is_frame(x):
         return _hashes(x)
@@ -136,7 +136,7 @@ def digest_of(*records: Held) -> str:
     """Return a hash of arrays or other records, of their shapes and of their types."""
     digest = hashlib.sha256()
     for given in records:
-        array = given.numbers if isinstance(given, Numbered) else given
+        array = given.numbers if isinstance(given, RecordNumbers) else given
         if is_frame(given):
             columns = list(zip(given.columns, map(repr, given.dtypes), strict=True))
             digest.update(f"{type(given)} {columns}".encode())

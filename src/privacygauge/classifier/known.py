@@ -14,7 +14,7 @@ from scipy.stats import chi2, rankdata, spearmanr
 from privacygauge.classifier.held import Held, is_frame
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.whose import Owned
+from privacygauge.classifier.whose import PredictionsOfUnits
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.coins import counts_of
@@ -22,8 +22,8 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.transcript import Transcript, tied
-from privacygauge.datasets.reading import plain
-from privacygauge.evaluate.fairness import Comparison, Difference, coded, compare, folds_of
+from privacygauge.datasets.reading import plain_array
+from privacygauge.evaluate.fairness import Comparison, Difference, compare, folds_of, group_codes
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CLASS = "class"
@@ -46,7 +46,7 @@ _OWN_WORDS = 0.98
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownColumns:
     """What is known of each record, and what stands in the file but is not."""
 
     columns: Mapping[str, NDArray[Any]]
@@ -60,7 +60,7 @@ def known_of(
     signals: Mapping[str, Floats],
     features: Held | None = None,
     pool: Pool | LogitPool | None = None,
-) -> Known:
+) -> KnownColumns:
     """Return what is known of the targets without asking the model.
 
     Parameters
@@ -89,16 +89,16 @@ def known_of(
         if reason is None:
             columns[name] = values
         else:
-            notes.append(_unused(name, reason))
+            notes.append(_unused_column_text(name, reason))
     columns |= _of_records(features)
     if pool is not None:
         columns[HELD_BY] = counts_of(pool.inside)
-    return Known(columns, tuple(notes))
+    return KnownColumns(columns, tuple(notes))
 
 
 def comparison_of(
     rounds: Sequence[Round],
-    owned: Owned,
+    owned: PredictionsOfUnits,
     seed: int,
     level: float,
     *,
@@ -170,7 +170,7 @@ def comparison_of(
             reason = "it follows from the model's answers"
             if name in unrelated:
                 reason = "it tells the sides apart, but has nothing to do with the answers"
-            notes.append(_unused(name, reason))
+            notes.append(_unused_column_text(name, reason))
             del columns[name]
         if not made and not unrelated:
             break
@@ -206,7 +206,7 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     answers no more often than the largest of them occurs, and still answer otherwise; the larger
     of it and the share of the rarer values that a tree gets right beyond the most frequent one.
     """
-    code = coded(values)
+    code = group_codes(values)
     if code is None:
         return 0.0
     ordered = np.asarray(values).dtype.kind in "iufM" or len(np.unique(code)) > 10
@@ -278,7 +278,7 @@ def _differs_by_itself(
     """
     from sklearn.tree import DecisionTreeRegressor
 
-    code = coded(values)
+    code = group_codes(values)
     if code is None:
         return False
     member = target.member
@@ -316,7 +316,7 @@ def _continues_a_trend(
     and leave no more of them than chance does, at 95%. Looked at is the signal that differs most.
     """
     array = np.asarray(values)
-    code = coded(values)
+    code = group_codes(values)
     if code is None or not (array.dtype.kind in "iufmM" or len(np.unique(code)) > _FEW_LEVELS):
         return False
     rows = np.unique(target.units, return_index=True)[1]
@@ -393,7 +393,7 @@ _UNRELATED = 0.08
 """Below, a column can be no reason for a difference of the answers: a fold, a path, a weight."""
 
 
-def _unused(name: str, reason: str) -> str:
+def _unused_column_text(name: str, reason: str) -> str:
     return f"the column {name!r} is not used to check that the comparison is fair: {reason}"
 
 
@@ -476,7 +476,7 @@ def _forms(values: Floats) -> list[float]:
 def _unusable(
     values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]
 ) -> str | None:
-    code = coded(values)
+    code = group_codes(values)
     if code is None:
         return None  # all values are the same: nothing is learnt from it
     sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
@@ -498,7 +498,7 @@ def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Fl
     """Return whether a column can be computed from the answers: a prediction, a loss and so on."""
     array = np.asarray(values)
     predicted = np.asarray(target.values).argmax(axis=1)
-    _, code = np.unique(plain(array), return_inverse=True)
+    _, code = np.unique(plain_array(array), return_inverse=True)
     if len(np.unique(predicted)) > 1:
         pairs = len(np.unique(predicted * (code.max() + 1) + code))
         same_as_label = len(np.unique(target.labels * (code.max() + 1) + code))

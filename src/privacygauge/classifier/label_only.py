@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.changeable import Changeable, changeable, joined
-from privacygauge.classifier.held import Held, Numbered
-from privacygauge.classifier.learned import boosted
+from privacygauge.classifier.changeable import Changeable, changeable, join_records
+from privacygauge.classifier.held import Held, RecordNumbers
+from privacygauge.classifier.learned import boosted_log_odds
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
@@ -30,7 +30,7 @@ BLOCK = 100_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class PointQueries:
     """Queries of one kind about every record."""
 
     points: Floats
@@ -114,12 +114,12 @@ class LabelOnlyQueries:
         return 1 + len(self.levels) * self.copies + augmented + self.neighbours * self.steps
 
     def fitting(self, x: Held) -> LabelOnlyQueries:
-        """Return the queries about these records: images are moved too, `Numbered` looked up."""
-        if isinstance(x, Numbered):
+        """Return queries about these records: images are moved too, `RecordNumbers` looked up."""
+        if isinstance(x, RecordNumbers):
             return replace(self, image=None, views=True)
         return replace(self, image=self._changeable(x).image)
 
-    def asked(self, x: Held, y: Ints, seed: int) -> dict[str, Asked]:
+    def asked(self, x: Held, y: Ints, seed: int) -> dict[str, PointQueries]:
         """Return the queries of each kind; members and others are asked about in the same way.
 
         Parameters
@@ -130,7 +130,7 @@ class LabelOnlyQueries:
         """
         return self._asked(self._changeable(x), y, seed)
 
-    def points(self, x: Held, y: Ints, seed: int) -> tuple[Held, tuple[Asked, ...]]:
+    def points(self, x: Held, y: Ints, seed: int) -> tuple[Held, tuple[PointQueries, ...]]:
         """Return all that a model is asked, n * n_queries records: these, then kind by kind."""
         given = self._changeable(x)
         kinds = tuple(self._asked(given, y, seed).values())
@@ -146,20 +146,20 @@ class LabelOnlyQueries:
             raise InputError(f"an image {image} has {int(np.prod(image))} numbers, not {d}")
         return replace(given, image=image)
 
-    def _asked(self, given: Changeable, y: Ints, seed: int) -> dict[str, Asked]:
+    def _asked(self, given: Changeable, y: Ints, seed: int) -> dict[str, PointQueries]:
         x = given.numbers
         spread = _spread(given)
         groups = [np.array([j]) for j in np.flatnonzero(given.coded)]
         numbers = np.flatnonzero(~given.coded)
         groups += [numbers[group] for group in category_groups(x[:, numbers])]
         found = {
-            f"noise-{level:g}": Asked(
+            f"noise-{level:g}": PointQueries(
                 _noisy(x, spread, groups=groups, level=level, copies=self.copies, seed=seed)
             )
             for level in self.levels
         }
         if given.image is not None:
-            found["augmentation"] = Asked(_moved(x, given.image))
+            found["augmentation"] = PointQueries(_shift_and_rotate(x, given.image))
         if self.neighbours:
             found["boundary-distance"] = _ways(
                 given,
@@ -185,7 +185,7 @@ def _spread(given: Changeable) -> Floats:
     return deviation
 
 
-def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Floats:
+def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_classes: int) -> Floats:
     """Return what classes tell of each record by each kind of query, (f, n, k).
 
     Labels are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the class
@@ -201,7 +201,7 @@ def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Flo
 
 
 def told_of_views(answers: Floats, n_classes: int) -> Floats:
-    """Return what classes tell of records that were looked up, (n, k), as `told` does.
+    """Return what classes tell of records that were looked up, (n, k), as `label_scores` does.
 
     `answers` are probabilities or logits, (n, k), or (n, q, k) of q views, the record itself first.
     """
@@ -238,7 +238,7 @@ class LabelOnlyTrainer:
         return {**self.inner.describe(), "label-only": f"{self.only}, seed {self.seed}"}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return what is `told` by each model, one kind of query below the other, (m, f * n, k).
+        """Return `label_scores` of each model, one kind of query below the other, (m, f * n, k).
 
         The cohort is asked about all records once for each kind of query.
         """
@@ -250,7 +250,7 @@ class LabelOnlyTrainer:
         outside = np.zeros((len(cohort), len(points)), np.bool_)
         extended = replace(
             cohort,
-            x=joined(cohort.x, points),
+            x=join_records(cohort.x, points),
             y=np.concatenate([cohort.y, np.zeros(len(points), cohort.y.dtype)]),
             inside=np.concatenate([cohort.inside, outside], axis=1),
             asked=np.arange(n, n + len(points)),
@@ -260,7 +260,7 @@ class LabelOnlyTrainer:
             # One by one: the answers to all queries of many models would not fit.
             said = self.inner.train(extended[i : i + 1])[0]
             if np.isfinite(said).all():
-                of_model = told(said.argmax(axis=1), kinds, cohort.y, cohort.n_classes)
+                of_model = label_scores(said.argmax(axis=1), kinds, cohort.y, cohort.n_classes)
                 found[i] = of_model.reshape(-1, cohort.n_classes)
         return found
 
@@ -288,7 +288,8 @@ class LearnedRobustness:
         )
         member = shadow.member.astype(np.int64)
         return Scores(
-            boosted(known, member, asked, int(rng.integers(2**31))), Cut(0.0, "of even odds")
+            boosted_log_odds(known, member, asked, int(rng.integers(2**31))),
+            Cut(0.0, "of even odds"),
         )
 
 
@@ -334,7 +335,7 @@ _MOVES = ((0, -1, 0), (0, 1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -5), (0, 0, 5))
 """Rows, columns and degrees by which images are moved."""
 
 
-def _moved(x: Floats, image: tuple[int, int, int]) -> Floats:
+def _shift_and_rotate(x: Floats, image: tuple[int, int, int]) -> Floats:
     """Return each image shifted by a pixel in four directions, and turned both ways."""
     from scipy import ndimage
 
@@ -357,7 +358,7 @@ def _ways(
     groups: list[Ints],
     sizes: tuple[int, int],
     seed: int,
-) -> Asked:
+) -> PointQueries:
     """Return points on the ways from each record to the nearest records of other classes."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -387,7 +388,7 @@ def _ways(
     apart = np.nan_to_num((points - x[:, None, None]) / scale)
     apart[..., given.coded] = apart[..., given.coded] != 0
     distance = np.linalg.norm(apart, axis=3)
-    return Asked(points.reshape(len(x), -1, x.shape[1]), distance)
+    return PointQueries(points.reshape(len(x), -1, x.shape[1]), distance)
 
 
 _BUCKETS = 128

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.classifier.game import PredictionObservation, Rows, at_most
+from privacygauge.classifier.game import PredictionObservation, Rows, draw_at_most
 from privacygauge.classifier.predictions import blocks_of
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Floats, Ints
@@ -54,7 +54,7 @@ class Learned:
         shadow = observation.shadow
         rows = observation.rows
         resolved = observation.resolved or resolution(rows.source, observation.shadow_rows.source)
-        used = at_most(self.most, len(shadow.member), rng)
+        used = draw_at_most(self.most, len(shadow.member), rng)
         known = _features(
             Rows(observation.shadow_rows.source, observation.shadow_rows.index[used]),
             {name: x[used] for name, x in shadow.signals.items()},
@@ -65,7 +65,7 @@ class Learned:
         if member.all() or not member.any():
             return Skipped(self.name, "too few shadow records")
         asked = _features(rows, dict(observation.signals), self.top, resolved)
-        value = boosted(known, member.astype(np.int64), asked, int(rng.integers(2**31)))
+        value = boosted_log_odds(known, member.astype(np.int64), asked, int(rng.integers(2**31)))
         return Scores(value, Cut(0.0, "of even odds"))
 
 
@@ -86,13 +86,13 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
     return np.column_stack([sorted_logs, *metrics])
 
 
-def boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
+def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
     """Return the log-odds, at even odds, that asked rows are members like those that are known."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     even = 2 * np.count_nonzero(member) == len(member)
     if not even and len(member) <= _ALL_BINNED:
-        known, asked = _binned(known, asked, member)
+        known, asked = _weighted_quantile_bins(known, asked, member)
     model = HistGradientBoostingClassifier(
         max_iter=100,
         learning_rate=0.05,
@@ -108,7 +108,7 @@ def boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
         return np.asarray(model.decision_function(asked), np.float64)
 
 
-def _binned(known: Floats, asked: Floats, member: Ints) -> tuple[Floats, Floats]:
+def _weighted_quantile_bins(known: Floats, asked: Floats, member: Ints) -> tuple[Floats, Floats]:
     """Return the numbers of the bins that scikit-learn's boosting puts values in.
 
     Its own weighted quantiles take ten times as long as the trees; these are the same ones, the

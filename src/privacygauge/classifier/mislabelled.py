@@ -19,7 +19,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.core.release import Worlds, coin_flips
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 
 
@@ -127,7 +127,7 @@ class Targets:
         A record that is not asked about follows the coin of its unit, if that has one.
         """
         inside = np.ones((n_models, len(self.y)), np.bool_)
-        own = numbered(self.unit[self.asked])
+        own = number_units(self.unit[self.asked])
         coins = coin_flips(n_models, int(own.max()) + 1, rng)
         coin = dict(zip(self.unit[self.asked].tolist(), own.tolist(), strict=True))
         rows = np.flatnonzero(np.isin(self.unit, self.unit[self.asked]))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from privacygauge.classifier.answers import is_askable
 from privacygauge.classifier.estimators import ProbabilisticClassifier, n_required
 from privacygauge.errors import InputError
-from privacygauge.runs.user_code import imported
+from privacygauge.runs.user_code import import_object
 
 
 def forest(random_state: int) -> ProbabilisticClassifier:
@@ -67,7 +67,7 @@ NETWORKS = ("network", "network-large")
 """One hidden layer of 64 tanh units (Long et al. 2017); four of ReLU (Song & Mittal 2021)."""
 
 
-def named(name: str) -> object:
+def trainer_by_name(name: str) -> object:
     """Return what trains the model that `name` names: a built-in, FILE.py:NAME or MODULE:NAME."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]
@@ -81,7 +81,7 @@ def named(name: str) -> object:
             f"--model must be one of {known}, or FILE.py:NAME or MODULE:NAME of your own, got "
             f"{name!r}"
         )
-    return imported(name)
+    return import_object(name)
 
 
 def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> object:
@@ -89,7 +89,7 @@ def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> 
 
     One that predicts classes only will do where `labels`; any object where `anything`.
     """
-    found = imported(name)
+    found = import_object(name)
     made = inspect.isroutine(found) and n_required(found) == 0
     model = found() if made else found
     enough = anything or (labels and hasattr(model, "predict"))

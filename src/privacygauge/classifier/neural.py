@@ -12,9 +12,9 @@ from privacygauge.classifier.attack_network import (
     Network,
     one_hot,
     prediction_inputs,
-    standardised,
+    standardise_both,
 )
-from privacygauge.classifier.game import Rows, features_of, rarer, shadow_rows
+from privacygauge.classifier.game import Rows, rarer, row_features, shadow_rows
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
@@ -161,7 +161,7 @@ class Untargeted:
         learnt = shadow_rows(self.name, observation, self.most, rng, models=self.models)
         if isinstance(learnt, Skipped):
             return learnt
-        known, asked = (features_of(rows) for rows in (learnt.rows, learnt.asked))
+        known, asked = (row_features(rows) for rows in (learnt.rows, learnt.asked))
         if known is None or asked is None:
             return Skipped(self.name, "needs the features of the targets and of the shadow records")
         if known.shape[1] != asked.shape[1]:
@@ -169,7 +169,7 @@ class Untargeted:
                 f"targets have {asked.shape[1]} features, shadow records {known.shape[1]}: both "
                 "must come from the same task"
             )
-        x_known, x_asked = standardised(known, asked)
+        x_known, x_asked = standardise_both(known, asked)
         inputs = (
             np.hstack([x_known, _with_labels(learnt.rows, learnt.labels)]),
             np.hstack([x_asked, _with_labels(learnt.asked, observation.stratum)]),
@@ -188,7 +188,7 @@ def _fell_back(labels: Ints, least: int) -> tuple[str, ...]:
         return ()
     return (
         f"{len(classes)} class(es) have fewer than {least} shadow members or shadow non-members "
-        f"and fall back to a network of all classes: {checks.listed(classes)}",
+        f"and fall back to a network of all classes: {checks.short_list(classes)}",
     )
 
 

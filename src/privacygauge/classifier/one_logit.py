@@ -21,7 +21,7 @@ from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import (
     Progress,
-    Work,
+    ShadowWork,
     all_failed,
     cohort_of,
     membership,
@@ -59,7 +59,7 @@ class TrainedLogits:
 
 
 @dataclass(frozen=True, eq=False)
-class LogitWork(Work):
+class LogitWork(ShadowWork):
     """Trains the models of one task, and keeps whole vectors of the first models alone."""
 
     whole: int = 0
@@ -146,7 +146,7 @@ def train_logits(
             n_jobs=n_jobs,
             progress=progress,
         )
-        return _read(
+        return _read_logits(
             opened, y, inside=inside, whole=whole, with_target=with_target, stays=run is not None
         )
 
@@ -189,7 +189,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
     )
 
 
-def _read(
+def _read_logits(
     run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
 ) -> TrainedLogits:
     stored = run.array("logit")

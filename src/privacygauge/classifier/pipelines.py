@@ -24,21 +24,21 @@ def steps_of(trainer: Trainer) -> str:
     if not isinstance(trainer, Estimators):
         return str(getattr(trainer, "steps", ""))  # of a run that is read
     made: Any = trainer.make(0)
-    return _named(made) if getattr(made, "steps", None) else ""
+    return _describe_steps(made) if getattr(made, "steps", None) else ""
 
 
-def _named(model: Any) -> str:
+def _describe_steps(model: Any) -> str:
     name = type(model).__name__
     steps = [step for _, step in getattr(model, "steps", None) or () if _is_step(step)]
     if steps:
-        return f"{name}: {', '.join(map(_named, steps))}"
+        return f"{name}: {', '.join(map(_describe_steps, steps))}"
     groups = (
         getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators")
     )
     inner = [part[1] for group in groups for part in group or () if _is_step(part[1])]
     single = getattr(model, "estimator", None)
     inner += [single] if hasattr(single, "fit") else []
-    return f"{name} ({', '.join(map(_named, inner))})" if inner else name
+    return f"{name} ({', '.join(map(_describe_steps, inner))})" if inner else name
 
 
 def _is_step(step: object) -> bool:

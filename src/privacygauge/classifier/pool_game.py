@@ -40,7 +40,7 @@ def _labels_differ(target: Predictions) -> str:
     said = "the pool's labels differ from the target's: keep one order of records"
     if not target.classes:
         return said
-    numbers = checks.listed(f"{i} = {text}" for i, text in enumerate(target.classes))
+    numbers = checks.short_list(f"{i} = {text}" for i, text in enumerate(target.classes))
     return (
         f"{said}, and say which classes the pool's are (the target's are {numbers}): as labels by "
         "name, or by an array classes in the pool's file with their names in the order of its "

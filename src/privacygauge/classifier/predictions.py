@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 16
@@ -101,7 +101,7 @@ class Predictions:
         else:
             have = ", ".join(columns) or "none"
             raise InputError(f"no column {unit!r} that names the units; the columns are: {have}")
-        number = checks.frozen(numbered(given, "unit", length=len(self)))
+        number = checks.frozen(number_units(given, "unit", length=len(self)))
         return replace(self, columns=MappingProxyType(columns), unit=number)
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
@@ -236,10 +236,10 @@ def predictions(
 def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) -> Ints | None:
     """Return the units that are given, or those of equal ids; None where none is repeated."""
     if unit is not None:
-        return checks.frozen(numbered(unit, f"{name}: unit", length=n))
+        return checks.frozen(number_units(unit, f"{name}: unit", length=n))
     if ids is None:
         return None
-    same = numbered(ids, f"{name}: ids", length=n)
+    same = number_units(ids, f"{name}: ids", length=n)
     return None if checks.n_distinct(same) == n else checks.frozen(same)
 
 

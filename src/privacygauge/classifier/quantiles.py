@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
-from privacygauge.classifier.game import PredictionObservation, Rows, at_most
+from privacygauge.classifier.game import PredictionObservation, Rows, draw_at_most
 from privacygauge.classifier.predictions import blocks_of
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks
@@ -72,11 +72,11 @@ class QuantileRegression:
         if rows is None or own is None:
             return Skipped(self.name, "needs shadow records with known membership")
         resolved = observation.resolved or resolution(rows.source, own.source)
-        used = at_most(self.most, len(shadow.member), rng)
+        used = draw_at_most(self.most, len(shadow.member), rng)
         # The features describe both sides or neither.
         with_features = rows.features is not None and own.features is not None
-        asked = described(rows, resolved, with_features)
-        known = described(_part(own, used), resolved, with_features)
+        asked = row_features(rows, resolved, with_features)
+        known = row_features(_part(own, used), resolved, with_features)
         member = shadow.member[used]
         value = shadow.signals[self.signal][used]
         unit = (shadow.unit if own.record is None else own.record)[used]
@@ -216,7 +216,7 @@ class Regression:
             return np.asarray(np.clip(self.model.predict(x), *self.ends), np.float64)
 
 
-def described(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
+def row_features(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
     """Return what describes each row, (n, d): the class first.
 
     Then its features, or without them what the predictions say of the other classes.
@@ -226,10 +226,10 @@ def described(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
         assert rows.features is not None
         record = rows.index if rows.record is None else rows.record
         return np.column_stack([label, np.asarray(rows.features, np.float64)[record]])
-    return np.column_stack([label, _others(rows, label, resolved)])
+    return np.column_stack([label, _other_class_log_probabilities(rows, label, resolved)])
 
 
-def _others(rows: Rows, label: Ints, resolved: Resolution) -> Floats:
+def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution) -> Floats:
     """Return the largest log probabilities of the other classes given that it is one of them."""
     source = rows.source
     n = min(MOST_OTHERS, source.n_classes - 1) if source.n_classes > 2 else 0

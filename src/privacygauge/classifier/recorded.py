@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.named import named
+from privacygauge.classifier.named import trainer_by_name
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.code import Code, Recorded
+from privacygauge.runs.code import Code, RecordedCode
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import names_code
@@ -38,7 +38,7 @@ _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "
 
 
 @dataclass(frozen=True)
-class RecordedTrainer(Recorded):
+class RecordedTrainer(RecordedCode):
     """Stands for what trained the models of a run."""
 
     name: str
@@ -66,7 +66,7 @@ class RecordedTrainer(Recorded):
 
 
 @dataclass(frozen=True, repr=False)
-class RecordedMake(Recorded):
+class RecordedMake(RecordedCode):
     """Stands for what made the networks of a run."""
 
     name: str
@@ -91,7 +91,7 @@ def trainer_named(name: str, run: Path | None) -> Trainer:
     """
     if run is not None and names_code(name):
         return recorded_trainer(run)
-    return as_trainer(named(name))
+    return as_trainer(trainer_by_name(name))
 
 
 def recorded_trainer(run: str | Path) -> Trainer:

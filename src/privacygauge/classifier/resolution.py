@@ -142,7 +142,7 @@ def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
         rounding = 0.0 if step == _SUBNORMAL else 2 * unit / step
         if rounding > 0.25 or step > 1.1 * smallest:
             continue
-        blocks = chain([_some(values)], _native(values))
+        blocks = chain([_sample_values(values)], _native(values))
         if all(_multiples(block, step, rounding) for block in blocks):
             return step
     return 0.0
@@ -157,7 +157,7 @@ def _multiples(block: NDArray[Any], step: float, tolerance: float) -> bool:
 
 def _unit(values: NDArray[Any]) -> float:
     """Return the spacing of numbers just below 1 in the narrowest type that holds some values."""
-    some = _some(values).astype(np.float64)
+    some = _sample_values(values).astype(np.float64)
     for narrow in (np.float16, np.float32):
         if values.dtype.itemsize > np.dtype(narrow).itemsize:
             with np.errstate(under="ignore"):
@@ -167,6 +167,6 @@ def _unit(values: NDArray[Any]) -> float:
     return float(np.finfo(values.dtype).epsneg)
 
 
-def _some(values: NDArray[Any]) -> NDArray[Any]:
+def _sample_values(values: NDArray[Any]) -> NDArray[Any]:
     """Return about so many values as decide most questions, from rows far apart."""
     return values[:: max(1, values.size // _SAMPLE)]

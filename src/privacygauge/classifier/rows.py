@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.answers import (
     Answers,
-    averaged,
+    average_answers,
     by_class,
-    checked,
-    classes_of,
+    check_answers,
+    class_numbers,
     code_of_users,
 )
 from privacygauge.classifier.forms import ROWS, of_form
-from privacygauge.classifier.held import Held, Numbered
+from privacygauge.classifier.held import Held, RecordNumbers
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
@@ -84,20 +84,20 @@ class ByRows:
     queries: int = 1
     """Answers about each record."""
     times: int = 1
-    """Answers behind each prediction, as a trial found; see `averaged`."""
+    """Answers behind each prediction, as a trial found; see `average_answers`."""
     tried: bool = False
     """Whether it was tried on a few records; see `tried`."""
 
     @property
     def name(self) -> str:
         """What reports call the kind of model."""
-        return self.training.label or called(self.training.train)
+        return self.training.label or function_name(self.training.train)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the names of the functions, and what they give."""
         functions = {
-            "trained by": origin(self.training.train),
-            "asked by": origin(self.training.predict),
+            "trained by": function_origin(self.training.train),
+            "asked by": function_origin(self.training.predict),
         }
         averaged = {} if self.times == 1 else {AVERAGED: self.times}
         return {**functions, **of_form(ROWS), "logits": self.logits, **averaged}
@@ -121,14 +121,14 @@ class ByRows:
 
     def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Answers, Ints]:
         """Return what a model says, and of which classes."""
-        name = called(self.training.predict)
+        name = function_name(self.training.predict)
         given = self.training.logits
-        classes = classes_of(model, n_classes, self.names)
+        classes = class_numbers(model, n_classes, self.names)
 
         def said(rows: Ints) -> tuple[Floats, bool]:
             with code_of_users(name, f"to predict {len(rows)} records"):
                 found = self.training.predict(model, numbers[rows])
-            return checked(
+            return check_answers(
                 found,
                 len(rows),
                 classes=classes,
@@ -139,7 +139,7 @@ class ByRows:
             )
 
         seen, logits = said(np.arange(len(numbers)))
-        mean, times = averaged(seen, lambda rows: said(rows)[0])
+        mean, times = average_answers(seen, lambda rows: said(rows)[0])
         return Answers(mean, logits if given is None else given, times), classes
 
     def _all_classes(self, model: object, asked: Ints, n_classes: int) -> Floats:
@@ -151,7 +151,7 @@ class ByRows:
         return np.asarray(said.values[..., np.argsort(classes)])
 
     def _numbers(self, x: Held) -> Ints:
-        if not isinstance(x, Numbered):
+        if not isinstance(x, RecordNumbers):
             raise InputError(
                 f"{self.name} trains by the numbers of records, and this audit makes records of "
                 "its own: give a function of features, classes and a random state"
@@ -159,13 +159,13 @@ class ByRows:
         return x.numbers
 
 
-def called(function: object) -> str:
+def function_name(function: object) -> str:
     """Return what reports call a function, or a partial of one."""
     inner = getattr(function, "func", function)
     return str(getattr(inner, "__qualname__", type(inner).__name__))
 
 
-def origin(function: object) -> str:
+def function_origin(function: object) -> str:
     """Return the module and the name of a function."""
     inner = getattr(function, "func", function)
     named = inner if inspect.isfunction(inner) else type(inner)

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.classifier.answers import (
     Answers,
     answers_of,
-    averaged,
-    checked,
+    average_answers,
+    check_answers,
     code_of_users,
     finite_answers,
     is_module,
 )
 from privacygauge.classifier.estimators import class_names, n_required
-from privacygauge.classifier.held import Held, taken
+from privacygauge.classifier.held import Held, take_records
 from privacygauge.classifier.rows import Training
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -95,7 +95,9 @@ class Says:
             )
         said = self._certain(self._class_of(ask, X))
         # Of a class that is sampled the most frequent one.
-        shares, _ = averaged(said, lambda rows: self._certain(self._class_of(ask, taken(X, rows))))
+        shares, _ = average_answers(
+            said, lambda rows: self._certain(self._class_of(ask, take_records(X, rows)))
+        )
         return self._certain(shares.argmax(axis=1))
 
     def _certain(self, codes: Ints) -> Floats:
@@ -111,15 +113,15 @@ class Says:
         if seen.ndim == 2 and seen.shape[1] > 1:
             # All were asked: what was said is looked at, and nobody is asked again in parts.
             every = np.arange(self.n_classes)
-            values, logits = checked(
+            values, logits = check_answers(
                 seen, len(X), classes=every, n_classes=self.n_classes, name=name
             )
             answers = finite_answers(Answers(values, logits), every, self.n_classes)
             return np.asarray(answers.values.argmax(axis=1))
-        return codes_of(seen, len(X), self.n_classes, self.names)
+        return class_codes(seen, len(X), self.n_classes, self.names)
 
 
-def codes_of(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) -> Ints:
+def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) -> Ints:
     """Return the numbers of the classes that a model said of n records, (n,).
 
     Raises
@@ -149,7 +151,8 @@ def codes_of(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) -> 
     if len(wrong):
         raise InputError(
             f"the model says {str(called[wrong[0]])!r}, and the classes are "
-            f"{checks.listed(names or numbers.tolist())}: it must say one of them for each record"
+            f"{checks.short_list(names or numbers.tolist())}: it must say one of them for each "
+            "record"
         )
     return found.astype(np.int64)
 
@@ -200,7 +203,7 @@ class PredictsLabels:
         seen = said if hasattr(said, "ndim") else np.asarray(said)
         if seen.ndim > 1 and seen.shape[-1] > 1:
             return said
-        return np.eye(self.n_classes)[codes_of(seen, len(rows), self.n_classes, self.names)]
+        return np.eye(self.n_classes)[class_codes(seen, len(rows), self.n_classes, self.names)]
 
 
 def with_labels(model: object, y: ArrayLike | None = None) -> object:

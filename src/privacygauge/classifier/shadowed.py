@@ -7,15 +7,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from privacygauge.classifier.fitted import Fitted, Further, grown, merged, predicted, until_narrow
+from privacygauge.classifier.fitted import (
+    Fitted,
+    Further,
+    ask_fitted,
+    grown,
+    merge_queries,
+    until_narrow,
+)
 from privacygauge.classifier.held import numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
 from privacygauge.classifier.one_logit import TrainedLogits, train_logits
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.shadows import Trained, train_shadows
+from privacygauge.classifier.shadows import TrainedShadows, train_shadows
 from privacygauge.classifier.suite import single_record_attacks
-from privacygauge.classifier.trial import Given
+from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
@@ -23,7 +30,7 @@ from privacygauge.evaluate.over_targets import SeveralTargets
 
 
 @dataclass(frozen=True, eq=False)
-class Shadowed:
+class TargetWithShadows:
     """A target, and shadow models that were trained in the same way."""
 
     target: Predictions
@@ -38,8 +45,8 @@ class Shadowed:
     """What was found on further targets."""
 
 
-def shadowed(
-    about: Given,
+def train_missing_shadows(
+    about: TrainingSetup,
     options: Mapping[str, Any],
     *,
     fitted: Fitted | None,
@@ -49,7 +56,7 @@ def shadowed(
     one_logit: bool,
     attacks: Sequence[Attack] | None,
     level: float,
-) -> Shadowed:
+) -> TargetWithShadows:
     """Return a target with its shadow models, trained as far as neither exists.
 
     Parameters are those of `audit_model`; `options` are those of `train_shadows`, but for what
@@ -63,13 +70,13 @@ def shadowed(
         if half_width is not None:
             raise InputError("half_width goes with audits of probabilities, not with label_only")
         trainer = LabelOnlyTrainer(trainer, label_only, seed)
-    existing = None if fitted is None else predicted(fitted, about, label_only, seed)
+    existing = None if fitted is None else ask_fitted(fitted, about, label_only, seed)
     kinds = 1 if label_only is None else len(label_only.names)
     if one_logit and (half_width is not None or label_only is not None):
         raise InputError("one_logit does not go with half_width or label_only: leave one out")
     given = {"with_target": existing is None, "existing": existing, **options}
     train = partial(train_shadows, trainer, x, y, kinds=kinds, **given)
-    trained: Trained | TrainedLogits
+    trained: TrainedShadows | TrainedLogits
     several = None
     if half_width is not None:
         _require_width(half_width, fitted)
@@ -94,9 +101,9 @@ def shadowed(
     assert target is not None  # one was given, or trained
     if label_only is not None:
         assert isinstance(pool, Pool)  # one_logit does not go with it
-        target, pool, further = merged(target, pool, label_only)
+        target, pool, further = merge_queries(target, pool, label_only)
     target = replace(target, classes=about.names)
-    return Shadowed(
+    return TargetWithShadows(
         target=target, pool=pool, failed=trained.failed, further=further, several=several
     )
 

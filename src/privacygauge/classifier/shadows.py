@@ -14,7 +14,7 @@ from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.held import Held, digest_of
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.stacking import models_a_task, stacked
+from privacygauge.classifier.stacking import models_a_task, with_stack
 from privacygauge.classifier.trainer import Cohort, Trainer, queries_of
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
@@ -38,7 +38,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedShadows:
     """What training left behind: predictions only."""
 
     target: Predictions | None
@@ -50,7 +50,7 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class ShadowWork:
     """Trains the models of one task: what workers are sent."""
 
     trainer: Trainer
@@ -121,7 +121,7 @@ def train_shadows(
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainedShadows:
     """Return predictions of a target and of shadow models on all records.
 
     Parameters
@@ -175,7 +175,7 @@ def train_shadows(
             progress=progress,
         )
     asked = np.tile(inside, kinds), np.tile(y, kinds)
-    return _trained(values, trainer.logits, *asked, with_target)
+    return _target_and_pool(values, trainer.logits, *asked, with_target)
 
 
 def cohort_of(
@@ -217,7 +217,7 @@ def train_all(
     """
     opened = trained_run(
         plan_of(trainer, asked, seed, run),
-        Work(trainer, asked, weights),
+        ShadowWork(trainer, asked, weights),
         run=run,
         existing=existing,
         invocation=invocation,
@@ -229,7 +229,7 @@ def train_all(
 
 def trained_run(
     plan: Plan,
-    work: Work,
+    work: ShadowWork,
     *,
     run: str | Path,
     existing: Predictions | None = None,
@@ -252,7 +252,7 @@ def trained_run(
         static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
-    fixed = replace(work, trainer=stacked(work.trainer, plan.units_a_task))
+    fixed = replace(work, trainer=with_stack(work.trainer, plan.units_a_task))
     complete(opened, fixed, n_jobs=n_jobs, progress=progress)
     return opened
 
@@ -307,9 +307,9 @@ def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
     return ArraySpec(("model", "record", "query", "class"), (m, a, queries, k), dtype)
 
 
-def _trained(
+def _target_and_pool(
     values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
-) -> Trained:
+) -> TrainedShadows:
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
     target = (
         target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
@@ -323,7 +323,7 @@ def _trained(
     all_kept = len(kept) == len(finite) - first
     rows = slice(first, None) if all_kept else first + kept
     pool = Pool(values[rows], logits, inside[rows], y)
-    return Trained(target, pool, np.flatnonzero(~finite[first:]))
+    return TrainedShadows(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def all_failed(n_models: int) -> InputError:
@@ -353,11 +353,11 @@ def target_of(
     return predictions(labels=y, member=member, name="target model", **given)
 
 
-def failures(failed: Ints, n_shadows: int) -> list[str]:
+def failed_shadows_warning(failed: Ints, n_shadows: int) -> list[str]:
     """Return a warning that names the shadow models which were left out."""
     if not len(failed):
         return []
     return [
         f"{len(failed)} of {n_shadows} shadow models failed (predictions that are not finite, or "
-        f"a single class in training) and are left out: {checks.listed(failed)}"
+        f"a single class in training) and are left out: {checks.short_list(failed)}"
     ]

@@ -61,10 +61,10 @@ def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
     return -(-n_models // n_tasks)
 
 
-def stacked(trainer: Trainer, models: int) -> Trainer:
+def with_stack(trainer: Trainer, models: int) -> Trainer:
     """Return the trainer that trains so many models as one, where it can."""
     if isinstance(trainer, Wrapping):
-        return trainer.around(stacked(trainer.inner, models))
+        return trainer.around(with_stack(trainer.inner, models))
     if not isinstance(trainer, Stacking):
         return trainer
     fixed: Trainer = replace(trainer, stack=models)  # type: ignore[type-var]

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.exports import members_of
 from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
-from privacygauge.classifier.held import Held, Numbered, is_frame, taken
+from privacygauge.classifier.held import Held, RecordNumbers, is_frame, take_records
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
 from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.dates import days_of
 from privacygauge.datasets.images import image_files, read_images
-from privacygauge.datasets.reading import plain, read_content
+from privacygauge.datasets.reading import plain_array, read_content
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Records:
         unit = None if self.unit is None else self.unit[rows]
         return replace(
             self,
-            x=taken(self.x, rows),
+            x=take_records(self.x, rows),
             y=self.y[rows],
             ids=self.ids[rows],
             member=member,
@@ -95,7 +95,7 @@ class Records:
             If there is no such column.
         """
         if name not in self.columns:
-            have = checks.listed(self.columns) or "none: an .npz file has no names"
+            have = checks.short_list(self.columns) or "none: an .npz file has no names"
             raise InputError(f"no column {name!r} among the features; the columns are {have}")
         numbers = [key for key, values in self.columns.items() if values.dtype.kind in "biuf"]
         if name in numbers:
@@ -175,10 +175,10 @@ def load_records(
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         found = _from_npz(content, path, needs_member=member is not None)
         return replace(found, x=_of_form(found.x, form, path))
-    parts = _parted(
+    parts = _split_columns(
         content, path, label=label, member=member, ids=ids, drop=drop, unit=unit, form=form
     )
-    columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
+    columns = {str(name): plain_array(parts.features[name]) for name in parts.features.columns}
     as_numbers = form in (NUMBERS, IMAGES)
     x = _numbers(parts.features, path) if as_numbers else _of_form(parts.features, form, path)
     return Records(
@@ -241,7 +241,7 @@ def load_categories(
         named = records.ids
         people = records.unit
     else:
-        parts = _parted(
+        parts = _split_columns(
             content, path, label=label, member=None, ids=ids, drop=drop, unit=unit, form=CATEGORIES
         )
         features = parts.features
@@ -251,10 +251,10 @@ def load_categories(
         people = parts.unit
     unknown = [name for name in continuous if name not in features.columns]
     if unknown:
-        have = checks.listed(features.columns)
+        have = checks.short_list(features.columns)
         raise InputError(f"{path} has no attribute {unknown[0]!r}; the attributes are {have}")
     coded = [
-        _coded(features[name], None if str(name) not in continuous else path)
+        _encode_column(features[name], None if str(name) not in continuous else path)
         for name in features.columns
     ]
     return CategoricalTable(
@@ -268,7 +268,9 @@ def load_categories(
     )
 
 
-def _coded(column: pd.Series[Any], numbers_of: Path | None) -> tuple[NDArray[Any], int | None]:
+def _encode_column(
+    column: pd.Series[Any], numbers_of: Path | None
+) -> tuple[NDArray[Any], int | None]:
     """Return codes and their number, or the numbers themselves where a file is named."""
     import pandas as pd
 
@@ -307,7 +309,7 @@ class _Parts:
 def _of_form(x: Held, form: str, path: Path) -> Held:
     """Return records in the form that a model asks for."""
     if form == ROWS:
-        return Numbered(np.arange(len(x)))
+        return RecordNumbers(np.arange(len(x)))
     if form in (NUMBERS, IMAGES):
         return x
     if not is_frame(x):
@@ -328,7 +330,7 @@ def _from_folder(folder: Path, form: str) -> Records:
     return Records(x=x, y=y.astype(np.int64), names=_texts(names), ids=ids, member=None, columns={})
 
 
-def _parted(
+def _split_columns(
     frame: pd.DataFrame,
     path: Path,
     label: str,
@@ -341,7 +343,7 @@ def _parted(
 ) -> _Parts:
     for name in (label, member, ids, unit, *drop):
         if name is not None and name not in frame.columns:
-            have = checks.listed(frame.columns)
+            have = checks.short_list(frame.columns)
             hint = ": is its separator another (--separator)?" if frame.shape[1] == 1 else ""
             raise InputError(f"{path} has no column {name!r}; its columns are {have}{hint}")
     dropped = {label, member, ids, unit} & set(drop)
@@ -415,7 +417,9 @@ def _require_finite(x: NDArray[Any], path: Path) -> None:
 
 def _texts(names: NDArray[Any]) -> tuple[str, ...]:
     if len(names) < 2:
-        raise InputError(f"at least two classes are needed, got {checks.listed(names.tolist())}")
+        raise InputError(
+            f"at least two classes are needed, got {checks.short_list(names.tolist())}"
+        )
     return tuple(str(name) for name in names.tolist())
 
 
@@ -442,7 +446,7 @@ def _require_no_columns(
 def _from_npz(arrays: Content, path: Path, *, needs_member: bool) -> Records:
     for key in ("x", "y", "member")[: 2 + needs_member]:
         if key not in arrays:
-            raise InputError(f"{path} has no array {key!r}; it holds {checks.listed(arrays)}")
+            raise InputError(f"{path} has no array {key!r}; it holds {checks.short_list(arrays)}")
     x = arrays["x"]
     if x.ndim != 2 or x.dtype.kind not in "biuf":
         raise InputError(f"{path}: x must be numbers of the shape (n, d), got {x.dtype} {x.shape}")

@@ -69,7 +69,7 @@ class Distance:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the difference of the distances, finite; above 0 speaks for a member."""
-        return _scored(self.name, observation, self._ranking)
+        return _score_targets(self.name, observation, self._ranking)
 
     def _ranking(self, q: Floats, pool: Floats, inside: Bools, least: Floats) -> Floats:
         if self.bin == 0:
@@ -143,7 +143,7 @@ class Frequency:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of the ratio, finite; above 0 speaks for a member."""
-        return _scored(self.name, observation, self._ranking)
+        return _score_targets(self.name, observation, self._ranking)
 
     def _ranking(self, q: Floats, pool: Floats, inside: Bools, least: Floats) -> Floats:
         same = bin_numbers(pool, self.bin) == bin_numbers(q, self.bin)
@@ -173,7 +173,7 @@ Ranking = Callable[[Floats, Floats, Bools, Floats], Floats]
 least probability that is resolved."""
 
 
-def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
+def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
     if (
         not isinstance(observation, PredictionObservation)
         or observation.pool is None

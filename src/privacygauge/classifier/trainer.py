@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.held import Held, taken
+from privacygauge.classifier.held import Held, take_records
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 
@@ -56,7 +56,7 @@ class Cohort:
 
     def records(self, rows: Ints) -> Held:
         """Return the records of some rows."""
-        return taken(self.x, rows)
+        return take_records(self.x, rows)
 
     @property
     def shape(self) -> tuple[int, int, int]:

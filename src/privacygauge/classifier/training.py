@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privacygauge.classifier.estimators import Estimators, ProbabilisticClassifier, require_records
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.shadows import train_shadows
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 
 
 def train_predictions(
@@ -55,7 +55,7 @@ def train_predictions(
         the shadow model and the record.
     """
     features, labels = require_records(x, y)
-    owner = None if unit is None else numbered(unit, length=len(labels))
+    owner = None if unit is None else number_units(unit, length=len(labels))
     trained = train_shadows(
         Estimators(model),
         features,

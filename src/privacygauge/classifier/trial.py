@@ -17,13 +17,13 @@ from privacygauge.classifier.estimators import (
     class_names,
     require_records,
 )
-from privacygauge.classifier.held import Held, Numbered, held, numeric
-from privacygauge.classifier.rows import ByRows, called
+from privacygauge.classifier.held import Held, RecordNumbers, check_records, numeric
+from privacygauge.classifier.rows import ByRows, function_name
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.code import Recorded
+from privacygauge.runs.code import RecordedCode
 from privacygauge.runs.threads import one_thread
 
 EACH = 10
@@ -37,7 +37,7 @@ Tried: TypeAlias = Estimators | Function | ByRows
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class TrainingSetup:
     """A way to train, and what it trains on, as checked as both can be without training."""
 
     trainer: Trainer
@@ -50,7 +50,7 @@ class Given:
     """(k,) The classes' names; empty where they are numbers."""
 
 
-def given(model: object, x: object, y: ArrayLike | None) -> Given:
+def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSetup:
     """Return what trains models, tried on a few records, with its records and their classes.
 
     Parameters
@@ -67,42 +67,44 @@ def given(model: object, x: object, y: ArrayLike | None) -> Given:
         y = trainer.training.labels if y is None else y
     if y is None:
         raise InputError("y must hold the classes of the records, got None")
-    if isinstance(trainer, ByRows) and not isinstance(x, Numbered):
+    if isinstance(trainer, ByRows) and not isinstance(x, RecordNumbers):
         if x is not None:
             raise InputError(
                 "a Training looks its records up itself: leave x out, or give x to a function of "
                 "features, classes and a random state"
             )
-        x = Numbered(np.arange(len(np.asarray(y))))
+        x = RecordNumbers(np.arange(len(np.asarray(y))))
     names = class_names(y)
     records, labels = records_for(trainer, x, y, names)
-    return Given(tried(with_names(trainer, names), records, labels), records, labels, names)
+    return TrainingSetup(
+        try_trainer(with_class_names(trainer, names), records, labels), records, labels, names
+    )
 
 
 def records_for(
     trainer: Trainer, x: object, y: ArrayLike, names: tuple[str, ...]
 ) -> tuple[Held, Ints]:
     """Return records of the kind that they are of, for trainers that take any kind."""
-    if not isinstance(trainer, Tried | Recorded):
+    if not isinstance(trainer, Tried | RecordedCode):
         return require_records(x, y)
     labels = np.asarray(y)
     if names:
         labels = np.searchsorted(names, labels.astype(np.str_))
     labels = checks.classes(labels, "y")
-    records = held(x, len(labels))
+    records = check_records(x, len(labels))
     if len(labels) == 0:
         raise InputError("x and y hold no records")
     return records, labels
 
 
-def with_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
+def with_class_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
     """Return a trainer that knows what the user calls the classes."""
     if not names or not isinstance(trainer, Estimators | ByRows):
         return trainer
     return replace(trainer, names=names)
 
 
-def tried(trainer: Trainer, x: Held, y: Ints) -> Trainer:
+def try_trainer(trainer: Trainer, x: Held, y: Ints) -> Trainer:
     """Return a trainer that has trained a model on a few records, and asked it about them.
 
     Nothing is tried twice, nor estimators on features that are finite numbers. Where a few
@@ -114,13 +116,13 @@ def tried(trainer: Trainer, x: Held, y: Ints) -> Trainer:
         One line: which function, what was expected of it, and what came.
     """
     if isinstance(trainer, Estimators):
-        return trainer if trainer.tried or numeric(x) is not None else _tried(trainer, x, y)
+        return trainer if trainer.tried or numeric(x) is not None else _try_on_few(trainer, x, y)
     if isinstance(trainer, Function | ByRows) and not trainer.tried:
-        return _tried(trainer, x, y)
+        return _try_on_few(trainer, x, y)
     return trainer
 
 
-def _tried(trainer: Tried, x: Held, y: Ints) -> Trainer:
+def _try_on_few(trainer: Tried, x: Held, y: Ints) -> Trainer:
     classes = np.unique(y)
     each = max(2, min(EACH, MOST // len(classes)))
     places = [np.flatnonzero(y == c) for c in classes]
@@ -145,7 +147,7 @@ def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> 
         # What few records make a library warn of says nothing about training on all.
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ready, seen = _asked(trainer, cohort)
+            ready, seen = _train_and_predict(trainer, cohort)
             _require_trained(trainer, cohort, seen, others)
     except InputError as error:
         told = f"{error} (in a trial on {len(rows)} records, before the first model)"
@@ -153,7 +155,7 @@ def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> 
     return ready
 
 
-def _asked(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
+def _train_and_predict(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
     """Return the trainer, with what it gives, and its predictions."""
     if not isinstance(trainer, ByRows):
         seen = trainer.train(cohort)[0]
@@ -164,7 +166,7 @@ def _asked(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
     model = trainer.model(numbers[inside], 0)
     said, _ = trainer.answers(model, numbers[cohort.asked], cohort.n_classes)
     seen = said.values
-    name = called(trainer.training.predict)
+    name = function_name(trainer.training.predict)
     _require_finite(seen, name)
     queries = 1 if seen.ndim == 2 else seen.shape[1]
     ready = replace(trainer, logits=said.logits, queries=queries, times=said.times, tried=True)
@@ -186,7 +188,7 @@ def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: 
         others = first.asked[first.y[first.asked] != first.y[first.asked[0]]]
     try:
         inside = np.isin(np.arange(len(first.y)), others)[None]
-        same = np.array_equal(_asked(trainer, replace(first, inside=inside))[1], seen)
+        same = np.array_equal(_train_and_predict(trainer, replace(first, inside=inside))[1], seen)
     except UserCodeError:  # perhaps because of these records: the first trial went well
         return
     if same:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from privacygauge.classifier.attack_network import Inputs, Network, one_hot, standardised
+from privacygauge.classifier.attack_network import Inputs, Network, one_hot, standardise_both
 from privacygauge.classifier.game import PredictionGame, PredictionObservation, rarer
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.classifier.predictions import Predictions, predictions
@@ -252,7 +252,7 @@ class WhiteBox:
             return Skipped(self.name, "needs gradients of shadow records with known membership")
         if not rarer(shadow.member):
             return Skipped(self.name, "too few shadow records: it needs members and non-members")
-        inputs = standardised(self._inputs(known), self._inputs(own))
+        inputs = standardise_both(self._inputs(known), self._inputs(own))
         value = self.network.log_odds(inputs[0], shadow.member, inputs[1], rng)
         return Scores(value, Cut(0.0, "of even odds"))
 

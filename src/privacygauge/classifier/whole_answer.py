@@ -95,7 +95,7 @@ class WholeAnswer:
         level = learnt.rows.source.logits and learnt.asked.source.logits
         known, asked = (
             np.column_stack(
-                [described(rows, own, resolved, level=level), times_seen(rows, learnt.rows)]
+                [answer_features(rows, own, resolved, level=level), times_seen(rows, learnt.rows)]
             )
             for rows, own in ((learnt.rows, learnt.labels), (learnt.asked, labels))
         )
@@ -127,7 +127,7 @@ class WholeAnswer:
         parts = [*linear, forest]
         held_out = np.column_stack([part[0] for part in parts])
         value = np.column_stack([part[1] for part in parts])
-        return Scores(_stacked(held_out, side, weight, value), Cut(0.0, "of even odds"))
+        return Scores(_stacked_log_odds(held_out, side, weight, value), Cut(0.0, "of even odds"))
 
     def _boosted(
         self, known: Floats, member: Bools, weight: Floats, fold: Ints, asked: Floats, seed: int
@@ -137,7 +137,7 @@ class WholeAnswer:
 
         held_out = np.zeros(len(known))
         value = np.zeros(len(asked))
-        known, asked = _binned(known, asked)
+        known, asked = _quantile_bins(known, asked)
         least = max(5, min(20, len(member) // 50))
         # More threads than cores at work make small fits many times slower.
         with limited_to(1 if len(member) < 20_000 else None):
@@ -159,7 +159,9 @@ class WholeAnswer:
         return held_out, value
 
 
-def described(rows: Rows, labels: Ints, resolved: Resolution, *, level: bool = True) -> Floats:
+def answer_features(
+    rows: Rows, labels: Ints, resolved: Resolution, *, level: bool = True
+) -> Floats:
     """Return what the whole answers about some records say, (n, d).
 
     `level` is whether the level of raw logits, where there are some, is part of it.
@@ -307,7 +309,7 @@ def _folds(rows: Rows, rng: np.random.Generator) -> Ints:
     return (rng.permutation(int(index.max()) + 1) % FOLDS)[index]
 
 
-def _binned(known: Floats, asked: Floats) -> tuple[Floats, Floats]:
+def _quantile_bins(known: Floats, asked: Floats) -> tuple[Floats, Floats]:
     """Return the numbers of the bins that values are in: known columns' quantiles.
 
     scikit-learn bins weighted rows itself, but hundreds of times slower.
@@ -419,7 +421,7 @@ def _gain(score: Floats, aim: Floats, weight: Floats) -> float:
     return max(float(weight @ (score * aim)), 0.0) / np.sqrt(size) if size > 0 else 0.0
 
 
-def _stacked(held_out: Floats, side: Floats, weight: Floats, value: Floats) -> Floats:
+def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Floats) -> Floats:
     """Return the log-odds of rows by their scores, as logistic regression weighs held-out ones.
 
     No score counts against what it says.

@@ -19,12 +19,12 @@ from privacygauge.core.equal_rows import (
     MATTERS,
     WAY_OUT,
     Equal,
-    classed,
     equal_rows,
+    number_with_class,
     repeated_rows,
     said_of_units,
 )
-from privacygauge.core.repeats import clustered, interpolated, near_repeats
+from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
 
 _COARSE = 1e-3
 """Predictions in larger steps than this, such as votes of trees, are often equal by chance."""
@@ -34,7 +34,7 @@ _SURE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Owned:
+class PredictionsOfUnits:
     """Predictions whose units are known."""
 
     target: Predictions
@@ -51,7 +51,9 @@ class Owned:
     """Whether rows seem to be of the same people, though nothing says of whom."""
 
 
-def settled(target: Predictions, *, drawn: bool = False, features: Held | None = None) -> Owned:
+def settle_units(
+    target: Predictions, *, drawn: bool = False, features: Held | None = None
+) -> PredictionsOfUnits:
     """Return predictions whose units are known, and what the reader has to know of them.
 
     Where no units are given, rows that equal each other in features and class count as one unit,
@@ -65,12 +67,14 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     nobody = np.zeros(len(target), np.bool_)
     invented = nobody if drawn else _between_others(target, features)
     if target.unit is not None:
-        return Owned(target, tuple(said_of_units(target.units, target.member)), nobody, invented)
+        return PredictionsOfUnits(
+            target, tuple(said_of_units(target.units, target.member)), nobody, invented
+        )
     if drawn and features is not None:  # `twice` says it before coins are drawn
-        return Owned(target, (), nobody, nobody)
+        return PredictionsOfUnits(target, (), nobody, nobody)
     what = "predictions" if features is None else "features"
     found = Equal(
-        units.numbered(_prediction_keys(target) if features is None else keys(features)),
+        units.number_units(_prediction_keys(target) if features is None else keys(features)),
         target.labels,
     )
     across = found.across(target.member)
@@ -81,7 +85,7 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     if not warnings:
         across = nobody
     if drawn:
-        return Owned(target, tuple(warnings), nobody, nobody)
+        return PredictionsOfUnits(target, tuple(warnings), nobody, nobody)
     unit = None
     resolved = resolution(target) if features is None else None
     coarse = resolved is not None and resolved.step > _COARSE
@@ -89,12 +93,12 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     if of_people and (features is not None or found.small(target.member)):
         unit = found.unit(target.member)
     elif features is None:
-        answers = Equal(units.numbered(units.fingerprints(target.values)), target.labels)
+        answers = Equal(units.number_units(units.fingerprints(target.values)), target.labels)
         unit = answers.copies_of_each(target.member)
     near = near_repeats(_points(target, features, resolved), target.labels, target.member)
     if near is not None:
         number, copies = near
-        unit = number if unit is None else units.joined(number, unit)
+        unit = number if unit is None else units.join_units(number, unit)
         if copies.any() and not across.any():
             warnings.append(
                 f"{int(np.count_nonzero(copies & target.member)):,} members nearly equal a "
@@ -118,7 +122,7 @@ def settled(target: Predictions, *, drawn: bool = False, features: Held | None =
     # Of views that lie apart some are joined: the others are still of the same people.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
-    return Owned(
+    return PredictionsOfUnits(
         target=target,
         warnings=tuple(warnings),
         across=across,
@@ -137,7 +141,7 @@ def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
     if people is None:
         return target, []
     linked = int(np.count_nonzero(repeated_rows(people)))
-    unit = people if target.unit is None else units.joined(people, target.unit)
+    unit = people if target.unit is None else units.join_units(people, target.unit)
     n_units = checks.n_distinct(unit)
     said = (
         f"{linked:,} of {len(people):,} rows stand next to others of their class and side that are "
@@ -154,7 +158,7 @@ _LEAST = 1e-4
 def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:
     """Return whether rows of like answers are on one side more often than chance explains."""
     margin = _own_margin(target)
-    if clustered(margin, target.labels, target.member):
+    if is_clustered(margin, target.labels, target.member):
         return True
     points = _points(target, None, resolved)
     top = np.sort(points, axis=1)[:, -2:]
@@ -181,7 +185,7 @@ def _between_others(target: Predictions, features: Held | None) -> Bools:
         known = np.column_stack(numbers) if numbers else None
     if known is None:
         return np.zeros(len(target), np.bool_)
-    return interpolated(np.asarray(known, np.float64), 2 * target.labels + target.member)
+    return interpolated_rows(np.asarray(known, np.float64), 2 * target.labels + target.member)
 
 
 def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:
@@ -202,7 +206,7 @@ def _points(target: Predictions, features: Held | None, resolved: Resolution | N
 
 def twice(x: Held, y: Ints) -> list[str]:
     """Return a warning where records are equal that coins put in or leave out one by one."""
-    copies = int(np.count_nonzero(repeated_rows(classed(keys(x), y))))
+    copies = int(np.count_nonzero(repeated_rows(number_with_class(keys(x), y))))
     if copies < max(1, (1 - MATTERS) * len(y)):
         return []
     return [
@@ -212,7 +216,7 @@ def twice(x: Held, y: Ints) -> list[str]:
     ]
 
 
-def copies(x: Held, y: Ints) -> list[str]:
+def copies_warning(x: Held, y: Ints) -> list[str]:
     """Return a warning where equal records may be one person's, and are left out one at a time."""
     unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
     if unit is None:
@@ -227,14 +231,14 @@ def copies(x: Held, y: Ints) -> list[str]:
 
 def _prediction_keys(target: Predictions) -> NDArray[Any]:
     """Return the same number for equal predictions; near-certain ones are all different."""
-    same = units.numbered(units.fingerprints(target.values))
+    same = units.number_units(units.fingerprints(target.values))
     if not target.logits:
-        sure = _sure(target)
+        sure = _certain_rows(target)
         same[sure] = len(same) + np.flatnonzero(sure)
     return same
 
 
-def _sure(target: Predictions) -> Bools:
+def _certain_rows(target: Predictions) -> Bools:
     sure = np.empty(len(target), np.bool_)
     for rows, block in target.blocks():
         sure[rows] = block.max(axis=1) >= 1 - _SURE

@@ -14,12 +14,16 @@ from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     HeldBack,
 )
-from privacygauge.classifier.defences.defended import as_defence, claim_of, require_different
+from privacygauge.classifier.defences.defended import (
+    as_defence,
+    claim_of,
+    require_different_defences,
+)
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     Private,
     TrainingDefence,
-    Undefended,
+    UndefendedTraining,
 )
 from privacygauge.classifier.defences.trainings import UNDEFENDED, Trainings, array_of
 from privacygauge.classifier.mislabelled import (
@@ -31,7 +35,7 @@ from privacygauge.classifier.mislabelled import (
 )
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.shadows import failures
+from privacygauge.classifier.shadows import failed_shadows_warning
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import checks, seeds
@@ -89,13 +93,13 @@ def defences_of(
             defence = replace(defence, delta=delta)
         found.append(defence)
     if found:
-        require_different(found)
+        require_different_defences(found)
     return found
 
 
 def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> list[Way]:
     """Return how models are trained with each defence; n is twice what one is trained on."""
-    of = Undefended(trainer, n)
+    of = UndefendedTraining(trainer, n)
     ways = []
     for defence in defences:
         if isinstance(defence, AgainstAttacker):
@@ -109,7 +113,7 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
     return ways
 
 
-def trainings_of(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
+def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
     """Return all trainings, that without a defence first, of which the last epoch is kept."""
     last = trainer.epochs if isinstance(trainer, Networks) else 1
     return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
@@ -132,7 +136,7 @@ _FEWEST = 4
 
 
 @dataclass(frozen=True)
-class AskedOfTargets:
+class TargetOptions:
     """What every group of targets is asked."""
 
     attacks: tuple[Attack, ...]
@@ -174,10 +178,10 @@ class Design:
     fprs: tuple[float, ...] = FPRS
     """False-positive rates, each in (0, 1)."""
 
-    def asked(self, n_defences: int, seed: int, level: float) -> AskedOfTargets:
+    def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
         """Return what every group of targets is asked, with so many defences beside none."""
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
-        return AskedOfTargets(
+        return TargetOptions(
             attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)
         )
 
@@ -195,13 +199,13 @@ class Design:
         return chosen, chosen.membership(self.n_models, coins)
 
 
-def judged(
+def judge_worst_case(
     trainer: Trainer,
     values: NDArray[Any],
     inside: Bools,
     chosen: Targets,
     label: str,
-    asked: AskedOfTargets,
+    asked: TargetOptions,
 ) -> WorstCaseFindings | Skipped:
     """Return what attacks achieve on both groups; skipped where too few models could be trained.
 
@@ -227,7 +231,7 @@ def judged(
         seed=asked.seed,
         level=asked.level,
         skipped=found[0][1],
-        warnings=tuple(failures(np.flatnonzero(~finite), len(finite))),
+        warnings=tuple(failed_shadows_warning(np.flatnonzero(~finite), len(finite))),
     )
 
 
@@ -244,7 +248,7 @@ def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -
 
 
 def _risk(
-    name: str, pool: Pool, unit: Ints, asked: AskedOfTargets
+    name: str, pool: Pool, unit: Ints, asked: TargetOptions
 ) -> tuple[TargetRisk, tuple[Skipped, ...]]:
     """Return all attacks on one group of targets, and those that were skipped."""
     scores: list[list[Floats]] = [[] for _ in asked.attacks]
@@ -300,7 +304,7 @@ def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _DrawnLabels:
     """Wrong classes that a run holds already: nothing is trained for them again."""
 
     name: str
@@ -316,7 +320,7 @@ def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> Wron
     if plan is None or plan.settings.get("canaries") != n_canaries:
         return label
     assert run is not None
-    return _Drawn(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
+    return _DrawnLabels(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
 
 
 def judged_each_way(
@@ -326,10 +330,10 @@ def judged_each_way(
     inside: Bools,
     chosen: Targets,
     label: str,
-    asked: AskedOfTargets,
+    asked: TargetOptions,
 ) -> tuple[list[AttackedTraining], list[Skipped]]:
     """Return what is found with each training, and the defences whose training failed."""
-    undefended = judged(
+    undefended = judge_worst_case(
         trainer, values[UNDEFENDED][:, 0], inside=inside, chosen=chosen, label=label, asked=asked
     )
     if isinstance(undefended, Skipped):
@@ -338,7 +342,7 @@ def judged_each_way(
     trainings = [AttackedTraining(NO_DEFENCE, undefended)]
     failed = []
     for number, way in enumerate(ways):
-        found = judged(
+        found = judge_worst_case(
             way.trainer,
             values[array_of(number)],
             inside=inside,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from privacygauge.audits.asking import Asked, Command, Request, Role, is_copied
+from privacygauge.audits.asking import Command, OptionSpec, Request, Role, is_copied
 from privacygauge.cli import options
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import require_local, shown, url_of
+from privacygauge.runs.folder import place_text, require_local, url_of
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Request)
 
 
-def _given(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
+def _keyword_parameter(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
     """Return a parameter of a function that typer reads: its type, default and option."""
     by_name = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, by_name, default=default, annotation=Annotated[kind, info])
 
 
-_QUIET = _given("quiet", bool, False, options.QUIET)
+_QUIET = _keyword_parameter("quiet", bool, False, options.QUIET)
 
 
 def add(app: typer.Typer, command: Command[Any]) -> None:
     """Add a command to an app."""
 
     def run(**given: Any) -> None:
-        raise typer.Exit(_played(command, given))
+        raise typer.Exit(_run_command(command, given))
 
     last = command.name.rpartition(" ")[2]
     parameters = _parameters(command.request) + _common(command)
-    app.command(last, rich_help_panel=command.group)(_typed(run, command.help, parameters))
+    app.command(last, rich_help_panel=command.group)(_with_signature(run, command.help, parameters))
 
 
 def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
@@ -50,7 +50,7 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
 
     def run(ctx: typer.Context, **given: Any) -> None:
         if ctx.invoked_subcommand is None:
-            raise typer.Exit(_played(command, given))
+            raise typer.Exit(_run_command(command, given))
         for name, value in given.items():
             source = ctx.get_parameter_source(name)
             if value and source is not None and source.name != "DEFAULT":
@@ -59,7 +59,9 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     itself = inspect.Parameter("ctx", kind, annotation=typer.Context)
     parameters = _parameters(command.request) + _common(command)
-    app.callback(invoke_without_command=True)(_typed(run, command.help, parameters, itself))
+    app.callback(invoke_without_command=True)(
+        _with_signature(run, command.help, parameters, itself)
+    )
 
 
 def add_other(
@@ -73,18 +75,18 @@ def add_other(
         asked.check(1)
         _require_files(asked)
         from privacygauge.audits.work import Work, with_copies
-        from privacygauge.cli.output import bar, told
+        from privacygauge.cli.output import bar, print_line
 
         with with_copies(asked) as here:
-            done = play(here, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=told))
+            done = play(here, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=print_line))
         if not quiet:
             print(done)
 
     parameters = [*_parameters(request), _QUIET]
-    app.command(name)(_typed(run, text, parameters))
+    app.command(name)(_with_signature(run, text, parameters))
 
 
-def _typed(
+def _with_signature(
     run: Callable[..., None],
     text: str,
     parameters: list[inspect.Parameter],
@@ -154,7 +156,7 @@ def _require_files(request: Request) -> None:
             raise InputError(f"{path} does not exist")
 
 
-def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
+def _run_command(command: Command[Any], given: Mapping[str, Any]) -> int:
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
@@ -163,7 +165,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)
     from privacygauge.audits.work import Work, with_copies
-    from privacygauge.cli.output import bar, conclude, destination, told
+    from privacygauge.cli.output import bar, conclude, destination, print_line
     from privacygauge.runs import backends
     from privacygauge.runs.named import RUN
     from privacygauge.runs.store import failing, is_void, plan_in
@@ -171,7 +173,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     read = read_by(request, given["policy"])
     folder = destination(out, json, default=command.folder, files=command.files, inputs=read)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
-    work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
+    work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=print_line)
     # Only of a run that begins here, or again: one that was there is refused, and stays as it is.
     is_new = run is not None and (plan_in(run) is None or is_void(run))
     with (
@@ -180,14 +182,14 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
         with_copies(request) as here,
     ):
         if given.get("plan_only"):
-            return _planned(command, here, work)
+            return _plan_only(command, here, work)
         audit = command.play(here, work)
     return conclude(
         work.dated(audit.report(), request), limits, folder=folder, json=json, quiet=quiet
     )
 
 
-def _planned(command: Command[Any], request: Request, work: Work) -> int:
+def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
     """Plan a run without computing its tasks, and return the exit code."""
     from privacygauge.runs.store import plan_in
 
@@ -195,7 +197,7 @@ def _planned(command: Command[Any], request: Request, work: Work) -> int:
         with sharing(plan_only=True):
             command.play(request, work)
         if plan_in(work.run) is not None:
-            again = f"privacygauge worker {shown(work.run.parent)}"
+            again = f"privacygauge worker {place_text(work.run.parent)}"
             work.say(f"The run is planned. Compute it, in as many processes as you like: {again}")
             return 0
     raise InputError("--plan-only needs a run, and none is kept here: leave it out, or give --out")
@@ -210,7 +212,7 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
             parts = (text.split(",") if asked.split else [text] for text in value or ())
             value = tuple(x for part in parts for x in part if x or not asked.split) or f.default
         elif isinstance(value, Path):
-            value = shown(value)
+            value = place_text(value)
         found[f.name] = value
     return found
 
@@ -219,7 +221,7 @@ def _is_list(f: Field[Any]) -> bool:
     return str(f.type).startswith("tuple")
 
 
-def _parameter(f: Field[Any], asked: Asked, hint: Any) -> inspect.Parameter:
+def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter:
     """Return the parameter that asks for a field."""
     required = f.default is MISSING
     default = inspect.Parameter.empty if required else f.default
@@ -240,22 +242,22 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> inspect.Parameter:
     if asked.offers:
         shared["autocompletion"] = options.names(*asked.offers)
     info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
-    return _given(f.name, annotation, default, info)
+    return _keyword_parameter(f.name, annotation, default, info)
 
 
 def _common(command: Command[Any]) -> list[inspect.Parameter]:
     """Return the parameters that no request holds: where results go, and by whom work is done."""
-    limits = options.limits(command.limits, command.metrics)
+    limits = options.fail_above_option(command.limits, command.metrics)
     found = [
-        _given("out", Path | None, None, options.out(command.folder)),
-        _given("json", str | None, None, options.JSON),
+        _keyword_parameter("out", Path | None, None, options.out(command.folder)),
+        _keyword_parameter("json", str | None, None, options.JSON),
         _QUIET,
-        _given("fail_above", list[str] | None, None, limits),
-        _given("policy", Path | None, None, options.POLICY),
+        _keyword_parameter("fail_above", list[str] | None, None, limits),
+        _keyword_parameter("policy", Path | None, None, options.POLICY),
     ]
     if command.trains:
-        found.append(_given("jobs", int, command.jobs, options.JOBS))
-        found.append(_given("backend", str, "loky", options.BACKEND))
+        found.append(_keyword_parameter("jobs", int, command.jobs, options.JOBS))
+        found.append(_keyword_parameter("backend", str, "loky", options.BACKEND))
     if command.keeps:
-        found.append(_given("plan_only", bool, False, options.PLAN_ONLY))
+        found.append(_keyword_parameter("plan_only", bool, False, options.PLAN_ONLY))
     return found

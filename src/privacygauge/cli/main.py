@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from privacygauge.audits import canaries as of_canaries
-from privacygauge.audits.asking import Group
+from privacygauge.audits.asking import HelpGroup
 from privacygauge.audits.language import reference, split
 from privacygauge.audits.language.asks import COMMAND as LANGUAGE
 from privacygauge.cli import serve
@@ -31,11 +31,11 @@ WHAT = (
 )
 """What `privacygauge --help` says first."""
 
-_HEADINGS = list(Group)
+_HEADINGS = list(HelpGroup)
 
 
 class Ordered(TyperGroup):
-    """Lists its commands by the headings of `Group`, groups of commands last."""
+    """Lists its commands by the headings of `HelpGroup`, groups of commands last."""
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of the commands."""
@@ -82,7 +82,7 @@ def _holdout(context: typer.Context) -> None:
         print(context.get_help())
 
 
-holdout.add_typer(serve.app, name="serve", rich_help_panel=Group.TEST_SET)
+holdout.add_typer(serve.app, name="serve", rich_help_panel=HelpGroup.TEST_SET)
 
 PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
 """What the commands below others are added to, by the words before their last."""
@@ -118,17 +118,17 @@ def _privacygauge(
         print(context.get_help())
 
 
-app.add_typer(language, rich_help_panel=Group.LANGUAGE)
-app.add_typer(holdout, rich_help_panel=Group.TEST_SET)
+app.add_typer(language, rich_help_panel=HelpGroup.LANGUAGE)
+app.add_typer(holdout, rich_help_panel=HelpGroup.TEST_SET)
 for found in COMMANDS:
     if found.name != language.info.name:
         add(PARENTS.get(found.name.rpartition(" ")[0], app), found)
-app.command(rich_help_panel=Group.REPORTS)(register)
-app.command(rich_help_panel=Group.PAPERS)(reproduce)
-app.command(rich_help_panel=Group.REPORTS)(resume)
-app.command(rich_help_panel=Group.REPORTS)(worker)
-app.command(rich_help_panel=Group.REPORTS)(report)
-app.command(rich_help_panel=Group.REPORTS)(runs)
+app.command(rich_help_panel=HelpGroup.REPORTS)(register)
+app.command(rich_help_panel=HelpGroup.PAPERS)(reproduce)
+app.command(rich_help_panel=HelpGroup.REPORTS)(resume)
+app.command(rich_help_panel=HelpGroup.REPORTS)(worker)
+app.command(rich_help_panel=HelpGroup.REPORTS)(report)
+app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 
 
 _made = cache(typer.main.get_command)

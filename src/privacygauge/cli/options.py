@@ -81,7 +81,7 @@ def _folders(incomplete: str, marks: tuple[str, ...]) -> list[str]:
     return [f"{head}{slash}{name}" for name in (*marked, *others)]
 
 
-def text(
+def text_option(
     flag: str,
     metavar: str,
     told: str,
@@ -95,7 +95,9 @@ def text(
     return typer.Option(flag, show_default=shown, rich_help_panel=panel, **shared)
 
 
-def argument(metavar: str, told: str, offers: Callable[[str], list[str]] | None = None) -> Any:
+def positional_argument(
+    metavar: str, told: str, offers: Callable[[str], list[str]] | None = None
+) -> Any:
     """Return an argument, and what a shell offers for it."""
     return typer.Argument(metavar=metavar, help=told, show_default=False, autocompletion=offers)
 
@@ -109,18 +111,18 @@ def out(folder: str | None, files: str = "report.html, report.json and tables") 
     """Return the option of ``--out``, whose default is `folder`."""
     usual = f"{folder}, or none with --json" if folder else "none"
     told = f"Folder for {files}; only what PrivacyGauge wrote there is replaced. Default: {usual}."
-    return text("--out", "DIR", told, RESULTS)
+    return text_option("--out", "DIR", told, RESULTS)
 
 
-def limits(told: str, metrics: tuple[str, ...]) -> Any:
+def fail_above_option(told: str, metrics: tuple[str, ...]) -> Any:
     """Return the option of ``--fail-above`` for these metrics."""
     offers = names(*(f"{metric}=" for metric in metrics))
     many = f"{told} Shares may be given in percent (60%). May be given several times."
-    return text("--fail-above", "METRIC=VALUE", told=many, panel=RESULTS, offers=offers)
+    return text_option("--fail-above", "METRIC=VALUE", told=many, panel=RESULTS, offers=offers)
 
 
 _JSON = "Write the result as JSON to this file, or to the standard output."
-JSON = text("--json", "FILE|-", _JSON, RESULTS)
+JSON = text_option("--json", "FILE|-", _JSON, RESULTS)
 QUIET = typer.Option(
     "--quiet", "-q", help="Print neither table nor progress.", rich_help_panel=RESULTS
 )
@@ -128,7 +130,7 @@ _POLICY = (
     "Limits in a TOML file, as --fail-above: a table for each command, named as it is, of lines "
     'such as accuracy = 0.6, accuracy = "60%" or "tpr@0.01" = 0.02.'
 )
-POLICY = text("--policy", "FILE", _POLICY, RESULTS)
+POLICY = text_option("--policy", "FILE", _POLICY, RESULTS)
 PLAN_ONLY = typer.Option(
     "--plan-only",
     help="Plan the run and stop: privacygauge worker computes it, in several processes at once.",

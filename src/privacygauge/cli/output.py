@@ -16,10 +16,10 @@ from rich.text import Text
 
 from privacygauge.errors import InputError
 from privacygauge.report import render
-from privacygauge.report.limits import Limit, exceeded, held, never_exceeded
+from privacygauge.report.limits import Limit, check_limits, exceeded_limits, never_exceeded
 from privacygauge.report.values import Report
 from privacygauge.runs.atomic import check_writable
-from privacygauge.runs.folder import shown
+from privacygauge.runs.folder import place_text
 from privacygauge.runs.results import require_free, write_results
 
 SECONDS = 60.0
@@ -51,7 +51,7 @@ def destination(
     return folder
 
 
-def told(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line for people, apart from results."""
     print(line, file=sys.stderr, flush=True)
 
@@ -96,11 +96,11 @@ def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     for name in names:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(_shown(row.get(name)) for name in names))
+        table.add_row(*(_cell_text(row.get(name)) for name in names))
     Console().print(table if rows else "Nothing found.")
 
 
-def _shown(value: object) -> Text:
+def _cell_text(value: object) -> Text:
     # Text, not markup: names of files may hold brackets.
     if value is None:
         return Text()
@@ -115,12 +115,12 @@ def conclude(
     quiet: bool,
 ) -> int:
     """Hold a report to limits, write and print it, and return the exit code."""
-    failures = exceeded(report, limits)
+    failures = exceeded_limits(report, limits)
     if not quiet and not failures:
         for line in never_exceeded(limits):
-            told(f"privacygauge: {line}")
+            print_line(f"privacygauge: {line}")
     return emit_report(
-        replace(report, held=held(report, limits)),
+        replace(report, held=check_limits(report, limits)),
         folder,
         json=json,
         quiet=quiet,
@@ -144,7 +144,7 @@ def emit_report(
     if not quiet and json != "-":
         Console().print(render.terminal(report))
         if folder is not None:
-            print(f"{stem.capitalize()}: {shown(folder / f'{stem}.html')}")
+            print(f"{stem.capitalize()}: {place_text(folder / f'{stem}.html')}")
     for line in failures:
         print(f"privacygauge: {line}", file=sys.stderr)
     return 3 if failures else 0

@@ -45,7 +45,7 @@ _LIMITS = (
 
 
 def register(
-    reports: Annotated[list[str], options.argument("REPORT", _REPORTS, options.reports)],
+    reports: Annotated[list[str], options.positional_argument("REPORT", _REPORTS, options.reports)],
     out: Annotated[Path | None, options.out(_FOLDER, _FILES)] = None,
     title: Annotated[
         str, typer.Option("--title", metavar="TEXT", help="Name of what is to be released.")
@@ -53,7 +53,7 @@ def register(
     level: Annotated[float, typer.Option("--level", metavar="P", help=_LEVEL)] = 0.95,
     json: options.Json = None,
     quiet: options.Quiet = False,
-    fail_above: Annotated[list[str] | None, options.limits(_LIMITS, METRICS)] = None,
+    fail_above: Annotated[list[str] | None, options.fail_above_option(_LIMITS, METRICS)] = None,
 ) -> None:
     """Put several finished audits into one risk register, the gravest first.
 
@@ -65,22 +65,22 @@ def register(
     from privacygauge.register.play import REPORT, STEM, risk_register
     from privacygauge.report.limits import parsed_limits
 
-    asked = named(reports)
+    asked = named_paths(reports)
     read = [place for path in asked.values() for place in (path, Path(path) / REPORT)]
     folder = destination(out, json, default=_FOLDER, files=_NAMES, inputs=read)
     found = risk_register(asked, title=title, level=level)
     # A line may have names that no list here has: an audit from Python, or of another version.
     known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
     limits = parsed_limits(fail_above, known)
-    failures = exceeded(found, limits)
+    failures = exceeded_register_limits(found, limits)
     raise typer.Exit(
         emit_report(found.report(), folder, json=json, quiet=quiet, failures=failures, stem=STEM)
     )
 
 
-def named(texts: list[str]) -> dict[str, str | Path]:
+def named_paths(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
-    from privacygauge.register.play import names_of
+    from privacygauge.register.play import report_names
 
     pairs: list[tuple[str | None, str]] = []
     for text in texts:
@@ -91,15 +91,15 @@ def named(texts: list[str]) -> dict[str, str | Path]:
     for name in given:
         if given.count(name) > 1:
             raise InputError(f"two reports are called {name!r}: give each a name of its own")
-    return names_of(pairs)
+    return report_names(pairs)
 
 
-def exceeded(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
+def exceeded_register_limits(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that a line of the register exceeds, or that none can tell."""
-    return [text for limit in limits for text in _exceeded(found, limit)]
+    return [text for limit in limits for text in _lines_above(found, limit)]
 
 
-def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
+def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:
     from privacygauge.register.says import SCALE
     from privacygauge.report.values import Severity
 

@@ -15,7 +15,7 @@ from privacygauge.runs.folder import kept_or_scratch, require_local
 from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
-    from privacygauge.reproduce.result import Result
+    from privacygauge.reproduce.result import ReproductionResult
     from privacygauge.reproduce.table import Effort
 
 ALL = "all"
@@ -40,16 +40,16 @@ _PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing i
 
 def reproduce(
     name: Annotated[
-        str | None, options.argument("[NAME|all]", _NAME, options.reproductions)
+        str | None, options.positional_argument("[NAME|all]", _NAME, options.reproductions)
     ] = None,
     listed: Annotated[bool, options.switch("--list", _LIST)] = False,
     quick: Annotated[bool, options.switch("--quick", _QUICK)] = False,
     share: Annotated[float, typer.Option("--share", metavar="P", help=_SHARE)] = 1.0,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
-    out: Annotated[Path | None, options.text("--out", "DIR", _OUT)] = None,
-    data: Annotated[Path | None, options.text("--data", "FOLDER", _DATA)] = None,
-    page: Annotated[Path | None, options.text("--page", "FILE", _PAGE)] = None,
+    out: Annotated[Path | None, options.text_option("--out", "DIR", _OUT)] = None,
+    data: Annotated[Path | None, options.text_option("--data", "FOLDER", _DATA)] = None,
+    page: Annotated[Path | None, options.text_option("--page", "FILE", _PAGE)] = None,
     seed: options.Seed = 0,
     json: options.Json = None,
     quiet: options.Quiet = False,
@@ -89,10 +89,12 @@ def reproduce(
         if chosen is None:
             _all(effort, out, json, quiet)
         else:
-            _one(chosen.name, effort, out=out, json=json, quiet=quiet)
+            _reproduce_one(chosen.name, effort, out=out, json=json, quiet=quiet)
 
 
-def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
+def _reproduce_one(
+    name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool
+) -> None:
     from privacygauge.cli.output import bar, emit_text
     from privacygauge.reproduce import make, reproduction
     from privacygauge.reproduce.catalogue import judgement
@@ -100,7 +102,7 @@ def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: b
     chosen = reproduction(name)
     run = None if out is None else make.run_folder(out, chosen, effort)
     with bar("Training models", quiet) as progress:
-        result = make.made(chosen, replace(effort, run=run, progress=progress))
+        result = make.make_result(chosen, replace(effort, run=run, progress=progress))
     if out is not None:
         make.keep(chosen, result, out)
     if json is not None:
@@ -131,7 +133,7 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
         print(f"{len(done)} of {len(outcomes)} made, {seconds:.0f} s")
 
 
-def _print(result: Result) -> None:
+def _print(result: ReproductionResult) -> None:
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce.catalogue import deviations_of, judgement
     from privacygauge.reproduce.result import cell_row, claim_row, judged_lines

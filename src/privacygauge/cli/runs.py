@@ -13,7 +13,7 @@ from privacygauge.cli import options
 from privacygauge.cli.command import asked_limits, read_by, require_local_files
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import require_local, shown
+from privacygauge.runs.folder import place_text, require_local
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
@@ -32,26 +32,28 @@ _MODEL = "What the model card calls the model. Default: the folder's name."
 _DATA = "What the model card calls the data. Default: the names of the audited files."
 
 
-def _again(option: str, metavar: str, what: str) -> Any:
+def _user_code_option(option: str, metavar: str, what: str) -> Any:
     told = "no code is run because a run folder names it. Code that has changed since is refused."
-    return options.text(option, metavar, f"{what}, if it is code of yours: {told}", CODE)
+    return options.text_option(option, metavar, f"{what}, if it is code of yours: {told}", CODE)
 
 
 _LIMITS = (
     "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started the "
     "run."
 )
-_LIMITED = options.limits(_LIMITS, options.metrics_of(RESUMABLE.values()))
+_LIMITED = options.fail_above_option(_LIMITS, options.metrics_of(RESUMABLE.values()))
 LimitsOption = Annotated[list[str] | None, _LIMITED]
 OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
 _RUN = "Folder of the run, or of the report that it belongs to."
-RunArgument = Annotated[Path, options.argument("RUN", _RUN, options.runs)]
+RunArgument = Annotated[Path, options.positional_argument("RUN", _RUN, options.runs)]
 
 
-ModelOption = Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")]
-FittedOption = Annotated[str | None, _again("--fitted", "FILE.py:NAME", "The audited model")]
+ModelOption = Annotated[str | None, _user_code_option("--model", "FILE.py:NAME", "The model")]
+FittedOption = Annotated[
+    str | None, _user_code_option("--fitted", "FILE.py:NAME", "The audited model")
+]
 GeneratorOption = Annotated[
-    str | None, _again("--generator", "FILE.py:NAME", "The generator (or its command:)")
+    str | None, _user_code_option("--generator", "FILE.py:NAME", "The generator (or its command:)")
 ]
 
 
@@ -60,7 +62,7 @@ _MOVED = (
     "option, such as holdout=people.csv. It must be the same file: its digest is compared. May be "
     "given several times."
 )
-MovedOption = Annotated[list[str] | None, options.text("--data", "FILE", _MOVED)]
+MovedOption = Annotated[list[str] | None, options.text_option("--data", "FILE", _MOVED)]
 
 
 def resume(
@@ -85,7 +87,7 @@ def resume(
     """
     code = {"model": model, "fitted": fitted, "generator": generator}
     found = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
-    raise typer.Exit(_written(*found, backend, out, json, fail_above, policy))
+    raise typer.Exit(_write_results(*found, backend, out, json, fail_above, policy))
 
 
 def worker(
@@ -111,7 +113,7 @@ def worker(
     request.check(jobs)
     with sharing(), with_copies(request) as here:
         command.play(here, work)
-    work.say(f"All tasks are done. Write the report: privacygauge resume {shown(run)}")
+    work.say(f"All tasks are done. Write the report: privacygauge resume {place_text(run)}")
 
 
 def _named_again(
@@ -124,14 +126,14 @@ def _named_again(
     """Return the command of a run, what was asked with its code named again, and work on it."""
     from privacygauge.runs.user_code import named_again
 
-    place, command, asked = _started(run, data)
+    place, command, asked = _load_started(run, data)
     request = command.request.kept(named_again(asked, code, place))
     require_local_files(request)
     return command, request, _work(place, jobs, quiet)
 
 
 def report(
-    run: Annotated[Path, options.argument("RUN", _RUN, options.reports_and_runs)],
+    run: Annotated[Path, options.positional_argument("RUN", _RUN, options.reports_and_runs)],
     data: MovedOption = None,
     out: OutOption = None,
     json: options.Json = None,
@@ -139,8 +141,8 @@ def report(
     fail_above: LimitsOption = None,
     policy: options.Policy = None,
     card: Annotated[bool, options.switch("--model-card", _CARD)] = False,
-    name: Annotated[str | None, options.text("--name", "TEXT", _MODEL)] = None,
-    dataset: Annotated[str | None, options.text("--dataset", "TEXT", _DATA)] = None,
+    name: Annotated[str | None, options.text_option("--name", "TEXT", _MODEL)] = None,
+    dataset: Annotated[str | None, options.text_option("--dataset", "TEXT", _DATA)] = None,
 ) -> None:
     """Write the report of a finished run again; nothing is trained.
 
@@ -162,18 +164,18 @@ def report(
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    found = _finished(run, data, quiet)
-    raise typer.Exit(_written(*found, "loky", out, json, fail_above, policy))
+    found = _load_finished(run, data, quiet)
+    raise typer.Exit(_write_results(*found, "loky", out, json, fail_above, policy))
 
 
 def _finished_json(run: Path, data: Sequence[str] | None) -> str:
     """Return the JSON of a finished run's report; nothing is trained."""
     from privacygauge.report.render import as_json
 
-    return as_json(_reported(*_finished(run, data, True)))
+    return as_json(_report_of_run(*_load_finished(run, data, True)))
 
 
-def _finished(
+def _load_finished(
     run: Path, data: Sequence[str] | None, quiet: bool
 ) -> tuple[Command[Any], Request, Work]:
     """Return the command of a finished run, what was asked, and work that only reads it.
@@ -183,7 +185,7 @@ def _finished(
     from privacygauge.runs.named import require_finished
 
     require_finished(run)
-    place, command, asked = _started(run, data)
+    place, command, asked = _load_started(run, data)
     request = command.request.kept(asked)
     require_local_files(request)
     return command, request, _work(place, 1, quiet, recorded=True)
@@ -191,7 +193,7 @@ def _finished(
 
 def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Work:
     from privacygauge.audits.work import Work
-    from privacygauge.cli.output import bar, told
+    from privacygauge.cli.output import bar, print_line
 
     return Work(
         run=place,
@@ -200,11 +202,11 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
         quiet=quiet,
         recorded=recorded,
         bar=partial(bar, quiet=quiet),
-        tell=told,
+        tell=print_line,
     )
 
 
-def _reported(command: Command[Any], request: Request, work: Work) -> Report:
+def _report_of_run(command: Command[Any], request: Request, work: Work) -> Report:
     """Return the report of a run, once what is missing in it is done."""
     from privacygauge.audits.work import with_copies
 
@@ -240,7 +242,7 @@ def runs(
     emit_rows(rows, json)
 
 
-def _written(
+def _write_results(
     command: Command[Any],
     request: Request,
     work: Work,
@@ -262,24 +264,32 @@ def _written(
         usual, json, default="privacygauge-report", files=command.files, inputs=read
     )
     with backends.backend(backend):
-        report = _reported(command, request, work)
+        report = _report_of_run(command, request, work)
     if work.run is not None and not work.recorded:
         forget_failure(work.run)
     return conclude(report, limits, folder=folder, json=json, quiet=work.quiet)
 
 
-def _started(run: Path, data: Sequence[str] | None) -> tuple[Path, Command[Any], dict[str, Any]]:
+def _load_started(
+    run: Path, data: Sequence[str] | None
+) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it.
 
     `data` says where files are that were moved.
     """
-    from privacygauge.runs.named import invocation_of, moved, run_in
+    from privacygauge.runs.named import invocation_of, run_in, with_moved_files
 
     invocation = invocation_of(run)
     command = str(invocation.get("command"))
     asked = invocation.get("options")
     if command not in RESUMABLE or not isinstance(asked, dict):
-        raise InputError(f"{shown(run)} was started by no command of this version: start it again")
+        raise InputError(
+            f"{place_text(run)} was started by no command of this version: start it again"
+        )
     place = run_in(run)
     request = RESUMABLE[command].request
-    return place, RESUMABLE[command], moved(asked, request.file_names(), data or (), place)
+    return (
+        place,
+        RESUMABLE[command],
+        with_moved_files(asked, request.file_names(), data or (), place),
+    )

@@ -55,9 +55,9 @@ Database = Annotated[
         help="An SQLite file, made where there is none, or postgresql://user@host/name.",
     ),
 ]
-Name = Annotated[str, options.argument("NAME", "Name of the account.")]
+Name = Annotated[str, options.positional_argument("NAME", "Name of the account.")]
 
-Reason = Annotated[str, options.text("--reason", "TEXT", "Why, for the log.")]
+Reason = Annotated[str, options.text_option("--reason", "TEXT", "Why, for the log.")]
 
 app = typer.Typer(
     name="serve",
@@ -70,44 +70,52 @@ app = typer.Typer(
 @app.callback()
 def serve(
     context: typer.Context,
-    labels: Annotated[Path | None, options.text("--labels", "FILE", _LABELS)] = None,
-    metric: Annotated[str | None, options.text("--metric", "METRIC", _METRIC)] = None,
-    public: Annotated[float | None, options.text("--public", "SHARE", _PUBLIC)] = None,
+    labels: Annotated[Path | None, options.text_option("--labels", "FILE", _LABELS)] = None,
+    metric: Annotated[str | None, options.text_option("--metric", "METRIC", _METRIC)] = None,
+    public: Annotated[float | None, options.text_option("--public", "SHARE", _PUBLIC)] = None,
     classes: Annotated[
         int | None,
-        options.text("--classes", "M", "Classes; without it one more than the largest label."),
+        options.text_option(
+            "--classes", "M", "Classes; without it one more than the largest label."
+        ),
     ] = None,
-    guard: Annotated[str | None, options.text("--guard", "GUARD", _GUARD)] = None,
-    scope: Annotated[str | None, options.text("--scope", "account|board", _SCOPE)] = None,
+    guard: Annotated[str | None, options.text_option("--guard", "GUARD", _GUARD)] = None,
+    scope: Annotated[str | None, options.text_option("--scope", "account|board", _SCOPE)] = None,
     database: Database = "leaderboard.sqlite",
     keep: Annotated[bool, options.switch("--keep", _KEEP)] = False,
     per_account: Annotated[
-        int | None, options.text("--per-account", "K", "Submissions of one account.", LIMITS)
+        int | None, options.text_option("--per-account", "K", "Submissions of one account.", LIMITS)
     ] = None,
     total: Annotated[
-        int | None, options.text("--total", "K", "Submissions of all accounts together.", LIMITS)
+        int | None,
+        options.text_option("--total", "K", "Submissions of all accounts together.", LIMITS),
     ] = None,
     nats: Annotated[
         float | None,
-        options.text("--nats", "X", "Information that all answers together may carry.", LIMITS),
+        options.text_option(
+            "--nats", "X", "Information that all answers together may carry.", LIMITS
+        ),
     ] = None,
     host: Annotated[
-        str, options.text("--host", "ADDRESS", "Address to listen at.", MACHINE, shown=True)
+        str, options.text_option("--host", "ADDRESS", "Address to listen at.", MACHINE, shown=True)
     ] = "127.0.0.1",
     port: Annotated[
-        int, options.text("--port", "N", "Port; 0 for one that is free.", MACHINE, shown=True)
+        int,
+        options.text_option("--port", "N", "Port; 0 for one that is free.", MACHINE, shown=True),
     ] = 8000,
     rate: Annotated[
         int,
-        options.text("--rate", "N", "Submissions of one account in a minute.", MACHINE, shown=True),
+        options.text_option(
+            "--rate", "N", "Submissions of one account in a minute.", MACHINE, shown=True
+        ),
     ] = 1_000,
     address_rate: Annotated[
         int,
-        options.text(
+        options.text_option(
             "--address-rate", "N", "Requests of one address in a minute.", MACHINE, shown=True
         ),
     ] = 10_000,
-    proxy: Annotated[str | None, options.text("--proxy", "ADDRESS", _PROXY, MACHINE)] = None,
+    proxy: Annotated[str | None, options.text_option("--proxy", "ADDRESS", _PROXY, MACHINE)] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Write no line for each request.")
     ] = False,
@@ -159,7 +167,7 @@ def serve(
 
 @app.command()
 def account(
-    names: Annotated[list[str], options.argument("NAME...", "Names.")],
+    names: Annotated[list[str], options.positional_argument("NAME...", "Names.")],
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Add accounts, and print their tokens: once, since only a digest of each is kept.
@@ -168,7 +176,7 @@ def account(
 
     Example: privacygauge holdout serve account alice
     """
-    engine = _connected(database)
+    engine = _connect(database)
     from privacygauge.holdout.server.accounts import add_account, checked_name
 
     for name in dict.fromkeys([checked_name(name) for name in names]):
@@ -186,19 +194,22 @@ def invite(
     """
     from privacygauge.holdout.server import contest
 
-    print("\n".join(contest.invite(_connected(database), number)))
+    print("\n".join(contest.invite(_connect(database), number)))
 
 
 @app.command()
 def contest(
-    title: Annotated[str | None, options.text("--title", "TEXT", "Of the page.")] = None,
-    rules: Annotated[Path | None, options.text("--rules", "FILE", "A text, for the page.")] = None,
+    title: Annotated[str | None, options.text_option("--title", "TEXT", "Of the page.")] = None,
+    rules: Annotated[
+        Path | None, options.text_option("--rules", "FILE", "A text, for the page.")
+    ] = None,
     per_day: Annotated[
-        int | None, options.text("--per-day", "K", "Submissions of one account a day, in UTC.")
+        int | None,
+        options.text_option("--per-day", "K", "Submissions of one account a day, in UTC."),
     ] = None,
     finals: Annotated[
         int | None,
-        options.text("--finals", "K", "Submissions that an account may choose for the end."),
+        options.text_option("--finals", "K", "Submissions that an account may choose for the end."),
     ] = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -211,14 +222,14 @@ def contest(
 
     require_local(rules or "", "rules are read from a file")
     text = None if rules is None else read_text(rules, "rules")
-    describe(_connected(database), title=title, rules=text, per_day=per_day, finals=finals)
+    describe(_connect(database), title=title, rules=text, per_day=per_day, finals=finals)
 
 
 @app.command()
 def phase(
     name: Name,
-    opens: Annotated[str | None, options.text("--opens", "TIME", "ISO 8601; UTC.")] = None,
-    closes: Annotated[str | None, options.text("--closes", "TIME", "ISO 8601; UTC.")] = None,
+    opens: Annotated[str | None, options.text_option("--opens", "TIME", "ISO 8601; UTC.")] = None,
+    closes: Annotated[str | None, options.text_option("--closes", "TIME", "ISO 8601; UTC.")] = None,
     remove: Annotated[bool, options.switch("--remove", "Remove this phase.")] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -231,11 +242,11 @@ def phase(
     if remove:
         if opens is not None or closes is not None:
             raise InputError("--remove takes neither --opens nor --closes")
-        remove_phase(_connected(database), name)
+        remove_phase(_connect(database), name)
         return
     if opens is None or closes is None:
         raise InputError("--opens and --closes must both be given, or --remove")
-    set_phase(_connected(database), name, opens, closes)
+    set_phase(_connect(database), name, opens, closes)
 
 
 @app.command()
@@ -244,14 +255,14 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
 
     Example: privacygauge holdout serve results
     """
-    from privacygauge.cli.output import check_json, emit_rows, told
+    from privacygauge.cli.output import check_json, emit_rows, print_line
     from privacygauge.holdout.server.ending import ending
 
     check_json(json)
-    found = ending(_connected(database))
+    found = ending(_connect(database))
     emit_rows([asdict(each) for each in found.results], json)
     if found.results:
-        told(
+        print_line(
             f"Public less private: {found.mean_difference:+.4f} on average; rank correlation "
             f"{found.ranks:.2f}; p-values are corrected for {len(found.results)} teams (Holm)"
         )
@@ -265,7 +276,7 @@ def token(name: Name, database: Database = "leaderboard.sqlite") -> None:
     """
     from privacygauge.holdout.server.accounts import renew_token
 
-    print(renew_token(_connected(database), name))
+    print(renew_token(_connect(database), name))
 
 
 @app.command()
@@ -276,7 +287,7 @@ def revoke(name: Name, database: Database = "leaderboard.sqlite") -> None:
     """
     from privacygauge.holdout.server.accounts import revoke_token
 
-    revoke_token(_connected(database), name)
+    revoke_token(_connect(database), name)
 
 
 @app.command()
@@ -289,7 +300,7 @@ def accounts(database: Database = "leaderboard.sqlite", json: options.Json = Non
     from privacygauge.holdout.server.standings import account_rows
 
     check_json(json)
-    emit_rows(account_rows(_connected(database)), json)
+    emit_rows(account_rows(_connect(database)), json)
 
 
 @app.command()
@@ -300,7 +311,7 @@ def hide(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
     """
     from privacygauge.holdout.server.accounts import hide_account
 
-    hide_account(_connected(database), name, reason)
+    hide_account(_connect(database), name, reason)
 
 
 @app.command()
@@ -311,7 +322,7 @@ def show(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
     """
     from privacygauge.holdout.server.accounts import show_account
 
-    show_account(_connected(database), name, reason)
+    show_account(_connect(database), name, reason)
 
 
 @app.command()
@@ -324,21 +335,25 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
     from privacygauge.holdout.server.accounts import action_rows
 
     check_json(json)
-    emit_rows(action_rows(_connected(database)), json)
+    emit_rows(action_rows(_connect(database)), json)
 
 
 @app.command()
 def watch(
     labels: Annotated[
         Path | None,
-        options.text("--labels", "FILE", "The hidden labels, to find more in kept submissions."),
+        options.text_option(
+            "--labels", "FILE", "The hidden labels, to find more in kept submissions."
+        ),
     ] = None,
     throttle: Annotated[
         int | None,
-        options.text("--throttle", "K", "Submissions a day left to accounts that stand out."),
+        options.text_option(
+            "--throttle", "K", "Submissions a day left to accounts that stand out."
+        ),
     ] = None,
     every: Annotated[
-        float, options.text("--every", "SECONDS", "Between two looks.", shown=True)
+        float, options.text_option("--every", "SECONDS", "Between two looks.", shown=True)
     ] = 60.0,
     once: Annotated[bool, options.switch("--once", "Look once, and end.")] = False,
     database: Database = "leaderboard.sqlite",
@@ -347,7 +362,7 @@ def watch(
 
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
     """
-    engine = _connected(database)
+    engine = _connect(database)
     from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.watching import look
 
@@ -365,8 +380,8 @@ def watch(
 @app.command()
 def merge(
     name: Name,
-    other: Annotated[str, options.argument("OTHER", "The account that ends.")],
-    labels: Annotated[Path, options.text("--labels", "FILE", "The hidden labels.")],
+    other: Annotated[str, options.positional_argument("OTHER", "The account that ends.")],
+    labels: Annotated[Path, options.text_option("--labels", "FILE", "The hidden labels.")],
     reason: Reason,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -374,7 +389,7 @@ def merge(
 
     Example: privacygauge holdout serve merge alice alice2 --labels labels.npy --reason "one team"
     """
-    _connected(database).dispose()
+    _connect(database).dispose()
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.merging import check_merge, merge_accounts
@@ -389,9 +404,10 @@ def merge(
 
 @app.command()
 def rescore(
-    new: Annotated[str, options.argument("NEW", "The new database.")],
+    new: Annotated[str, options.positional_argument("NEW", "The new database.")],
     labels: Annotated[
-        Path, options.text("--labels", "FILE", "The hidden labels, corrected or the same: .npy.")
+        Path,
+        options.text_option("--labels", "FILE", "The hidden labels, corrected or the same: .npy."),
     ],
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -402,7 +418,7 @@ def rescore(
 
     Example: privacygauge holdout serve rescore corrected.sqlite --labels corrected.npy
     """
-    source = _connected(database)
+    source = _connect(database)
     from privacygauge.holdout.server import rescoring
     from privacygauge.holdout.server.bodies import read_hidden
 
@@ -422,7 +438,7 @@ def rescore(
 
 @app.command()
 def export(
-    file: Annotated[str, options.argument("FILE|-", _FILE)],
+    file: Annotated[str, options.positional_argument("FILE|-", _FILE)],
     exact: Annotated[
         bool, options.switch("--exact", "Add the exact scores, which no guard has answered.")
     ] = False,
@@ -439,10 +455,10 @@ def export(
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
     check_json(file, [database], "FILE")
     form = as_csv if file.endswith(".csv") else as_json_lines
-    emit_text(form(entries(_connected(database), exact=exact)), file, "FILE")
+    emit_text(form(entries(_connect(database), exact=exact)), file, "FILE")
 
 
-def _connected(database: str) -> Engine:
+def _connect(database: str) -> Engine:
     from privacygauge.holdout.server.extra import require_extra
 
     require_extra()

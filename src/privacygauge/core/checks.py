@@ -49,8 +49,8 @@ def kind(value: object, name: str, needed: type | tuple[type, ...] | str, usual:
     usual : str
         What it must be, in words, or how it is usually made.
     """
-    if value is not None and not _fits(value, needed):
-        raise InputError(f"{name} must be {usual}, got {_called(value)}")
+    if value is not None and not _is_instance(value, needed):
+        raise InputError(f"{name} must be {usual}, got {_short_repr(value)}")
 
 
 def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
@@ -58,21 +58,21 @@ def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usua
     if values is None:
         return
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
-        raise InputError(f"{name} must be a sequence, such as [{usual}], got {_called(values)}")
+        raise InputError(f"{name} must be a sequence, such as [{usual}], got {_short_repr(values)}")
     if isinstance(values, Sequence):  # others can be looked at once only
         for i, value in enumerate(values):
-            if not _fits(value, needed):
-                raise InputError(f"{name}[{i}] must be {usual}, got {_called(value)}")
+            if not _is_instance(value, needed):
+                raise InputError(f"{name}[{i}] must be {usual}, got {_short_repr(value)}")
 
 
-def _fits(value: object, needed: type | tuple[type, ...] | str) -> bool:
+def _is_instance(value: object, needed: type | tuple[type, ...] | str) -> bool:
     """Return whether a value is of a type, or has a method; a class has those of its instances."""
     if isinstance(value, type):
         return False
     return hasattr(value, needed) if isinstance(needed, str) else isinstance(value, needed)
 
 
-def _called(value: object) -> str:
+def _short_repr(value: object) -> str:
     """Return a value as a message names it: short ones as they are, others by their type."""
     if value is None or isinstance(value, bool | int | float | str):
         text = repr(value)
@@ -157,7 +157,7 @@ def classes(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
     return array
 
 
-def listed(values: Iterable[object], most: int = 10) -> str:
+def short_list(values: Iterable[object], most: int = 10) -> str:
     """Return the first few values for a message, such as ``1, 2, 3, ...``."""
     texts = [str(value) for value in values]
     return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")

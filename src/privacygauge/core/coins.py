@@ -74,8 +74,8 @@ class Coins:
     def __getitem__(self, asked: Any, /) -> NDArray[Any]:
         """Return some of them, drawn now."""
         first, *rest = asked if isinstance(asked, tuple) else (asked,)
-        worlds = _chosen(len(self), first)
-        records = _chosen(self.n_records, *rest)
+        worlds = _selected_numbers(len(self), first)
+        records = _selected_numbers(self.n_records, *rest)
         drawn = np.empty((worlds.size, records.size), np.bool_)
         if drawn.size:
             start = int(records.min())
@@ -93,7 +93,7 @@ class Coins:
         return self[:] if dtype is None else self[:].astype(dtype)
 
 
-def _chosen(n: int, asked: Any = slice(None)) -> Ints:
+def _selected_numbers(n: int, asked: Any = slice(None)) -> Ints:
     """Return which of 0..n-1 are asked for; a part takes no more memory than it holds."""
     found: Ints = np.arange(*asked.indices(n)) if isinstance(asked, slice) else np.arange(n)[asked]
     return found

@@ -57,7 +57,7 @@ def equal_rows(
     drawn : bool
         Whether fair, independent coins made the members: then equal rows need no unit.
     """
-    found = Equal(units.numbered(same), labels)
+    found = Equal(units.number_units(same), labels)
     warnings = found.on_both_sides(what, member)
     if drawn or not found.are_units(member):
         return None, warnings
@@ -103,7 +103,9 @@ class Equal:
 
     def unit(self, member: Bools) -> Ints:
         """Return one number for equal rows of one class and side."""
-        return units.numbered(classed(classed(self.rows, self.labels), member))
+        return units.number_units(
+            number_with_class(number_with_class(self.rows, self.labels), member)
+        )
 
     def are_units(self, member: Bools, *, coarse: bool = False) -> bool:
         """Return whether equal rows are one person's, and matter.
@@ -140,7 +142,7 @@ class Equal:
         place = np.arange(len(unit)) - np.repeat(np.cumsum(size) - size, size)
         found = np.empty(len(unit), np.int64)
         found[order] = unit[order] * len(unit) + place // k
-        return units.numbered(found)
+        return units.number_units(found)
 
     def small(self, member: Bools) -> bool:
         """Return whether the largest group of equal rows is one person's, and no common answer."""
@@ -154,13 +156,15 @@ class Equal:
     def _share_of_one_for_a_class(self, side: Bools) -> float:
         """Return the share of a side's rows that equal at least half of the rows of their class."""
         labels = self.labels[side]
-        equal = units.numbered(classed(self.rows, self.labels)[side])
+        equal = units.number_units(number_with_class(self.rows, self.labels)[side])
         of_class, alike = (np.bincount(number)[number] for number in (labels, equal))
         return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
 
     def across(self, member: Bools) -> Bools:
         """Return which rows have an equal of their class on the other side, (n,)."""
-        return units.on_both_sides(units.numbered(classed(self.rows, self.labels)), member)
+        return units.on_both_sides(
+            units.number_units(number_with_class(self.rows, self.labels)), member
+        )
 
     def copied(self, member: Bools) -> bool:
         """Return whether members equal non-members more often than rows of one side do each other.
@@ -169,7 +173,7 @@ class Equal:
         are equal by chance. The larger share of the two sides counts, since of a small side few are
         equal.
         """
-        _, same = np.unique(classed(self.rows, self.labels), return_inverse=True)
+        _, same = np.unique(number_with_class(self.rows, self.labels), return_inverse=True)
         sizes = np.count_nonzero(member), np.count_nonzero(~member)
 
         def share(of: Bools, among: Bools) -> float:
@@ -183,7 +187,7 @@ class Equal:
 
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
         """Return a warning where members equal non-members, unless rows are often alike anyway."""
-        same = units.numbered(classed(self.rows, self.labels))
+        same = units.number_units(number_with_class(self.rows, self.labels))
         if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
             return []
         both = int(np.count_nonzero(units.on_both_sides(same, member) & member))
@@ -196,9 +200,9 @@ class Equal:
         ]
 
 
-def classed(number: NDArray[Any], labels: NDArray[Any]) -> Ints:
+def number_with_class(number: NDArray[Any], labels: NDArray[Any]) -> Ints:
     """Return one number for rows that are equal in both."""
-    return units.numbered(number) * (1 + int(labels.max())) + labels.astype(np.int64)
+    return units.number_units(number) * (1 + int(labels.max())) + labels.astype(np.int64)
 
 
 def repeated_rows(number: Ints) -> Bools:

@@ -300,10 +300,10 @@ def play(
         transcripts.append(transcript)
         decisions.append(scores.rule.decide(transcript))
         notes += [note for note in scores.notes if note not in notes]
-    return Play(_joined(transcripts), _joined_decisions(decisions), tuple(notes))
+    return Play(_join_transcripts(transcripts), _joined_decisions(decisions), tuple(notes))
 
 
-def _joined(transcripts: Sequence[Transcript]) -> Transcript:
+def _join_transcripts(transcripts: Sequence[Transcript]) -> Transcript:
     if len(transcripts) == 1:
         return transcripts[0]
     return Transcript(

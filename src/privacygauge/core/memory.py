@@ -10,7 +10,7 @@ def free_memory() -> int:
     return min(_free_of_machine(), _free_of_container())
 
 
-def in_words(n_bytes: int) -> str:
+def bytes_text(n_bytes: int) -> str:
     """Return a number of bytes for a message."""
     if n_bytes >= 2**30:
         return f"{n_bytes / 2**30:,.3g} GiB" if n_bytes < 2**50 else "more than a million GiB"

@@ -137,7 +137,7 @@ def axes_of(points: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(axes[:, spread > 0] / spread[spread > 0], np.float64)
 
 
-def clustered(score: Floats, group: Ints, member: Bools) -> bool:
+def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
     """Return whether rows of like scores are on one side far more often than different people's.
 
     Parameters
@@ -170,7 +170,7 @@ def clustered(score: Floats, group: Ints, member: Bools) -> bool:
         n = len(inside)
         if n < _FEWEST or len(np.unique(score[rows])) < _CONTINUOUS * n:
             continue
-        residual = inside - _fitted(inside)
+        residual = inside - _fit_unimodal(inside)
         products = [residual[:-lag] @ residual[lag:] for lag in range(1, _LAGS[-1] + 1)]
         total += np.cumsum(products)[np.array(_LAGS) - 1]
         variance += n * np.array(_LAGS) * residual.var() ** 2
@@ -188,7 +188,7 @@ _SURELY = 2.0
 sums lie at -1 or below on average."""
 
 
-def _fitted(values: Floats) -> Floats:
+def _fit_unimodal(values: Floats) -> Floats:
     """Return the function of place that is nearest to values, monotone below and above one cut."""
     cuts = np.arange(10) * len(values) // 10
     fits = [np.concatenate([_isotonic(part) for part in np.split(values, [cut])]) for cut in cuts]
@@ -267,7 +267,7 @@ def repeated_scores(score: Floats, member: Bools) -> Ints | None:
     sure = not on_lattice and anywhere and within.mean() >= 1 - _FEW_DISAGREE
     if not (more or sure):
         return None
-    return units.numbered(2 * cluster + member)
+    return units.number_units(2 * cluster + member)
 
 
 def _near_pairs(axes: Floats, group: Ints, asked: Ints, likely: float) -> Ints:
@@ -301,7 +301,7 @@ def _near_pairs(axes: Floats, group: Ints, asked: Ints, likely: float) -> Ints:
     return np.concatenate(found) if found else np.empty((0, 2), np.int64)
 
 
-def interpolated(points: Floats, group: Ints) -> Bools:
+def interpolated_rows(points: Floats, group: Ints) -> Bools:
     """Return which rows lie exactly between two others of their group, (n,).
 
     Oversampling such as SMOTE (Chawla et al. 2002) draws rows on the line between two real ones.

@@ -59,7 +59,7 @@ class Split:
         first = halves(transcript.unit, transcript.secret, self.share, self.seed)
         guess = np.empty(len(transcript), np.bool_)
         for part in (first, ~first):
-            cut = _best(transcript.score[~part], transcript.secret[~part])
+            cut = _best_cut(transcript.score[~part], transcript.secret[~part])
             guess[part] = transcript.score[part] >= cut
         return transcript.decided(guess, "cross-fitted threshold")
 
@@ -92,7 +92,7 @@ def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bool
     return first[inverse]
 
 
-def _best(score: Floats, secret: Bools) -> float:
+def _best_cut(score: Floats, secret: Bools) -> float:
     if secret.all() or not secret.any():
         raise InputError("too few targets to split: each part needs members and non-members")
     return best_threshold(score[secret], score[~secret])

@@ -76,7 +76,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     """
     sides = []
     for side in (member, ~member):
-        order, ends = class_order(stratum[side], n_classes)
+        order, ends = order_by_class(stratum[side], n_classes)
         sides.append((signal[side][order], ends))
     (inside, inside_ends), (outside, outside_ends) = sides
     by_class = np.empty(n_classes)
@@ -94,7 +94,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     return Thresholds(overall, by_class, np.array(fell_back, np.int64))
 
 
-def class_order(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Ints]:
+def order_by_class(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Ints]:
     """Return the rows class by class, and where each class's begin and the last one's end.
 
     Parameters

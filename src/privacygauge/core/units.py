@@ -17,7 +17,7 @@ _BLOCK = 1 << 16
 """Entries of a matrix that are worked on at a time."""
 
 
-def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
+def number_units(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
     """Return the number of each row's unit, counted from 0 in the order of first appearance.
 
     Parameters
@@ -41,7 +41,7 @@ def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None
 
     Examples
     --------
-    >>> numbered(["b", "a", "b"]).tolist()
+    >>> number_units(["b", "a", "b"]).tolist()
     [0, 1, 0]
     """
     given = checks.present(checks.vector(labels, name, length=length), name)
@@ -61,19 +61,19 @@ def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None
     """Return the number of the person behind each of n records; None where nothing says."""
     for name, given in (("unit", unit), ("ids", ids)):
         if given is not None:
-            found = numbered(given, name, length=n)
+            found = number_units(given, name, length=n)
             return None if checks.n_distinct(found) == n else found
     return None
 
 
-def joined(one: Ints, other: Ints) -> Ints:
+def join_units(one: Ints, other: Ints) -> Ints:
     """Return units that hold the rows of both numberings' units together, (n,)."""
     n = len(one)
     links = coo_array((np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([
-        n + numbered(one), 2 * n + numbered(other)
+        n + number_units(one), 2 * n + number_units(other)
     ]))), shape=(3 * n, 3 * n))  # fmt: skip
     _, found = connected_components(links, directed=False)
-    return numbered(found[:n])
+    return number_units(found[:n])
 
 
 def worth(unit: Ints) -> int:

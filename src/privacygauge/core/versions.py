@@ -13,7 +13,7 @@ def own_version() -> str:
     from importlib.metadata import PackageNotFoundError
 
     try:
-        return _installed("privacygauge")
+        return _installed_version("privacygauge")
     except PackageNotFoundError:
         return "unknown (not installed)"
 
@@ -40,14 +40,14 @@ def versions(*further: str | None) -> dict[str, str]:
     packages = ("numpy", "scipy", "scikit-learn")
     return {
         "python": platform.python_version(),
-        **{name: _installed(name) for name in packages},
+        **{name: _installed_version(name) for name in packages},
         **{name: _version_of(name) for name in further if name is not None},
         "platform": f"{platform.system()} {platform.machine()}",
     }
 
 
 @cache
-def _installed(package: str) -> str:
+def _installed_version(package: str) -> str:
     # Here, because a command line that prints no version starts without it.
     from importlib.metadata import version
 
@@ -59,6 +59,6 @@ def _version_of(package: str) -> str:
     from importlib.metadata import PackageNotFoundError
 
     try:
-        return _installed(package)
+        return _installed_version(package)
     except PackageNotFoundError:
         return "not installed"

@@ -56,7 +56,7 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return None
     codes, values = pd.factorize(column, use_na_sentinel=True)
-    found = [_matched(text) for text in values]
+    found = [_match_amount(text) for text in values]
     units = {one["before"] + one["after"] for one in found if one is not None}
     if None in found or len(units - {""}) > 1 or all(_is_plain(text) for text in values):
         return None
@@ -82,7 +82,7 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
     return np.array([*amounts, np.nan])[codes]
 
 
-def _matched(text: str) -> re.Match[str] | None:
+def _match_amount(text: str) -> re.Match[str] | None:
     """Return the parts of an amount; None where the text is none."""
     joined = _BETWEEN.sub("'", text.strip())
     if re.search(r"\d\s+\d", joined):

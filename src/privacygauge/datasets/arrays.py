@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.core.memory import in_words
+from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.bounds import check_size
 from privacygauge.errors import InputError
 
@@ -110,7 +110,7 @@ def _shape(text: str) -> tuple[int, ...]:
     return lengths
 
 
-def read_array(stream: IO[bytes], there: int, path: Path | str) -> NDArray[Any]:
+def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArray[Any]:
     """Return the array that is all a stream of `there` bytes holds.
 
     Parameters
@@ -133,11 +133,11 @@ def read_array(stream: IO[bytes], there: int, path: Path | str) -> NDArray[Any]:
     left = there - (stream.tell() - start)
     if n_bytes != left:
         raise HeadError(
-            f"its head promises {_shown(shape)} of {dtype}, {in_words(n_bytes)}, and "
-            f"{in_words(left)} follow"
+            f"its head promises {_shape_text(shape)} of {dtype}, {bytes_text(n_bytes)}, and "
+            f"{bytes_text(left)} follow"
         )
     check_size(path, there, n_bytes)
-    values = _filled(stream, n_bytes)
+    values = _read_bytes(stream, n_bytes)
     array: NDArray[Any] = values.view(dtype) if n_bytes else np.empty(prod(shape), dtype)
     if dtype.kind == "U":
         _check_texts(array)
@@ -150,11 +150,11 @@ def _check_texts(array: NDArray[Any]) -> None:
         raise HeadError("it holds texts that are not Unicode")
 
 
-def _shown(shape: tuple[int, ...]) -> str:
+def _shape_text(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "one value"
 
 
-def _filled(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:
+def _read_bytes(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:
     # In parts: an archive's stream keeps a copy of what is read at once.
     values = np.empty(n_bytes, np.uint8)
     for start in range(0, n_bytes, _PART):
@@ -181,7 +181,7 @@ def read_npy(path: Path, what: str) -> NDArray[Any]:
     """
     try:
         with path.open("rb") as stream:
-            return read_array(stream, path.stat().st_size, path)
+            return read_stream_array(stream, path.stat().st_size, path)
     except (HeadError, MemoryError) as error:
         raise InputError(
             f"{path} is damaged or no npy file of numbers ({_reason(error)}): write the {what} "
@@ -248,7 +248,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDAr
     name = info.filename.removesuffix(".npy")
     try:
         with archive.open(info) as stream:
-            return read_array(stream, info.file_size, path)
+            return read_stream_array(stream, info.file_size, path)
     except ObjectError as error:
         raise InputError(
             f"{path}: {name!r} is an object array, which could run code when loaded and is "

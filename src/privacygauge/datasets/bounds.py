@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from privacygauge.core.memory import free_memory, in_words
+from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.errors import InputError
 
 SMALL = 2**28
@@ -38,12 +38,12 @@ def check_size(path: Path | str, there: int, promised: int) -> None:
     """
     if promised > max(SMALL, EXPANSION * there):
         raise InputError(
-            f"{path} has {in_words(there)} and unpacks to {in_words(promised)}, more than "
+            f"{path} has {bytes_text(there)} and unpacks to {bytes_text(promised)}, more than "
             f"{EXPANSION} times as much: if the data are truly so, save them uncompressed"
         )
     if promised > free_memory():
         raise InputError(
-            f"{path} takes {in_words(promised)} of memory, and {in_words(free_memory())} are "
+            f"{path} takes {bytes_text(promised)} of memory, and {bytes_text(free_memory())} are "
             "free: give fewer rows, or use a larger machine"
         )
 

@@ -14,7 +14,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import WAY_OUT, repeated_rows
 from privacygauge.core.repeats import repeated_scores
-from privacygauge.core.units import numbered, on_both_sides, sums
+from privacygauge.core.units import number_units, on_both_sides, sums
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import coins_p_value
@@ -69,12 +69,12 @@ def as_canaries(
     """
     if not isinstance(unit, str):
         rows = as_canaries(given, name)
-        owner = numbered(unit, f"{name}: unit", length=len(rows.score))
+        owner = number_units(unit, f"{name}: unit", length=len(rows.score))
         return replace(rows, unit=owner)
     if isinstance(given, CanaryScores):
         return given
     if isinstance(given, str | Path):
-        return _of_columns(_read(Path(given), unit), str(given), unit)
+        return _of_columns(_read_rows(Path(given), unit), str(given), unit)
     if isinstance(given, Mapping):
         return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name, unit)
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
@@ -86,7 +86,7 @@ def as_canaries(
     return _of_columns(_of_frame(frame, unit), name, unit)
 
 
-def owned(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, str]:
+def with_units(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, str]:
     """Return the rows with the unit of each, and what is to be said of them.
 
     Rows that say nothing of units are one where they repeat each other; see `repeated_scores`.
@@ -99,8 +99,8 @@ def owned(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, str]:
     """
     if rows.unit is not None:
         return rows, ""
-    if equal_ids and checks.n_distinct(numbered(rows.ids, "id")) < len(rows.ids):
-        return replace(rows, unit=numbered(rows.ids, "id")), ""
+    if equal_ids and checks.n_distinct(number_units(rows.ids, "id")) < len(rows.ids):
+        return replace(rows, unit=number_units(rows.ids, "id")), ""
     unit = repeated_scores(rows.score, rows.member)
     if unit is None:
         return rows, ""
@@ -117,7 +117,7 @@ def by_unit(rows: CanaryScores) -> CanaryScores:
     Parameters
     ----------
     rows : CanaryScores
-        As `owned` returns them.
+        As `with_units` returns them.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def by_unit(rows: CanaryScores) -> CanaryScores:
     return CanaryScores(rows.ids[first], rows.member[first], sums(unit, rows.score) / count)
 
 
-def _read(path: Path, unit: str) -> Mapping[str, NDArray[Any]]:
+def _read_rows(path: Path, unit: str) -> Mapping[str, NDArray[Any]]:
     if path.name.lower().endswith(LINES):
         return _of_lines(path, unit)
     content = read_content(path, "canary", names=("id", unit))
@@ -196,12 +196,15 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
     missing = [needed for needed in _NEEDED if needed not in columns]
     if missing:
         raise InputError(
-            f"{name}: missing {checks.listed(missing)}; it has "
-            f"{checks.listed(columns, most=12) or 'nothing'} (score and member are needed, id may "
+            f"{name}: missing {checks.short_list(missing)}; it has "
+            f"{checks.short_list(columns, most=12) or 'nothing'} (score and member are needed, id "
+            "may "
             "follow)"
         )
     if unit != "unit" and unit not in columns:
-        raise InputError(f"{name} has no column {unit!r} of units; it has {checks.listed(columns)}")
+        raise InputError(
+            f"{name} has no column {unit!r} of units; it has {checks.short_list(columns)}"
+        )
     if not len(columns["score"]):
         raise InputError(f"{name} has no rows; one for every canary is needed")
     try:
@@ -211,7 +214,7 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
         ids = np.arange(len(score)) if "id" not in columns else columns["id"]
         names = checks.present(checks.vector(ids, "id", length=len(score)), "id")
         names = checks.characters(names, "id")
-        owner = numbered(columns[unit], unit, length=len(score)) if unit in columns else None
+        owner = number_units(columns[unit], unit, length=len(score)) if unit in columns else None
         found = CanaryScores(names, member, score, owner)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
@@ -230,7 +233,7 @@ _FEW = 30
 """Below so many rows an audit certifies next to nothing."""
 
 
-def warnings_about(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
+def canary_warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
     """Return what makes an audit by canaries doubtful; `p_value` is that of `checked_coins`."""
     n = len(rows.member)
     told = []

@@ -210,7 +210,7 @@ def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
         If the file is not in the folder that PRIVACYGAUGE_DATA names, or is another one.
     """
     if n_classes not in _SHA256:
-        raise InputError(f"n_classes must be one of {checks.listed(_SHA256)}, got {n_classes}")
+        raise InputError(f"n_classes must be one of {checks.short_list(_SHA256)}, got {n_classes}")
     name = f"logits_cifar{n_classes}_resnet-20.npz"
     absent = "it has no official source to be fetched from: save it there"
     content = read_own(name, _SHA256[n_classes], absent)

@@ -60,7 +60,7 @@ def mtsamples(part: str) -> Sentences:
         If the file is not in the folder that PRIVACYGAUGE_DATA names, or is another one.
     """
     if part not in PARTS:
-        raise InputError(f"part must be one of {checks.listed(PARTS)}, got {part!r}")
+        raise InputError(f"part must be one of {checks.short_list(PARTS)}, got {part!r}")
     name = f"mtsamples_{part}.jsonl"
     absent = "the notes may be shared with credit only, so they are not fetched for you"
     content = read_own(name, _SHA256[part], absent)

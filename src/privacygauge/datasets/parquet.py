@@ -116,11 +116,11 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     except pa.ArrowInvalid:
         pass
     if pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py():
-        return _each(column, lambda value: str(UUID(bytes=value)))
-    return _each(column, bytes.hex)
+        return _convert_values(column, lambda value: str(UUID(bytes=value)))
+    return _convert_values(column, bytes.hex)
 
 
-def _each(column: pa.ChunkedArray, written: Callable[[bytes], str]) -> pa.ChunkedArray:
+def _convert_values(column: pa.ChunkedArray, written: Callable[[bytes], str]) -> pa.ChunkedArray:
     import pyarrow as pa
 
     values = (None if value is None else written(value) for value in column.to_pylist())

@@ -24,8 +24,8 @@ from privacygauge.datasets.bounds import check_size, require_once
 from privacygauge.datasets.dates import days_of
 from privacygauge.datasets.files import content_of
 from privacygauge.errors import InputError
-from privacygauge.runs.copies import copied
-from privacygauge.runs.folder import scratch, shown, url_of
+from privacygauge.runs.copies import copy_object
+from privacygauge.runs.folder import place_text, scratch, url_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,7 +190,7 @@ def csv_stream(path: Path) -> IO[str]:
     InputError
         If a packed file is damaged or empty, or unpacks to more than `check_size` lets it.
     """
-    return _as_text(path, _unpacked(path), "strict")
+    return _as_text(path, _unpack(path), "strict")
 
 
 def _as_text(path: Path, unpacked: bytes | None, errors: str) -> IO[str]:
@@ -198,7 +198,7 @@ def _as_text(path: Path, unpacked: bytes | None, errors: str) -> IO[str]:
     return io.TextIOWrapper(raw, newline="", encoding="utf-8-sig", errors=errors)
 
 
-def _unpacked(path: Path) -> bytes | None:
+def _unpack(path: Path) -> bytes | None:
     """Return what is in a packed file; None of one that is not, which is read where it lies."""
     if not _is_packed(path):
         return None
@@ -256,23 +256,23 @@ def read_text(path: Path, what: str) -> str:
         One line: the file, what is wrong, and the way out.
     """
     try:
-        with _here(path) as file, _readable(file, what):
+        with _local_copy(path) as file, _readable(file, what):
             return content_of(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{shown(path)} is not UTF-8 ({error.reason}): save it as UTF-8"
+            f"{place_text(path)} is not UTF-8 ({error.reason}): save it as UTF-8"
         ) from error
 
 
 @contextmanager
-def _here(path: Path) -> Iterator[Path]:
+def _local_copy(path: Path) -> Iterator[Path]:
     """Give a file itself, or a copy of one at a URL, which is removed afterwards."""
     url = url_of(path)
     if url is None:
         yield path
         return
     with scratch() as folder:
-        yield copied(url, Path(folder, path.name))
+        yield copy_object(url, Path(folder, path.name))
 
 
 def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
@@ -356,7 +356,7 @@ def _require_characters(line: str, row: object, path: Path, number: int) -> None
         ) from error
 
 
-def plain(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
+def plain_array(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
     """Return a column as an array of numbers or of texts, `ABSENT` where one is missing.
 
     Texts are objects: one that is long takes its own room, and not that of every row.
@@ -466,7 +466,7 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     import pandas as pd
 
     check_size(path, path.stat().st_size, path.stat().st_size)
-    unpacked = _unpacked(path)
+    unpacked = _unpack(path)
     with _as_text(path, unpacked, "replace") as stream:
         _require_different(stream, path, options["sep"])
     try:

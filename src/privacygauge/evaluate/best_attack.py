@@ -10,9 +10,9 @@ import numpy as np
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.evaluate.decision import balanced_accuracy
-from privacygauge.evaluate.direction import Inverted, inverted
+from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Reached, reached
+from privacygauge.evaluate.headline import AttackReach, best_supported
 from privacygauge.evaluate.roc import auc
 
 
@@ -28,13 +28,13 @@ class BestAttack:
     """The attack whose AUC has the highest lower end."""
     auc: Estimate
     """Its AUC; 1/2 is chance."""
-    inverted: tuple[Inverted, ...] = ()
+    inverted: tuple[InvertedAttack, ...] = ()
     """Attacks that take members for non-members, allowing for all that was compared too."""
 
     @property
-    def reached(self) -> Reached:
+    def reached(self) -> AttackReach:
         """How far they go, by whichever goes further: guesses or ranking."""
-        return reached(self.accuracy, self.auc)
+        return best_supported(self.accuracy, self.auc)
 
     @property
     def advantage(self) -> tuple[float, float, float]:
@@ -65,16 +65,16 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
     level : float
         In (0, 1).
     """
-    attack, accuracy = _best(evaluations, _accuracy, n_compared, level)
-    auc_attack, area = _best(evaluations, _auc, n_compared, level)
+    attack, accuracy = _best_corrected(evaluations, _accuracy, n_compared, level)
+    auc_attack, area = _best_corrected(evaluations, _auc, n_compared, level)
     below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
-    turned = inverted(below, level, looks=n_compared)
+    turned = inverted_attacks(below, level, looks=n_compared)
     return BestAttack(
         attack=attack, accuracy=accuracy, auc_attack=auc_attack, auc=area, inverted=turned
     )
 
 
-def _best(
+def _best_corrected(
     evaluations: Sequence[Evaluation],
     measured: Callable[[Evaluation, float], Estimate],
     n_compared: int,
@@ -116,8 +116,8 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
     undone : BestAttack or None
         On the model as it is, where the defence can be undone.
     """
-    accuracy = _further(adaptive, surprised, lambda b: b.accuracy)
-    ranked = _further(adaptive, surprised, lambda b: b.auc)
+    accuracy = _further_reaching(adaptive, surprised, lambda b: b.accuracy)
+    ranked = _further_reaching(adaptive, surprised, lambda b: b.auc)
     if undone is not None:
         accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
         ranked = max(ranked, undone, key=lambda b: b.auc.low)
@@ -133,7 +133,7 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
     )
 
 
-def _further(
+def _further_reaching(
     adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
 ) -> BestAttack:
     # A higher lower end alone may only come from a narrower interval.

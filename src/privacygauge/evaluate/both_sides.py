@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.claim import divided
+from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.rates import difference, proportion
 
 
@@ -49,7 +49,7 @@ def both_sides(
     >>> found.members.value, found.others.value, found.difference.low > 0.7
     (0.8, 0.0, True)
     """
-    each = divided(level, max(1, len(hits)))
+    each = bonferroni_level(level, max(1, len(hits)))
     owners = unit[member], unit[~member]
     return tuple(
         BothSides(

@@ -16,8 +16,8 @@ from privacygauge.core.thresholds import best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, epsilon, rates
-from privacygauge.evaluate.claim import divided
-from privacygauge.evaluate.direction import Inverted, below_chance
+from privacygauge.evaluate.claim import bonferroni_level
+from privacygauge.evaluate.direction import InvertedAttack, below_chance
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
 from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
@@ -135,7 +135,7 @@ class AttackEvaluation:
     """Those without it."""
     notes: tuple[str, ...] = ()
     """What the attack had to say."""
-    inverted: tuple[Inverted, ...] = ()
+    inverted: tuple[InvertedAttack, ...] = ()
     """The attack, where it takes releases with a record for those without: on average, or on the
     record that it tells most about on the adversary's own releases."""
 
@@ -151,7 +151,7 @@ class AttackEvaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedTargets:
     """Records by falling AUC under an attack; many of them thinned."""
 
     position: Ints
@@ -166,7 +166,7 @@ class Ranked:
     """(p,) Upper ends."""
 
 
-def ranked(attack: AttackEvaluation, points: int) -> Ranked:
+def rank_by_auc(attack: AttackEvaluation, points: int) -> RankedTargets:
     """Return the records by falling AUC, at most `points` of them: both ends and even steps."""
     n = len(attack.targets)
     order = np.argsort(-attack.aucs, kind="stable")
@@ -174,7 +174,7 @@ def ranked(attack: AttackEvaluation, points: int) -> Ranked:
     found = [attack.targets[int(i)].auc for i in order[kept]]
     low = np.array([x.low for x in found])
     high = np.array([x.high for x in found])
-    return Ranked(
+    return RankedTargets(
         position=order[kept], rank=kept + 1, auc=attack.aucs[order[kept]], low=low, high=high
     )
 
@@ -207,16 +207,16 @@ def evaluate_targets(
         raise InputError("scores must hold at least one record, got none")
     guesses = [found.guesses(found.best_cuts()) for found in scores]
     pairs = list(zip(scores, guesses, strict=True))
-    targets = tuple(_evaluated(found, guessed, level) for found, guessed in pairs)
+    targets = tuple(_evaluate_target(found, guessed, level) for found, guessed in pairs)
     own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
-    mean = mean_auc(scores, level)
+    mean = mean_auc_of_records(scores, level)
     return AttackEvaluation(
         name,
         variant,
         targets=targets,
         own_auc=checks.frozen(own),
-        told=checks.frozen(_told(scores, level)),
+        told=checks.frozen(_significant_records(scores, level)),
         auc=mean,
         accuracy=_mean_accuracy(pairs, level),
         tpr_at_fpr=tuple(
@@ -227,7 +227,7 @@ def evaluate_targets(
         n_in=sum(guessed.n_in for guessed in guesses),
         n_out=sum(guessed.n_out for guessed in guesses),
         notes=notes,
-        inverted=_inverted(
+        inverted=_below_chance_areas(
             title(name, variant, "none"),
             scores,
             own=own,
@@ -238,25 +238,25 @@ def evaluate_targets(
     )
 
 
-def _inverted(
+def _below_chance_areas(
     name: str,
     scores: Sequence[TargetScores],
     own: Floats,
     mean: Estimate,
     level: float,
     n_attacks: int,
-) -> tuple[Inverted, ...]:
+) -> tuple[InvertedAttack, ...]:
     several = len(scores) > 1
-    each = divided(level, n_attacks * (1 + several))
+    each = bonferroni_level(level, n_attacks * (1 + several))
     # A wider interval holds 1/2 where the usual one does.
-    found = [(name, mean_auc(scores, each))] if mean.high < 0.5 else []
+    found = [(name, mean_auc_of_records(scores, each))] if mean.high < 0.5 else []
     if several:
         telling = scores[int(np.argmax(np.abs(own - 0.5)))]
         found.append((f"{name} on one record", auc(telling.transcript(), each)))
     return below_chance(found)
 
 
-def _told(scores: Sequence[TargetScores], level: float) -> Bools:
+def _significant_records(scores: Sequence[TargetScores], level: float) -> Bools:
     """Return for which records chance is ruled out: on one side, as where an interval ends."""
     told: Bools = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
     return told
@@ -272,7 +272,7 @@ def _p_value(scores: TargetScores) -> float:
     return float(test.pvalue)
 
 
-def _evaluated(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
+def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
     transcript = scores.transcript()
     curve = roc(transcript)
     return TargetEvaluation(
@@ -286,7 +286,7 @@ def _evaluated(scores: TargetScores, guesses: Decisions, level: float) -> Target
     )
 
 
-def mean_auc(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
+def mean_auc_of_records(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
     """Return the mean of the records' AUC, with the doubt that comes from the releases.
 
     Parameters
@@ -304,7 +304,9 @@ def mean_auc(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
     curves = [roc(transcript) for transcript in transcripts]
     values = [float(placements(curve)[0].mean()) for curve in curves]
     influence = [influences(t, curve) for t, curve in zip(transcripts, curves, strict=True)]
-    return _mean(values, influence, scores=scores, level=level, method="DeLong over releases")
+    return _mean_over_targets(
+        values, influence, scores=scores, level=level, method="DeLong over releases"
+    )
 
 
 def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float) -> Estimate:
@@ -319,7 +321,7 @@ def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float
             parts[side] = (right[side] - share) / (2 * np.count_nonzero(side))
         values.append(sum(shares) / 2)
         influence.append(parts)
-    return _mean(
+    return _mean_over_targets(
         values,
         influence,
         scores=[found for found, _ in pairs],
@@ -328,7 +330,7 @@ def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float
     )
 
 
-def _mean(
+def _mean_over_targets(
     values: Sequence[float],
     influence: Sequence[Floats],
     scores: Sequence[TargetScores],
@@ -338,7 +340,7 @@ def _mean(
     value = float(np.mean(values))
     unit = np.concatenate([s.release for s in scores])
     n = checks.n_distinct(unit)
-    error = rates.error_of(np.concatenate(influence) / len(scores), unit)
+    error = rates.standard_error_of_units(np.concatenate(influence) / len(scores), unit)
     half = float(stdtrit(max(n - 1, 1), 0.5 + level / 2)) * error
     if half == 0.0:
         # Nothing varies: as sure as so many pairs of one record can make.

@@ -60,10 +60,10 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     """
     inside = np.sort(score[secret])
     outside = np.sort(score[~secret])
-    upper = _tried(inside)
-    lower = _tried(outside)
-    of_in = _cautious(*_above(inside, upper), *_above(outside, upper), delta)
-    of_out = _cautious(*_below(outside, lower), *_below(inside, lower), delta)
+    upper = _candidate_cuts(inside)
+    lower = _candidate_cuts(outside)
+    of_in = _cautious(*_count_above(inside, upper), *_count_above(outside, upper), delta)
+    of_out = _cautious(*_count_below(outside, lower), *_count_below(inside, lower), delta)
     turned = bool(of_out.max() > of_in.max())
     found, cuts = (of_out, lower) if turned else (of_in, upper)
     best = int(np.argmax(found))
@@ -89,7 +89,7 @@ def mu_line(score: Floats, secret: Bools, cut: float, mu: float) -> Line:
     return Line(slope, float(ndtr(start + mu)) - slope * float(ndtr(start)))
 
 
-def _tried(ascending: Floats) -> Floats:
+def _candidate_cuts(ascending: Floats) -> Floats:
     """Return values of a sample, close to each other at both ends, (c,)."""
     n = len(ascending)
     ends = np.geomspace(1, n, _TRIED) - 1
@@ -97,13 +97,13 @@ def _tried(ascending: Floats) -> Floats:
     return np.unique(ascending[np.unique(places.round().astype(np.int64))])
 
 
-def _above(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
+def _count_above(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
     """Return how many values reach each cut, and of how many."""
     n = len(ascending)
     return (n - np.searchsorted(ascending, cuts, side="left")).astype(np.float64), n
 
 
-def _below(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
+def _count_below(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
     """Return how many values do not reach each cut, and of how many."""
     found = np.searchsorted(ascending, cuts, side="left").astype(np.float64)
     return found, len(ascending)
@@ -202,7 +202,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     """
     seen = checks.integers(outcome, "outcome")
     if np.any(np.abs(seen) > 1):
-        raise InputError(f"outcome must be -1, 0 or 1, got {checks.listed(np.unique(seen))}")
+        raise InputError(f"outcome must be -1, 0 or 1, got {checks.short_list(np.unique(seen))}")
     checks.below_one(delta, "delta")
     needed = -np.log1p(-checks.level(level))
     right, wrong, none = (np.cumsum(seen == x)[:, None] for x in (1, -1, 0))

@@ -79,7 +79,7 @@ class PrivacyBound:
 
 
 @dataclass(frozen=True, eq=False)
-class Guessed:
+class GuessCounts:
     """How many guesses about the canaries of one run were right."""
 
     n_canaries: int
@@ -96,7 +96,7 @@ class Guessed:
         right = checks.integers(self.n_right, "n_right", length=len(tried))
         if not len(tried) or tried[0] < 1 or np.any(np.diff(tried) <= 0):
             raise InputError(
-                f"n_guesses must be ascending and at least 1, got {checks.listed(tried)}"
+                f"n_guesses must be ascending and at least 1, got {checks.short_list(tried)}"
             )
         if tried[-1] > self.n_canaries:
             raise InputError(
@@ -106,7 +106,9 @@ class Guessed:
         object.__setattr__(self, "n_right", right)
 
 
-def guessed(transcript: Transcript, n_guesses: Ints, rng: np.random.Generator) -> Guessed:
+def count_right_guesses(
+    transcript: Transcript, n_guesses: Ints, rng: np.random.Generator
+) -> GuessCounts:
     """Return how many guesses about the canaries of one run are right.
 
     Parameters
@@ -119,7 +121,7 @@ def guessed(transcript: Transcript, n_guesses: Ints, rng: np.random.Generator) -
         Orders equal scores.
     """
     found = right_guesses(transcript.score, transcript.secret, n_guesses, rng)
-    return Guessed(len(transcript), n_guesses, found)
+    return GuessCounts(len(transcript), n_guesses, found)
 
 
 def default_guesses(n_canaries: int) -> Ints:
@@ -135,7 +137,7 @@ def default_guesses(n_canaries: int) -> Ints:
 
 def chosen_guesses(
     transcript: Transcript, delta: float, level: float, share: float, rng: np.random.Generator
-) -> Guessed:
+) -> GuessCounts:
     """Return right guesses about some canaries of one run, as many as the others choose.
 
     Parameters
@@ -178,12 +180,12 @@ def chosen_guesses(
     # Where nothing can be hoped for, the surest guesses.
     best = numbers[[int(np.lexsort((rate, hoped))[-1])]]
     right = right_guesses(score[judged], secret[judged], best, rng)
-    return Guessed(n_judged, best, right, n_choosing)
+    return GuessCounts(n_judged, best, right, n_choosing)
 
 
-def stepped(
+def stepwise_bound(
     bounds: Callable[[Ints, float], Floats],
-    found: Guessed,
+    found: GuessCounts,
     level: float,
     reach: Callable[[Ints, float], Floats] | None = None,
 ) -> float:
@@ -213,14 +215,14 @@ def stepped(
     numbers = len(found.n_guesses)
     low = 0.0
     for looks in range(numbers, 0, -1):
-        each = divided(level, looks)
+        each = bonferroni_level(level, looks)
         # From here on at most `looks` numbers of guesses could refute anything.
         if looks == numbers or np.sort(reach(found.n_guesses, each))[-looks - 1] <= low:
             low = max(low, float(bounds(found.n_right, each).max()))
     return low
 
 
-def divided(level: float, looks: int) -> float:
+def bonferroni_level(level: float, looks: int) -> float:
     """Return the level of each of several looks that hold together at `level` (Bonferroni)."""
     checks.at_least(1, looks=looks)
     return 1.0 - (1.0 - checks.level(level)) / looks

@@ -25,13 +25,13 @@ from privacygauge.evaluate.claim import (
     CHOOSE_FROM,
     CHOOSING,
     GAUSSIAN,
-    Guessed,
+    GuessCounts,
     PrivacyBound,
+    bonferroni_level,
     chosen_guesses,
+    count_right_guesses,
     default_guesses,
-    divided,
-    guessed,
-    stepped,
+    stepwise_bound,
 )
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
@@ -96,7 +96,7 @@ class BoundCurve:
 
 
 def one_run_bounds(
-    found: Guessed, delta: float, level: float = 0.95
+    found: GuessCounts, delta: float, level: float = 0.95
 ) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
     """Return the bounds from one run, which hold together at `level`, and what was left out.
 
@@ -110,11 +110,11 @@ def one_run_bounds(
 
     Notes
     -----
-    `one_run_epsilon` and `one_run_mu`, corrected for several numbers of guesses by `stepped`.
-    Nothing has to be corrected for the two of them: the Gaussian bound is the larger of both for
-    each number of guesses, which bounds one and the same probability. If the mechanism is
-    Gaussian, this one refutes whatever the other refutes; if it is not, only the other is claimed
-    to hold.
+    `one_run_epsilon` and `one_run_mu`, corrected for several numbers of guesses by
+    `stepwise_bound`. Nothing has to be corrected for the two of them: the Gaussian bound is the
+    larger of both for each number of guesses, which bounds one and the same probability. If the
+    mechanism is Gaussian, this one refutes whatever the other refutes; if it is not, only the other
+    is claimed to hold.
     """
     if delta == 0.0:
         return (_one_run_bound("one-run", found, delta, level),), (_NO_GAUSSIAN,)
@@ -138,11 +138,11 @@ def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
     if len(played) >= CHOOSE_FROM:
         found = chosen_guesses(played, 0.0, level=level, share=CHOOSING, rng=rng)
     else:
-        found = guessed(played, default_guesses(len(played)), rng)
+        found = count_right_guesses(played, default_guesses(len(played)), rng)
     return one_run_bounds(found, 0.0, level)[0][0]
 
 
-def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> PrivacyBound:
+def _one_run_bound(name: str, found: GuessCounts, delta: float, level: float) -> PrivacyBound:
     m = found.n_canaries
     # Whoever is always right would choose to guess about all.
     most = np.array([m]) if found.n_choosing else found.n_guesses
@@ -150,19 +150,19 @@ def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> Pri
     kind = _free_bounds if name == "one-run" else _gaussian_bounds
     reach = _free_bounds if delta == 0.0 else _gaussian_bounds
     low, largest = (
-        stepped(partial(kind, x, delta), x, level, partial(reach, x, delta))
+        stepwise_bound(partial(kind, x, delta), x, level, partial(reach, x, delta))
         for x in (found, perfect)
     )
     estimate = Estimate(value=low, low=low, high=np.inf, level=level, n=m, method=_method(found))
     return PrivacyBound(name, "" if name == "one-run" else GAUSSIAN, estimate, largest)
 
 
-def _free_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
+def _free_bounds(found: GuessCounts, delta: float, right: Ints, level: float) -> Floats:
     numbers = tuple(found.n_guesses.tolist()), tuple(right.tolist())
     return np.array(_free(found.n_canaries, *numbers, delta, level))
 
 
-def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
+def _gaussian_bounds(found: GuessCounts, delta: float, right: Ints, level: float) -> Floats:
     m = found.n_canaries
     pairs = zip(found.n_guesses.tolist(), right.tolist(), strict=True)
     mu = [one_run_mu(m, r, v, level) for r, v in pairs]
@@ -178,7 +178,7 @@ def _free(
     return tuple(one_run_epsilon(m, r, n_right=v, delta=delta, level=level).tolist())
 
 
-def _method(found: Guessed) -> str:
+def _method(found: GuessCounts) -> str:
     if found.n_choosing:
         return f"one run, number of guesses chosen by {found.n_choosing} other canaries"
     numbers = len(found.n_guesses)
@@ -207,7 +207,7 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
         raise InputError("too few rows: both parts need members and non-members")
     chooses = score[chosen], secret[chosen]
     for_epsilon = epsilon_cut(*chooses, delta)
-    cut, mu = best_mu_cut(*chooses, divided(level, _CUTS))
+    cut, mu = best_mu_cut(*chooses, bonferroni_level(level, _CUTS))
     for_mu = ChosenCut(cut, mu_line(*chooses, cut, mu))
     guesses = [
         Decisions(score[judged] >= found.cut, secret[judged], rule="chosen on other rows")
@@ -240,20 +240,20 @@ def rates_bounds(
         What the second bound assumes. Default: a Gaussian mechanism.
     """
     methods = 1 if delta == 0.0 else 2
-    each = divided(level, methods)
+    each = bonferroni_level(level, methods)
     perfect = Decisions(found.for_epsilon.secret, found.for_epsilon.secret)
     low = found.epsilon(found.for_epsilon, delta, each)
     largest = found.epsilon(perfect, delta, each)
     n = len(perfect)
     method = f"{_EXACT}, Bonferroni over {methods}"
-    rates = PrivacyBound("rates", "", _above(low, level, n, method), largest)
+    rates = PrivacyBound("rates", "", _lower_bound(low, level, n, method), largest)
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
     if mechanism is not None:
         return (rates, _of_ranks(found.rows, mechanism, delta, level)), ()
     mu = found.mu(found.for_mu, each)
     best = found.mu(perfect, each)
-    estimate = _above(gaussian_epsilon(mu, delta), level, n, method)
+    estimate = _lower_bound(gaussian_epsilon(mu, delta), level, n, method)
     gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
     return (rates, gaussian), ()
 
@@ -263,10 +263,10 @@ def _of_ranks(
 ) -> PrivacyBound:
     perfect = replace(rows, score=np.where(rows.secret, 1.0, 0.0))
     low, largest = (
-        mechanism.epsilon(mechanism.noise_ruled_out(x, divided(level, 2)), delta)
+        mechanism.epsilon(mechanism.noise_ruled_out(x, bonferroni_level(level, 2)), delta)
         for x in (rows, perfect)
     )
-    estimate = _above(low, level, len(rows), "area of known steps, Bonferroni over 2")
+    estimate = _lower_bound(low, level, len(rows), "area of known steps, Bonferroni over 2")
     return PrivacyBound("ranks-dp-sgd", mechanism.assumption, estimate, largest)
 
 
@@ -295,12 +295,12 @@ def sequential_bounds(
     estimate = Estimate(
         value=low[-1], low=low[-1], high=np.inf, level=level, n=n, method="betting, at all times"
     )
-    shown = steps(n)
+    shown = log_spaced_counts(n)
     curve = BoundCurve(shown, low[shown - 1], np.maximum(largest, low)[shown - 1])
     return PrivacyBound("sequential", "", estimate, float(curve.largest[-1])), curve
 
 
-def one_run_curve(n_canaries: int, found: Guessed, delta: float, level: float) -> BoundCurve:
+def one_run_curve(n_canaries: int, found: GuessCounts, delta: float, level: float) -> BoundCurve:
     """Return the bound of `one_run_epsilon` at every number of guesses of `found`."""
     r = found.n_guesses
     low = one_run_epsilon(n_canaries, r, n_right=found.n_right, delta=delta, level=level)
@@ -311,7 +311,9 @@ def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
     """Return the bound of the judged rows for every number of them that are called members."""
     secret = found.for_epsilon.secret
     cuts = -np.sort(-found.score)
-    numbers = np.unique(np.count_nonzero(found.score >= cuts[steps(len(secret)) - 1][:, None], 1))
+    numbers = np.unique(
+        np.count_nonzero(found.score >= cuts[log_spaced_counts(len(secret)) - 1][:, None], 1)
+    )
     numbers = numbers[numbers < len(secret)]
     low = [_bound_of_highest(found, int(k), delta, level) for k in numbers]
     perfect = found.epsilon(Decisions(secret, secret), delta, level)
@@ -320,7 +322,7 @@ def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
     )
 
 
-def steps(largest: int) -> Ints:
+def log_spaced_counts(largest: int) -> Ints:
     """Return numbers from 1 to `largest`, at nearly equal ratios, for a curve."""
     checks.at_least(1, largest=largest)
     return np.unique(np.geomspace(1, largest, _POINTS).round()).astype(np.int64)
@@ -364,5 +366,5 @@ def _bound_of_highest(found: HeldOut, k: int, delta: float, level: float) -> flo
     return found.epsilon(decisions, delta, level)
 
 
-def _above(low: float, level: float, n: int, method: str) -> Estimate:
+def _lower_bound(low: float, level: float, n: int, method: str) -> Estimate:
     return Estimate(value=low, low=low, high=np.inf, level=level, n=n, method=method)

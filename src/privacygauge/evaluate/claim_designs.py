@@ -15,25 +15,25 @@ from privacygauge.evaluate import decision
 from privacygauge.evaluate.claim import (
     CHOOSE_FROM,
     CHOOSING,
-    Guessed,
+    GuessCounts,
     PrivacyBound,
     PrivacyClaim,
+    bonferroni_level,
     chosen_guesses,
+    count_right_guesses,
     default_guesses,
-    divided,
-    guessed,
 )
 from privacygauge.evaluate.claim_bounds import (
     BoundCurve,
     held_out,
+    log_spaced_counts,
     one_run_bounds,
     one_run_curve,
     rates_bounds,
     rates_curve,
     sequential_bounds,
-    steps,
 )
-from privacygauge.evaluate.direction import Inverted, inverted
+from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
 from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.sampled_steps import SampledSteps
@@ -93,7 +93,7 @@ class BoundsOfDesign:
     ``sequential``: the same, in their order."""
     bounds: tuple[PrivacyBound, ...]
     """Which hold together: first what assumes nothing, then what assumes a Gaussian mechanism."""
-    guessed: Guessed | None
+    guessed: GuessCounts | None
     """Right guesses at each number of guesses; None where every row is a training."""
     rates: tuple[Fact, ...]
     """The rates behind the bounds of many runs; empty for one."""
@@ -145,7 +145,9 @@ def _one_run(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> BoundsOfDesign:
     found = guessed_by(transcript, design, claim=claim, seed=seed, level=level)
-    shown = guessed(transcript, steps(len(transcript)), seeds.stream(seed, "ties"))
+    shown = count_right_guesses(
+        transcript, log_spaced_counts(len(transcript)), seeds.stream(seed, "ties")
+    )
     bounds, skipped = one_run_bounds(found, claim.delta, level)
     curve = one_run_curve(len(transcript), shown, claim.delta, level)
     return BoundsOfDesign(
@@ -155,7 +157,7 @@ def _one_run(
 
 def guessed_by(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
-) -> Guessed:
+) -> GuessCounts:
     """Return how many guesses about the canaries of one run are right, as a design has it."""
     n = len(transcript)
     share = design.choosing
@@ -164,7 +166,7 @@ def guessed_by(
     if share:
         rng = seeds.stream(seed, "choosing")
         return chosen_guesses(transcript, claim.delta, level=level, share=share, rng=rng)
-    return guessed(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
+    return count_right_guesses(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
 
 
 def _many_runs(
@@ -203,19 +205,19 @@ def _numbers(design: OneRun, n: int) -> Ints:
 
 def inverted_by(
     design: Design, transcript: Transcript, claim: PrivacyClaim, seed: int, level: float
-) -> tuple[Inverted, ...]:
+) -> tuple[InvertedAttack, ...]:
     """Return the scores where they are higher for canaries that were left out.
 
     Where few canaries are guessed, their area may say nothing: reversed scores that refute the
     claim do. Parameters are those of `bounds_by`.
     """
     # Two looks: the area, and the bounds.
-    if turned := inverted([("score", transcript)], level, looks=2):
+    if turned := inverted_attacks([("score", transcript)], level, looks=2):
         return turned
     reverse = replace(transcript, score=np.negative(transcript.score))
     if not _refutes(reverse, design, claim=claim, seed=seed, level=level):
         return ()
-    return (Inverted("score", auc(transcript, divided(level, 2))),)
+    return (InvertedAttack("score", auc(transcript, bonferroni_level(level, 2))),)
 
 
 def _refutes(

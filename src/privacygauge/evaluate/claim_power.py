@@ -146,18 +146,18 @@ def power_of(
     audits as large as the control, whose bound is known, and is taken off.
     """
     own = _free(design, control, claim=claim, seed=seed, level=level)
-    bounds = _drawn(control, design, claim=claim, n=n, seed=seed, level=level)
+    bounds = _simulate_bounds(control, design, claim=claim, n=n, seed=seed, level=level)
     alike = (
         bounds
         if n == len(control)
-        else _drawn(control, design, claim=claim, n=len(control), seed=seed, level=level)
+        else _simulate_bounds(control, design, claim=claim, n=len(control), seed=seed, level=level)
     )
     flattered = max(0.0, float(np.median(alike)) - own)
     shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
     return Power(name, len(control), own, max(0.0, shown - flattered))
 
 
-def _drawn(
+def _simulate_bounds(
     control: Transcript, design: Design, claim: PrivacyClaim, n: int, seed: int, level: float
 ) -> Floats:
     """Return the bounds of audits of n rows, each drawn from a draw of the control, ascending."""

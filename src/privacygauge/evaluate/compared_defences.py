@@ -200,7 +200,7 @@ class ComparedDefences:
         ]
 
 
-def compared(
+def compare_defences(
     undefended: Sequence[Evaluation],
     defences: Sequence[JudgedDefence],
     undone: Sequence[bool],

@@ -23,10 +23,10 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
         return Skipped(name, "one of the two does not vary over the classes")
     value = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
     half = float(ndtri(0.5 + checks.level(level) / 2)) / np.sqrt(len(x) - 3)
-    return _around(value, half, level=level, n=len(x), method="Fisher's z")
+    return _fisher_interval(value, half, level=level, n=len(x), method="Fisher's z")
 
 
-def _around(value: float, half: float, level: float, n: int, method: str) -> Estimate:
+def _fisher_interval(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a correlation with the interval of half-width `half`, made for its arctanh."""
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
     low = float(np.tanh(centre - half))
@@ -56,4 +56,4 @@ def rank_correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Sk
         return Skipped("rank correlation", "fewer than 4 records, or one side does not vary")
     error = np.sqrt((1 + found.value**2 / 2) / (found.n - 3))
     half = float(ndtri(0.5 + level / 2)) * error
-    return _around(found.value, half, level=level, n=found.n, method="Bonett-Wright")
+    return _fisher_interval(found.value, half, level=level, n=found.n, method="Bonett-Wright")

@@ -52,7 +52,7 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     # One division of integers: no rounding before the last step.
     value = (hits * n_out + rejected * n_in) / (2 * n_in * n_out)
     if decisions.repeated:
-        return _clustered(decisions, value, level)
+        return _clustered_interval(decisions, value, level)
     low, high = limits_of_accuracy((hits, n_in), (rejected, n_out), level)
     return Estimate(
         value=value,
@@ -206,7 +206,7 @@ def _side(right: int, n: int, level: float) -> tuple[float, float, float]:
     return (right / n, *rates.wilson(right, n, level))
 
 
-def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
+def _clustered_interval(decisions: Decisions, value: float, level: float) -> Estimate:
     right = (decisions.guess == decisions.secret).astype(np.float64)
     influence = np.empty(len(decisions))
     for rows in (decisions.secret, ~decisions.secret):

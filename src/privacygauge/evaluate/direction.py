@@ -9,10 +9,10 @@ import numpy as np
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.claim import divided
+from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.epsilon import audit_epsilon
 from privacygauge.evaluate.evaluation import best_accuracy
-from privacygauge.evaluate.rate_at_fpr import FEW, exposed, may_expose, tprs_at_fprs
+from privacygauge.evaluate.rate_at_fpr import FEW, exposed_rate, may_expose, tprs_at_fprs
 from privacygauge.evaluate.roc import Roc, auc, roc
 
 Scored = tuple[str, Transcript]
@@ -20,7 +20,7 @@ Scored = tuple[str, Transcript]
 
 
 @dataclass(frozen=True)
-class Inverted:
+class InvertedAttack:
     """An attack that gives something away, but takes the sides for each other."""
 
     attack: str
@@ -30,7 +30,7 @@ class Inverted:
     where a few records at one end of the scores give the sides away."""
 
 
-def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[Inverted, ...]:
+def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[InvertedAttack, ...]:
     """Return the attacks whose area under the ROC curve is significantly below 1/2.
 
     Parameters
@@ -38,12 +38,12 @@ def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[Inverted, ...]:
     areas : iterable of (str, Estimate)
         Titles and areas, whose intervals hold together.
     """
-    return tuple(Inverted(title, area) for title, area in areas if area.high < 0.5)
+    return tuple(InvertedAttack(title, area) for title, area in areas if area.high < 0.5)
 
 
-def inverted(
+def inverted_attacks(
     played: Sequence[Scored], level: float = 0.95, *, looks: int | None = None
-) -> tuple[Inverted, ...]:
+) -> tuple[InvertedAttack, ...]:
     """Return the attacks whose area under the ROC curve is significantly below 1/2.
 
     Parameters
@@ -70,13 +70,13 @@ def inverted(
     >>> import numpy as np
     >>> from privacygauge.core.transcript import Transcript
     >>> score = np.arange(40.0)
-    >>> [found.attack for found in inverted([("loss", Transcript(score, score < 20))])]
+    >>> [found.attack for found in inverted_attacks([("loss", Transcript(score, score < 20))])]
     ['loss']
-    >>> inverted([("loss", Transcript(-score, score < 20))])
+    >>> inverted_attacks([("loss", Transcript(-score, score < 20))])
     ()
     """
     together = looks or len(played)
-    each = divided(level, together)
+    each = bonferroni_level(level, together)
     method = "" if together == 1 else f", Bonferroni over {together} looks"
     areas = ((title, auc(transcript, each)) for title, transcript in played)
     return below_chance(
@@ -87,7 +87,7 @@ def inverted(
 
 def inverted_at_one_end(
     played: Sequence[Scored], level: float = 0.95, *, seed: int = 0
-) -> tuple[Inverted, ...]:
+) -> tuple[InvertedAttack, ...]:
     """Return the attacks that would find a leak if scores or sides were turned round.
 
     For audits in which neither an area nor the guesses tell anything. It looks for what else is
@@ -97,7 +97,7 @@ def inverted_at_one_end(
     Parameters
     ----------
     played : sequence of (str, Transcript)
-        As in `inverted`, all on the same rows.
+        As in `inverted_attacks`, all on the same rows.
     level : float
         In (0, 1).
     seed : int
@@ -110,8 +110,8 @@ def inverted_at_one_end(
         if bound.low > 0:
             title, transcript = played[chosen]
             told[title] = transcript
-    each = divided(level, len(played))
-    return tuple(Inverted(title, auc(t, each)) for title, t in told.items())
+    each = bonferroni_level(level, len(played))
+    return tuple(InvertedAttack(title, auc(t, each)) for title, t in told.items())
 
 
 def mirrors(transcript: Transcript) -> tuple[Transcript, Transcript]:
@@ -136,4 +136,4 @@ def _leaks_turned(transcript: Transcript, level: float) -> bool:
 
 def _exposes(curve: Roc, independent: tuple[int, int], level: float) -> bool:
     few = [fpr for fpr in FEW if may_expose(curve, fpr)]
-    return exposed(tprs_at_fprs(curve, few, level, independent=independent)) is not None
+    return exposed_rate(tprs_at_fprs(curve, few, level, independent=independent)) is not None

@@ -78,9 +78,9 @@ def excess(
         product - correlation * (ours_high - ours) * (others - others_low),
         ours_high * (2 * ours - ours_high),
     )
-    value = _at_least(1 - ours / others if others else (0.0 if not ours else -np.inf))
-    low = min(_at_least(1 - most), value)
-    high = max(_at_least(1 - least), value)
+    value = _clip_to_lowest(1 - ours / others if others else (0.0 if not ours else -np.inf))
+    low = min(_clip_to_lowest(1 - most), value)
+    high = max(_clip_to_lowest(1 - least), value)
     n = min(first.n, second.n)
     return Estimate(
         value=value, low=low, high=high, level=level, n=n, method="ratio of exact limits (MOVER)"
@@ -100,5 +100,5 @@ def _root(a: float, b: float, c: float) -> float:
     return float(np.sqrt(max(0.0, b * b - a * c)))
 
 
-def _at_least(value: float) -> float:
+def _clip_to_lowest(value: float) -> float:
     return max(LOWEST, value)

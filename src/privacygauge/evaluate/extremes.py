@@ -31,7 +31,7 @@ _COUNTS = (3, 4, 5, 7, 10, 15, 25, 50, 100)
 
 
 @dataclass(frozen=True)
-class Tail:
+class ParetoTail:
     """A generalised Pareto distribution of what lies above a threshold.
 
     Notes
@@ -48,7 +48,7 @@ class Tail:
     shape: float
 
     @classmethod
-    def of(cls, values: Floats) -> Tail | None:
+    def of(cls, values: Floats) -> ParetoTail | None:
         """Return the tail of values; None where too few lie in it, or they hardly differ."""
         ordered = np.sort(values)[::-1]
         n = min(int(_TAIL * len(ordered)), _MOST)
@@ -91,7 +91,7 @@ def standing_apart(values: Floats, others: Floats, *, times: float = 1.0) -> tup
         with a probability of at most `SURELY`; 0 for none. And the expected number by chance, 0
         for none.
     """
-    tail = Tail.of(others)
+    tail = ParetoTail.of(others)
     highest = np.sort(values)[::-1]
     above = int(np.count_nonzero(highest > others.max(initial=-np.inf)))
     if tail is None or above < _COUNTS[0]:

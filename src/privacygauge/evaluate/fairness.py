@@ -216,7 +216,11 @@ def compare(
             invented=int(np.sum(~somebodys)),
         )
     matched, checked = (
-        {name: code for name, values in columns.items() if (code := coded(values)) is not None}
+        {
+            name: code
+            for name, values in columns.items()
+            if (code := group_codes(values)) is not None
+        }
         for columns in (known, placebo or {})
     )
     columns = {**matched, **checked}
@@ -242,7 +246,7 @@ def compare(
     for strata in _strata(matched, score, len(secret)):
         if _overlap(strata, secret) < ENOUGH:
             continue
-        kept = _balanced(strata, secret, unit, rng)
+        kept = _balance_strata(strata, secret, unit, rng)
         if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
             continue
         again = _blind(
@@ -261,7 +265,7 @@ def compare(
     )
 
 
-def coded(values: NDArray[Any]) -> Ints | None:
+def group_codes(values: NDArray[Any]) -> Ints | None:
     """Return a column as numbers of groups, (n,), None where all its values are the same.
 
     Numbers of many values are cut at their quantiles, with a group for what is missing; texts of
@@ -273,15 +277,15 @@ def coded(values: NDArray[Any]) -> Ints | None:
         array = array.astype(np.int64)
     if array.dtype.kind in "iufmM":
         numbers = array.astype(np.float64) if array.dtype.kind in "iuf" else _of_dates(array)
-        return _binned(numbers)
+        return _quantile_codes(numbers)
     texts = np.array(["" if _missing(x) else str(x) for x in array.tolist()], np.object_)
     as_numbers = _as_numbers(texts)
     if as_numbers is not None:
-        return _binned(as_numbers)
+        return _quantile_codes(as_numbers)
     different, code = np.unique(texts, return_inverse=True)
     if len(different) < 2:
         return None
-    return code if len(different) <= MOST_LEVELS else _binned(code.astype(np.float64))
+    return code if len(different) <= MOST_LEVELS else _quantile_codes(code.astype(np.float64))
 
 
 def _of_dates(array: NDArray[Any]) -> Floats:
@@ -305,7 +309,7 @@ def _as_numbers(texts: NDArray[Any]) -> Floats | None:
     return numbers if given.any() else None
 
 
-def _binned(numbers: Floats) -> Ints | None:
+def _quantile_codes(numbers: Floats) -> Ints | None:
     known = np.isfinite(numbers)
     code = np.zeros(len(numbers), np.int64)
     if known.any():
@@ -349,7 +353,7 @@ def _blind(
     equal sides.
     """
     fold = folds_of(unit, secret, N_FOLDS, rng)
-    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _boosted]
+    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
     each = 1 - (1 - level) / len(learners)
     found = []
     for learner in learners:
@@ -378,7 +382,7 @@ def _propensity(
     """Return each row's score by the blind attackers, learnt from the units of other folds."""
     fold = folds_of(unit, secret, N_FOLDS, rng)
     score = np.zeros(len(secret))
-    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _boosted]
+    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
     for part in range(N_FOLDS):
         others = fold != part
         judged = fold == part
@@ -399,7 +403,7 @@ def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: B
     return total
 
 
-def _boosted(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
+def _blind_scores(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     matrix = np.column_stack(list(columns.values())).astype(np.float64)
@@ -455,7 +459,7 @@ def _overlap(strata: Ints, secret: Bools) -> float:
     return float(np.sum(inside[outside >= _FEWEST_ALIKE])) / float(np.sum(inside))
 
 
-def _balanced(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:
+def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:
     """Return which rows are kept so that members are the same share of every stratum.
 
     Rows of a unit are kept or left out together, but for one unit a stratum: else more units of the

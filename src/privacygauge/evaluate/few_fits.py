@@ -15,7 +15,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.one_run import right_guesses
-from privacygauge.evaluate.over_targets import mean_auc
+from privacygauge.evaluate.over_targets import mean_auc_of_models
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CHOOSING = 0.2
@@ -93,7 +93,7 @@ def guessed_in_fits(
         secret=checks.frozen(member),
         accuracy=accuracy_of_fits(np.array(right), len(canary), level),
         auc=_by_fit(
-            auc(rows[0], level) if len(rows) == 1 else mean_auc(rows, level),
+            auc(rows[0], level) if len(rows) == 1 else mean_auc_of_models(rows, level),
             np.array([placements(roc(fit))[0].mean() for fit in rows]),
         ),
     )

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed_rate
 from privacygauge.evaluate.roc import supported_accuracy
 
 
 @dataclass(frozen=True)
-class Reached:
+class AttackReach:
     """How far an attack goes, on the scale of balanced accuracies."""
 
     accuracy: Estimate
@@ -22,7 +22,7 @@ class Reached:
     """Whether the ranking decided: the threshold of the guesses did not carry over."""
 
 
-def reached(accuracy: Estimate, auc: Estimate) -> Reached:
+def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
     """Return what goes further, guesses or ranking.
 
     Parameters
@@ -39,7 +39,7 @@ def reached(accuracy: Estimate, auc: Estimate) -> Reached:
     """
     ranked = supported_accuracy(auc)
     by_ranking = ranked.low > max(0.5, accuracy.low)
-    return Reached(ranked if by_ranking else accuracy, by_ranking)
+    return AttackReach(ranked if by_ranking else accuracy, by_ranking)
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Headline:
     """The largest bound that so many records could ever show."""
     each: float
     """The level of each interval at which those of all attacks hold together, in (0, 1)."""
-    inverted: tuple[Inverted, ...] = ()
+    inverted: tuple[InvertedAttack, ...] = ()
     """Attacks that tell the sides apart the wrong way round, corrected for their number."""
 
     @property
-    def reached(self) -> Reached:
+    def reached(self) -> AttackReach:
         """How far the attack goes, by whichever goes further: its guesses or its ranking."""
-        return reached(self.accuracy, self.auc)
+        return best_supported(self.accuracy, self.auc)
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,6 @@ def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
     Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
     of several the one that exceeds guessing most.
     """
-    rates = [(attack, exposed(attack.tpr_at_fpr)) for attack in evaluations]
+    rates = [(attack, exposed_rate(attack.tpr_at_fpr)) for attack in evaluations]
     found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]
     return max(found, key=lambda e: e.rate.estimate.low / e.rate.fpr, default=None)

@@ -146,10 +146,10 @@ def _with_delta(m: int, r: Ints, v: Ints, delta: float, beta: float, pure: Float
 def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
     """Return the bound on the probability of at least v right guesses, which may exceed 1."""
     q = expit(epsilon)
-    tail = _at_least(r, v, q)
+    tail = _binomial_upper_tail(r, v, q)
 
     def mean(i: Ints) -> Floats:
-        return (_at_least(r, v - i, q) - tail) / i
+        return (_binomial_upper_tail(r, v - i, q) - tail) / i
 
     # The mean of the i densities below v rises with i while the next one exceeds it, then falls.
     low = np.ones_like(v)
@@ -162,7 +162,7 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
     return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
 
 
-def _at_least(r: Ints, v: Ints, q: Floats) -> Floats:
+def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:
     inside = np.clip(v, 1, np.maximum(r, 1))
     tail = betainc(inside, np.maximum(r, 1) - inside + 1.0, q)
     return np.where(v <= 0, 1.0, np.where(v > r, 0.0, tail))

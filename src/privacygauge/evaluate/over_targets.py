@@ -21,7 +21,7 @@ LOOKS = (8, 16, 32, 64)
 """Numbers of targets at which a width is looked at: few, and fixed before anything is seen."""
 
 
-def mean_auc(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
+def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
     """Return the mean AUC over target models trained alike, on records that they share.
 
     Parameters
@@ -54,9 +54,10 @@ def mean_auc(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
     unit = np.concatenate([target.unit for target in targets])
     n = checks.n_distinct(unit)
     value = float(areas.mean())
-    by_unit = rates.error_of(np.concatenate(parts), unit)
+    by_unit = rates.standard_error_of_units(np.concatenate(parts), unit)
     within = sum(
-        rates.error_of(part, target.unit) ** 2 for part, target in zip(parts, targets, strict=True)
+        rates.standard_error_of_units(part, target.unit) ** 2
+        for part, target in zip(parts, targets, strict=True)
     )
     between = max(0.0, float(areas.var(ddof=1)) / t - within)
     half = float(
@@ -90,7 +91,7 @@ class OverTargets:
     @cached_property
     def auc(self) -> Estimate:
         """The mean AUC, for targets and records like these."""
-        return mean_auc(self.targets, self.level)
+        return mean_auc_of_models(self.targets, self.level)
 
     @cached_property
     def tpr_at_fpr(self) -> dict[float, float]:

@@ -19,10 +19,10 @@ from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
-from privacygauge.evaluate.direction import inverted, inverted_at_one_end
+from privacygauge.evaluate.direction import inverted_at_one_end, inverted_attacks
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
 from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
-from privacygauge.evaluate.headline import Headline, reached
+from privacygauge.evaluate.headline import Headline, best_supported
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.simultaneous import simultaneous_level
@@ -82,14 +82,14 @@ def _require_pairs(rounds: Sequence[Round]) -> None:
     """Refuse targets of which one side has fewer than two units: one says nothing of others."""
     secret = np.concatenate([dealt.secret for dealt in rounds])
     unit = np.concatenate([dealt.unit for dealt in rounds])
-    n_in, n_out = (_few(unit[side]) for side in (secret, ~secret))
+    n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
     if min(n_in, n_out) < 2:
         raise InputError(
             f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
         )
 
 
-def _few(unit: Ints) -> int:
+def _count_up_to_two(unit: Ints) -> int:
     """Return the number of different units: 0, 1, or 2 for more."""
     return min(len(unit), 1) + int(len(unit) > 1 and bool((unit != unit[0]).any()))
 
@@ -110,12 +110,12 @@ def _audit_one(
         level,
         variant=attack.variant,
         thresholds=attack.thresholds,
-        notes=(*played.notes, *_untold(played)),
+        notes=(*played.notes, *_tie_warnings(played)),
     )
     return played, evaluation
 
 
-def _untold(played: Play) -> tuple[str, ...]:
+def _tie_warnings(played: Play) -> tuple[str, ...]:
     """Return what to say of scores, or of guesses, that are all the same."""
     if tied(played.transcript.score):
         return (f"It {TIED}.",)
@@ -196,13 +196,13 @@ def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
     return checks.frozen(result)
 
 
-def furthest(
+def furthest_attack(
     played: Sequence[tuple[Play, Evaluation]], level: float, each: float
 ) -> tuple[Evaluation, Estimate, Estimate]:
     """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
 
-    By its guesses, unless the ranking of an attack goes further (`reached`). Intervals made at the
-    level `each` hold together at `level`.
+    By its guesses, unless the ranking of an attack goes further (`best_supported`). Intervals made
+    at the level `each` hold together at `level`.
     """
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
@@ -210,9 +210,9 @@ def furthest(
     furthest = together[best].low
     for i, pair in enumerate(played):
         # A corrected interval is the wider one: most areas cannot go further and are not needed.
-        if reached(together[best], pair[1].auc).by_ranking:
+        if best_supported(together[best], pair[1].auc).by_ranking:
             areas[i] = _area(pair, each)
-            found = reached(together[i], areas[i])
+            found = best_supported(together[i], areas[i])
             if found.by_ranking and found.accuracy.low > furthest:
                 best = i
                 furthest = found.accuracy.low
@@ -260,13 +260,13 @@ def headline(
     """
     everything = played if among is None else among
     each = simultaneous_level([(p, e.roc) for p, e in everything], 1 - (1 - level) * share)
-    best, accuracy, area = furthest(played, level, each)
+    best, accuracy, area = furthest_attack(played, level, each)
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent
     limit = largest_certifiable_epsilon(n_in // 2, n_out // 2, level)
     scored = [(e.title, p.transcript) for p, e in played]
-    turned = inverted(
+    turned = inverted_attacks(
         [x for x, (_, e) in zip(scored, played, strict=True) if e.auc.high < 0.5],
         level,
         looks=math.ceil(len(everything) / share),

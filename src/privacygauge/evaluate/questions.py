@@ -56,7 +56,7 @@ class Questions:
         return 0 if self.tail is None else self.tail.exposed
 
 
-def asked(
+def answer_questions(
     played: Sequence[tuple[str, Transcript]],
     slices: SliceTable | None,
     rng: np.random.Generator,

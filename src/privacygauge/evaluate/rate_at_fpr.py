@@ -112,7 +112,7 @@ def tprs_at_fprs(
     return tuple(tpr_at_fpr(curve, fpr, level, independent=independent) for fpr in fprs)
 
 
-def exposed(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
+def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
     """Return where at least ten times as many members are found as by guessing; None if nowhere.
 
     Only resolved rates of `FEW` count, with the lower end of their interval; of several the one
@@ -127,7 +127,7 @@ def exposed(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
 
 
 def may_expose(curve: Roc, fpr: float) -> bool:
-    """Return whether so many members are found at a rate that `exposed` may count it.
+    """Return whether so many members are found at a rate that `exposed_rate` may count it.
 
     It is known without an interval, whose lower end is never above the rate itself.
     """

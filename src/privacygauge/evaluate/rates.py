@@ -181,10 +181,10 @@ def standard_error(values: Floats, unit: Ints) -> float:
         return 1.0
     if n_units == n:
         return float(values.std(ddof=1)) / float(np.sqrt(n))
-    return error_of(values - values.mean(), unit) / n
+    return standard_error_of_units(values - values.mean(), unit) / n
 
 
-def error_of(influence: Floats, unit: Ints) -> float:
+def standard_error_of_units(influence: Floats, unit: Ints) -> float:
     """Return the standard error of a number to which each row adds its influence.
 
     The rows of one unit are summed first; 0 where all add nothing.

@@ -121,7 +121,7 @@ def assess_risk(
         raise InputError("risk scores must be in [0, 1]")
     sides = _Sides.of(transcript)
     everyone = np.ones(len(score), np.bool_)
-    numbers = units.numbered(transcript.unit)
+    numbers = units.number_units(transcript.unit)
     first = (rng.random(int(numbers.max()) + 1) < 0.5)[numbers]
     worth = sum(transcript.independent) / len(score)
     classes = _classes(
@@ -171,7 +171,7 @@ def _risk_and_error(
     )
     if isinstance(published, Skipped) or isinstance(halved, Skipped):
         return published
-    return _stretched(published, halved, "Fisher's z on all members and on disjoint halves")
+    return _widen(published, halved, "Fisher's z on all members and on disjoint halves")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     centre = prior + (1 - prior) * gap - above
     half = z * errors[0]
     wide = z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
-    return _stretched(
+    return _widen(
         Estimate(
             value=value, low=value - half, high=value + half, level=level, n=n, method="normal"
         ),
@@ -223,7 +223,7 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     )
 
 
-def _stretched(estimate: Estimate, other: Estimate, method: str) -> Estimate:
+def _widen(estimate: Estimate, other: Estimate, method: str) -> Estimate:
     low = min(estimate.low, other.low)
     high = max(estimate.high, other.high)
     return Estimate(
@@ -286,7 +286,7 @@ def risk_cdf(risk: Risk) -> RiskCdf:
     return RiskCdf(value, share)
 
 
-def apart(classes: Sequence[ClassRow]) -> list[ClassRow]:
+def spaced_classes(classes: Sequence[ClassRow]) -> list[ClassRow]:
     """Return the classes by falling risk, without those too near to an earlier one to label."""
     wide = np.ptp([row.generalisation_error for row in classes]) / 12
     high = np.ptp([row.mean_risk for row in classes]) / 20

@@ -19,7 +19,7 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.detectable import POWER, SHARE
 from privacygauge.evaluate.group_ranks import SMALLEST, RankedGroup, RankedGroups
-from privacygauge.evaluate.headline import Reached, reached
+from privacygauge.evaluate.headline import AttackReach, best_supported
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Slice:
     """The ranking that shows it; None where none does."""
 
     @property
-    def reached(self) -> Reached:
+    def reached(self) -> AttackReach:
         """How far the slice is exposed, by guesses or by ranking, at a quarter of the error."""
         guessed = replace(self.accuracy, low=self.least)
         if self.ranked is None:
-            return Reached(guessed, by_ranking=False)
-        return reached(guessed, self.ranked.auc)
+            return AttackReach(guessed, by_ranking=False)
+        return best_supported(guessed, self.ranked.auc)
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def tail(
         ]
         exposed = max([1, *bounds])
     if not exposed:
-        apart = _apart(played, item, inside, level)
+        apart = _outstanding_attack(played, item, inside, level)
         if apart is not None:
             attack, top, exposed = apart
             return Tail(
@@ -188,7 +188,7 @@ def tail(
     )
 
 
-def _apart(
+def _outstanding_attack(
     played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools, level: float
 ) -> tuple[int, int, int] | None:
     """Return the attack whose highest scores are members' and far above all others.
@@ -201,7 +201,7 @@ def _apart(
     n = len(inside)
     n_in = int(np.count_nonzero(inside))
     for attack, (_, transcript) in enumerate(played):
-        best = _highest(transcript, item, n)
+        best = _highest_of_units(transcript, item, n)
         top, expected = standing_apart(best[inside], best[~inside])
         by_rank = hypergeom.sf(top - 1, n, n_in, top)
         if top and by_rank <= 1 - level and expected * len(played) <= 1:
@@ -270,7 +270,7 @@ def _tops(
     A top that ended among equal scores would be no threshold's, and would depend on their order.
     """
     deepest = int(depths[-1])
-    best = _highest(transcript, item, n)
+    best = _highest_of_units(transcript, item, n)
     order = np.argsort(-best, kind="stable")[: deepest + 1]
     ranked = best[order]
     ends = 1 + np.flatnonzero(ranked[:-1] > ranked[1:])
@@ -283,7 +283,7 @@ def _tops(
     return _Tops(order[:deepest], whole, np.minimum(handicap * table, 1.0))
 
 
-def _highest(transcript: Transcript, item: Ints, n: int) -> Floats:
+def _highest_of_units(transcript: Transcript, item: Ints, n: int) -> Floats:
     """Return the highest score of each unit in each round that takes part, (n,)."""
     best = np.full(n, -np.inf)
     np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])

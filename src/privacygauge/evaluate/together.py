@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Stated:
+class Statement:
     """Something that was found, with what it is said to hold at."""
 
     name: str
@@ -24,7 +24,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Together:
+class JointStatement:
     """What holds for all statements at once, by Bonferroni's inequality."""
 
     level: float | None
@@ -38,19 +38,21 @@ class Together:
     """What made a statement at a level; the others were computed."""
 
 
-def together(found: Sequence[Stated], asked: float) -> Together:
+def joint_statement(found: Sequence[Statement], asked: float) -> JointStatement:
     """Return what holds for all statements at once, wanted to hold at the level `asked`.
 
     Examples
     --------
-    >>> both = together([Stated("a", 0.95), Stated("b", 0.99), Stated("c", None)], 0.9)
+    >>> both = joint_statement(
+    ...     [Statement("a", 0.95), Statement("b", 0.99), Statement("c", None)], 0.9
+    ... )
     >>> round(both.level, 2), round(both.needed, 2), both.names
     (0.94, 0.95, ('a', 'b'))
     """
     at_level = [x for x in found if x.level is not None]
     if not at_level:
-        return Together(None, asked, None, ())
+        return JointStatement(None, asked, None, ())
     risked = sum(x.risked for x in at_level)
     looks = sum(x.looks for x in at_level)
     left = 1 - risked if risked < 1 else None
-    return Together(left, asked, 1 - (1 - asked) / looks, tuple(x.name for x in at_level))
+    return JointStatement(left, asked, 1 - (1 - asked) / looks, tuple(x.name for x in at_level))

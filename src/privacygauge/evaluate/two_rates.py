@@ -185,7 +185,7 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
         if fpr[0] < corner < fpr[-1]:
             rates = np.append(fpr, corner)
             chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
-        tail = _at_least(least, counts.n_in, curves.most(parameter, rates))
+        tail = _tail_probability(least, counts.n_in, curves.most(parameter, rates))
         likely = float(np.einsum("ij,ij->i", chances, tail).max())
         return math.log(max(likely, 1e-300)) - allowed
 
@@ -254,7 +254,7 @@ def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:
     return np.diff(upto, axis=1, prepend=0.0)
 
 
-def _at_least(least: Floats, n: int, tpr: Floats) -> Floats:
+def _tail_probability(least: Floats, n: int, tpr: Floats) -> Floats:
     """Return the probability of at least so many hits, (rates, blocks)."""
     inside = np.clip(least, 1, n)
     tail = betainc(inside, n - inside + 1.0, tpr[:, None])

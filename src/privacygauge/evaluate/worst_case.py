@@ -15,7 +15,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.direction import Inverted, below_chance
+from privacygauge.evaluate.direction import InvertedAttack, below_chance
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tpr_at_fpr
 from privacygauge.evaluate.rates import effective_size
 from privacygauge.evaluate.roc import Roc, auc, roc
@@ -49,10 +49,10 @@ def tprs_of_repeated(
     as if all its rows were the same.
     """
     curve = curve or roc(transcript)
-    return tuple(_one(transcript, curve, fpr, level) for fpr in fprs)
+    return tuple(_rate_of_attack(transcript, curve, fpr, level) for fpr in fprs)
 
 
-def _one(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAtFpr:
+def _rate_of_attack(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAtFpr:
     checks.level(fpr, "fpr")
     count = int(np.floor(fpr * curve.n_out + 1e-9))
     guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
@@ -136,7 +136,7 @@ class TargetRisk:
         return max((attacked.corrected_auc for attacked in self.attacks), key=lambda a: a.low)
 
     @property
-    def inverted(self) -> tuple[Inverted, ...]:
+    def inverted(self) -> tuple[InvertedAttack, ...]:
         """Attacks that take members for non-members, corrected like the areas."""
         return below_chance((attacked.attack, attacked.corrected_auc) for attacked in self.attacks)
 
@@ -257,6 +257,6 @@ class AttackedTraining:
         return self.found.test_accuracy
 
 
-def resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:
+def is_resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:
     """Return whether enough records tell of the best attacks at a false-positive rate."""
     return all(group.highest(fpr)[1].resolved for t in trainings for group in t.found.groups)

@@ -15,19 +15,19 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Trials
 from privacygauge.holdout.attacks import ATTACKS, attacks_named
 from privacygauge.holdout.contest import (
+    AttackResult,
     Contest,
-    Guarded,
-    Result,
-    classes_of,
-    error_of,
+    GuardProperties,
+    answer_deviation,
     guarantee_behind,
     guards_of,
+    n_classes_of,
     result_of,
 )
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, metric_named
 from privacygauge.holdout.oracle import Holdout
-from privacygauge.holdout.priors import FREQUENCIES, Having, in_words, known_before
+from privacygauge.holdout.priors import FREQUENCIES, Having, knowledge_text, known_before
 from privacygauge.holdout.selection import honest_best_of_k
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
         return content[name]
     if len(content) != 1:
         raise InputError(
-            f"{path} must hold one array, or one called {name}, got {checks.listed(content)}"
+            f"{path} must hold one array, or one called {name}, got {checks.short_list(content)}"
         )
     return next(iter(content.values()))
 
@@ -107,7 +107,7 @@ HONEST = 0.8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attacked:
+class ContestFindings:
     """What attacks made of a test set's own labels."""
 
     n: int
@@ -128,9 +128,9 @@ class Attacked:
     """Share of the most frequent hidden value."""
     model_accuracy: float | None
     """Accuracy of the base model; None without one."""
-    results: tuple[Result, ...]
+    results: tuple[AttackResult, ...]
     """One an attack and a guard, attacks in the order of the table."""
-    guards: tuple[Guarded, ...]
+    guards: tuple[GuardProperties, ...]
     """One a guard."""
     honest: float
     """Expected bias of the best of k honest submissions, at most."""
@@ -145,7 +145,7 @@ class Attacked:
         return "accuracy" if self.metric == "accuracy" else "score"
 
     @property
-    def worst(self) -> Result:
+    def worst(self) -> AttackResult:
         """The strongest attack, and the guard that let it."""
         return max(self.results, key=_reach)
 
@@ -154,11 +154,11 @@ class Attacked:
         """The attacks that were played, in their order."""
         return tuple(dict.fromkeys(r.attack for r in self.results))
 
-    def of(self, attack: str, guard: str) -> Result:
+    def of(self, attack: str, guard: str) -> AttackResult:
         """Return what an attack came to behind a guard."""
         return next(r for r in self.results if (r.attack, r.guard) == (attack, guard))
 
-    def worst_behind(self, guard: str) -> Result:
+    def worst_behind(self, guard: str) -> AttackResult:
         """Return the result of the strongest attack behind a guard."""
         return max((r for r in self.results if r.guard == guard), key=_reach)
 
@@ -211,10 +211,10 @@ def contest_of(
         raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
-    holdout = Holdout(truth, classes_of(truth, scores, classes, measure), measure)
+    holdout = Holdout(truth, n_classes_of(truth, scores, classes, measure), measure)
     knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
     for guard in protected:
-        error_of(guard, holdout)  # checks that it goes with the metric
+        answer_deviation(guard, holdout)  # checks that it goes with the metric
     names = tuple(attack.name for attack in chosen)
     return Contest(
         holdout=holdout,
@@ -227,9 +227,9 @@ def contest_of(
     )
 
 
-def attacked(
+def summarise_contest(
     contest: Contest, having: Having, found: Mapping[tuple[str, str], Trials], level: float
-) -> Attacked:
+) -> ContestFindings:
     """Return what the attacks of a contest came to, from what was played of it."""
     holdout = contest.holdout
     knowledge = contest.knowledge
@@ -243,14 +243,14 @@ def attacked(
         honest = 0.5
     together = 1 - (1 - level) / len(found)
     points = max(1, math.floor(measure.points(truth)))
-    return Attacked(
+    return ContestFindings(
         len(holdout),
         measure.name,
         1 - (1 / m if measure == ACCURACY else measure.chance(truth)),
         classes=m,
         queries=k,
         trials=contest.trials,
-        knowledge=in_words(knowledge, having) if measure == ACCURACY else FREQUENCIES,
+        knowledge=knowledge_text(knowledge, having) if measure == ACCURACY else FREQUENCIES,
         largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
         model_accuracy=base,
         results=tuple(
@@ -265,7 +265,9 @@ def attacked(
             for attack, guard in contest.pairs
         ),
         guards=tuple(
-            Guarded(g.name, guarantee_behind(g, holdout, k, 1 - level), error_of(g, holdout))
+            GuardProperties(
+                g.name, guarantee_behind(g, holdout, k, 1 - level), answer_deviation(g, holdout)
+            )
             for g in contest.guards
         ),
         honest=honest_best_of_k(points, max(1, k), accuracy=honest),
@@ -276,7 +278,7 @@ def attacked(
     )
 
 
-def _reach(r: Result) -> tuple[float, float]:
+def _reach(r: AttackResult) -> tuple[float, float]:
     # By the accuracy at the end, not by the bias: an attack that throws a good model away and
     # starts from a guess gains more and has less.
     return r.baseline + r.corrected.low, r.accuracy.value

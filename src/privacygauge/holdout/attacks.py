@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from privacygauge.core.checks import listed
+from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst
 from privacygauge.holdout.closed_form import blum_hardt_bias, majority_bias, nb_bias, scan_bias
@@ -20,7 +20,7 @@ from privacygauge.holdout.reconstruction import Reconstruction
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedAttack:
     """An attack by its name."""
 
     name: str
@@ -34,20 +34,22 @@ class Named:
 
 
 _EVERY = (
-    Named("nb", NaiveBayes, expected=nb_bias),
-    Named("majority", lambda _: Majority(), informed=False, expected=majority_bias),
-    Named("majority-blum-hardt", lambda _: BlumHardt(), informed=False, expected=blum_hardt_bias),
-    Named("scan", LinearScan, expected=scan_bias),
-    Named("message-passing", MessagePassing),
-    Named("linear-programming", LinearProgramming),
-    Named("designed", DesignedQueries, expected=designed_bias),
-    Named("reconstruction", lambda _: Reconstruction(), informed=False),
+    NamedAttack("nb", NaiveBayes, expected=nb_bias),
+    NamedAttack("majority", lambda _: Majority(), informed=False, expected=majority_bias),
+    NamedAttack(
+        "majority-blum-hardt", lambda _: BlumHardt(), informed=False, expected=blum_hardt_bias
+    ),
+    NamedAttack("scan", LinearScan, expected=scan_bias),
+    NamedAttack("message-passing", MessagePassing),
+    NamedAttack("linear-programming", LinearProgramming),
+    NamedAttack("designed", DesignedQueries, expected=designed_bias),
+    NamedAttack("reconstruction", lambda _: Reconstruction(), informed=False),
 )
-ATTACKS: Mapping[str, Named] = {attack.name: attack for attack in _EVERY}
+ATTACKS: Mapping[str, NamedAttack] = {attack.name: attack for attack in _EVERY}
 """Every attack by its name."""
 
 
-def attacks_named(names: Sequence[str]) -> tuple[Named, ...]:
+def attacks_named(names: Sequence[str]) -> tuple[NamedAttack, ...]:
     """Return the attacks of these names, in their order.
 
     Raises
@@ -59,5 +61,5 @@ def attacks_named(names: Sequence[str]) -> tuple[Named, ...]:
         if name not in ATTACKS:
             raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {name!r}")
     if not names or len(set(names)) < len(names):
-        raise InputError(f"attacks must be at least one, each named once, got {listed(names)}")
+        raise InputError(f"attacks must be at least one, each named once, got {short_list(names)}")
     return tuple(ATTACKS[name] for name in names)

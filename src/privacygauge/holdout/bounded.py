@@ -10,17 +10,17 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import count_per_label, trusted
+from privacygauge.holdout.closed_form import count_per_label, is_normal_enough
 from privacygauge.holdout.gained import (
     ATTACK,
-    Allowed,
-    Asked,
+    AllowedSubmissions,
     Bias,
     BiasCurve,
+    ReuseQuestion,
     attack_rows,
-    curves,
+    bias_curves,
     guarantee_rows,
-    turned,
+    submissions_for_bias,
 )
 from privacygauge.holdout.naive_bayes import NaiveBayes
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bounded:
+class ReuseBounds:
     """What submissions to a test set can buy."""
 
     n: int
@@ -54,7 +54,7 @@ class Bounded:
     """Every number, one a row."""
     simulated: Estimate | None
     """Bias of naive Bayes, played against the guard on uniform labels; None where not asked for."""
-    allowed: tuple[Allowed, ...]
+    allowed: tuple[AllowedSubmissions, ...]
     """The question turned round."""
     per_label: float
     """How often a label is drawn, at a point and in a query: the smaller of k/m and n/m."""
@@ -109,7 +109,7 @@ class Bounded:
         return pd.DataFrame(self.biases)[columns].rename(columns={"key": "name"})
 
 
-def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
+def bound_reuse(a: ReuseQuestion, simulate: int, seed: int) -> ReuseBounds:
     """Return what the submissions that are asked about can buy.
 
     Naive Bayes is played `simulate` times, at least 2, or not at all: 0.
@@ -118,7 +118,7 @@ def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
         raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
     accounts = a.accounts or 1
     told = a.m >= 3 and a.n > 4 * a.m
-    return Bounded(
+    return ReuseBounds(
         a.n,
         classes=a.m,
         accounts=accounts,
@@ -129,16 +129,16 @@ def bounded(a: Asked, simulate: int, seed: int) -> Bounded:
         allowed_bias=a.bias,
         nats=theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts),
         biases=(*attack_rows(a), *guarantee_rows(a)),
-        simulated=_simulated(a, simulate, seed) if simulate else None,
-        allowed=tuple(turned(a)),
+        simulated=_simulate_naive_bayes(a, simulate, seed) if simulate else None,
+        allowed=tuple(submissions_for_bias(a)),
         per_label=count_per_label(a.n, a.m, a.k),
-        trusted=trusted(a.n, a.m, a.k),
+        trusted=is_normal_enough(a.n, a.m, a.k),
         reconstruction=theory.reconstruction_queries(a.n, a.m) if told else None,
-        curves=curves(a),
+        curves=bias_curves(a),
     )
 
 
-def _simulated(a: Asked, number: int, seed: int) -> Estimate:
+def _simulate_naive_bayes(a: ReuseQuestion, number: int, seed: int) -> Estimate:
     rngs = [seeds.stream(seed, "bound", a.guard.name, i) for i in range(number)]
     played = trials(
         NaiveBayes(), lambda rng: uniform_holdout(a.n, a.m, rng), a.k, rngs, guard=a.guard

@@ -8,7 +8,7 @@ they are normal with equal variances, and the right label wins with probability
 
 c the efficiency of the weights: 1 for NB, 2/pi for weights of 1 and -1, 1/pi where queries worse
 than a guess are dropped. `count_per_label` says whether that approximation is to be trusted;
-where it is not, `sparse.poisson_bias` is close and `point.simulated` exact.
+where it is not, `sparse.poisson_bias` is close and `point.simulate_point` exact.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def count_per_label(n: int, m: int, k: int) -> float:
     return min(k, n) / m
 
 
-def trusted(n: int, m: int, k: int) -> bool:
+def is_normal_enough(n: int, m: int, k: int) -> bool:
     """Return whether label counts are normal enough for the closed form: 20 a label or more."""
     return count_per_label(n, m, k) >= _TRUSTED
 
@@ -213,8 +213,8 @@ FEWEST_CLASSES = 10
 def poisson_bias(n: int, m: int, k: int) -> float:
     """Return the expected bias above 1/m of NB with a uniform prior, from Poisson label counts.
 
-    For few queries a label (`closed_form.trusted` is False), where the closed form is off, and
-    mostly too low: few draws have skewed sums, and the largest of m profits from that.
+    For few queries a label (`closed_form.is_normal_enough` is False), where the closed form is off,
+    and mostly too low: few draws have skewed sums, and the largest of m profits from that.
 
     Parameters
     ----------

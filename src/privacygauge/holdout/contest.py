@@ -19,7 +19,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst, Play, Trials, play
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import bias_for_labels, transcript_nats
-from privacygauge.holdout.closed_form import FEWEST_CLASSES, nb_bias, poisson_bias, trusted
+from privacygauge.holdout.closed_form import FEWEST_CLASSES, is_normal_enough, nb_bias, poisson_bias
 from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard
@@ -40,7 +40,7 @@ _DRAWN = 100_000
 
 
 @dataclass(frozen=True)
-class Result:
+class AttackResult:
     """What one attack came to behind one guard."""
 
     attack: str
@@ -66,7 +66,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardProperties:
     """What is known of a guard without any attack."""
 
     guard: str
@@ -143,14 +143,14 @@ class Contest:
                 "classes": self.holdout.n_classes,
                 "metric": self.holdout.metric.name,
                 "labels": _digest(self.holdout.labels),
-                "knowledge": None if self.knowledge is None else _known(self.knowledge),
+                "knowledge": None if self.knowledge is None else _knowledge_digest(self.knowledge),
                 "versions": {"privacygauge": own_version(), **versions()},
             },
             code=code_of(*self.guards, *(type(self.analyst(name)) for name in self.attacks)),
         )
 
 
-def played(
+def play_contest(
     contest: Contest,
     run: str | Path | None = None,
     *,
@@ -177,7 +177,7 @@ def played(
     return parts
 
 
-def _known(knowledge: Knowledge) -> str:
+def _knowledge_digest(knowledge: Knowledge) -> str:
     parts = (knowledge.base, knowledge.points, knowledge.candidates, knowledge.log_prior)
     return _digest(*parts)
 
@@ -190,7 +190,7 @@ def _digest(*arrays: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def expected(contest: Contest, attack: str, guard: Guard) -> float | None:
+def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     """Return the bias that theory expects of an attack without knowledge; None where silent."""
     named = ATTACKS[attack]
     k = contest.queries
@@ -204,7 +204,7 @@ def expected(contest: Contest, attack: str, guard: Guard) -> float | None:
         return None
     if attack == "nb" and isinstance(guard, Exact) and m >= FEWEST_CLASSES:
         return poisson_bias(n, m, k)
-    if attack not in ("scan", "designed") and not trusted(n, m, k):
+    if attack not in ("scan", "designed") and not is_normal_enough(n, m, k):
         return None
     if attack == "nb":
         return nb_bias(n, m, k, error=guard.error(n))
@@ -216,7 +216,7 @@ def _expected_score(contest: Contest, guard: Guard) -> float:
     told = LinearBayes.told(contest.holdout)
     truth = contest.holdout.labels
     rng = stream(contest.seed, "holdout", "expected", guard.name)
-    error = error_of(guard, contest.holdout)
+    error = answer_deviation(guard, contest.holdout)
     metric = contest.holdout.metric
     draws = max(1, _DRAWN // len(truth))
     ends = [told.expected(truth, contest.queries, error, rng) for _ in range(draws)]
@@ -235,7 +235,7 @@ def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> fl
     return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
 
 
-def error_of(guard: Guard, holdout: Holdout) -> float:
+def answer_deviation(guard: Guard, holdout: Holdout) -> float:
     """Return the standard deviation of an answer around the score."""
     return guard_for(guard, holdout.metric, holdout.labels).error(len(holdout))
 
@@ -246,12 +246,12 @@ def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
     names = [guard.name for guard in found]
     if not names or len(set(names)) < len(names):
         raise InputError(
-            f"guards must be at least one, each named once, got {checks.listed(names)}"
+            f"guards must be at least one, each named once, got {checks.short_list(names)}"
         )
     return found
 
 
-def classes_of(
+def n_classes_of(
     truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric
 ) -> int:
     """Return the number of classes; 0 where hidden values are numbers and none is given."""
@@ -278,10 +278,10 @@ def classes_of(
 
 def result_of(
     contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
-) -> Result:
+) -> AttackResult:
     """Return what an attack came to behind a guard, its interval corrected to `together`."""
     analyst = contest.analyst(attack)
-    return Result(
+    return AttackResult(
         attack,
         guard.name,
         needs_points=analyst.needs_points,
@@ -292,5 +292,5 @@ def result_of(
         bias=found.bias(level),
         corrected=found.bias(together),
         queries_used=float(found.queries_used.mean()),
-        expected=expected(contest, attack, guard),
+        expected=bias_by_theory(contest, attack, guard),
     )

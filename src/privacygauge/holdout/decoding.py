@@ -11,19 +11,19 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.holdout.naive_bayes import (
-    aggregated,
+    aggregate_labels,
     ask,
     log_odds,
-    probabilities,
+    query_probabilities,
     random_queries,
 )
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Knowledge
-from privacygauge.holdout.queries import Codes, RandomQueries, each
+from privacygauge.holdout.queries import Codes, RandomQueries, for_each
 
 
 @dataclass(frozen=True, eq=False)
-class Decoded:
+class DecodedLabels:
     """Labels, and how they were found."""
 
     labels: Ints
@@ -41,7 +41,7 @@ class Decoded:
     """Why another method was taken, or what limits the answer; empty where nothing does."""
 
 
-def fallen_back(found: Decoded, note: str) -> Decoded:
+def fallen_back(found: DecodedLabels, note: str) -> DecodedLabels:
     """Return `found` with the reason why it is not from the method that was asked for."""
     return replace(found, note="; ".join(part for part in (note, found.note) if part))
 
@@ -49,7 +49,7 @@ def fallen_back(found: Decoded, note: str) -> Decoded:
 class Decoder(Protocol):
     """An attack that says how it found its labels."""
 
-    def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+    def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Return labels and how they were found, after what it needs of the oracle's budget."""
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
@@ -58,7 +58,7 @@ class Decoder(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AnsweredQueries:
     """Random queries and their answers: all that a joint decoder works on."""
 
     queries: RandomQueries
@@ -102,13 +102,13 @@ class Asked:
                 prior[:, r] = np.log(np.maximum(missing, 0.0))
         return prior
 
-    def naive_bayes(self, rng: np.random.Generator) -> Decoded:
+    def naive_bayes(self, rng: np.random.Generator) -> DecodedLabels:
         """Return what `NaiveBayes` makes of the same answers."""
         weights = log_odds(self.chances, self.queries.m)
-        labels = aggregated(
+        labels = aggregate_labels(
             self.queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads
         )
-        return Decoded(labels, "nb", converged=True, iterations=1, explained=False)
+        return DecodedLabels(labels, "nb", converged=True, iterations=1, explained=False)
 
     def labels(self, codes: Ints) -> Ints:
         """Return candidates number `codes`, (p,), as labels of all points, (n,)."""
@@ -119,7 +119,7 @@ class Asked:
         if self.error or self.queries.k == 0:
             return False
         chosen = np.eye(self.queries.m + 1)[codes][:, :-1]
-        return self.fits(self.counts - predictions(self.queries, chosen, self.threads))
+        return self.fits(self.counts - query_sums(self.queries, chosen, self.threads))
 
     def fits(self, left: Floats) -> bool:
         """Return whether `left`, (k,) answers less predictions, is nothing but the constant."""
@@ -127,19 +127,19 @@ class Asked:
         return bool(np.abs(left - middle).max() < 0.25)
 
 
-def asked(
+def ask_random_queries(
     oracle: Oracle,
     knowledge: Knowledge | None,
     rng: np.random.Generator,
     *,
     block: int = 256,
     threads: int = 1,
-) -> Asked:
+) -> AnsweredQueries:
     """Return uniform random queries with their answers, for all of the oracle's budget."""
     queries = random_queries(oracle, knowledge, rng)
     answers = ask(oracle, queries, knowledge=knowledge, block=block, threads=threads)
-    chances = probabilities(answers, oracle, knowledge)
-    return Asked(
+    chances = query_probabilities(answers, oracle, knowledge)
+    return AnsweredQueries(
         queries=queries,
         answers=answers,
         chances=chances,
@@ -150,7 +150,7 @@ def asked(
     )
 
 
-def predictions(queries: RandomQueries, weights: Floats, threads: int) -> Floats:
+def query_sums(queries: RandomQueries, weights: Floats, threads: int) -> Floats:
     """Return for each query the sum over points of the weight, (p, r), of the label it gives."""
     height = queries.tile[0] or 1
     parts = np.zeros((-(-queries.n // height), queries.k))
@@ -160,16 +160,16 @@ def predictions(queries: RandomQueries, weights: Floats, threads: int) -> Floats
 
         def fill(start: int) -> None:
             stop = min(start + height, queries.n)
-            parts[start // height] = gathered(brush.points(start, stop), weights[start:stop])
+            parts[start // height] = gather_weights(brush.points(start, stop), weights[start:stop])
 
         return fill
 
-    each(worker, range(0, queries.n, height), threads)
+    for_each(worker, range(0, queries.n, height), threads)
     total: Floats = parts.sum(axis=0)
     return total
 
 
-def gathered(labels: Codes, weights: Floats) -> Floats:
+def gather_weights(labels: Codes, weights: Floats) -> Floats:
     """Return the sum over rows of ``weights[i, labels[i, j]]``, (k,), for labels (b, k)."""
     if weights.shape[1] == 2:
         # A product with a matrix of zeros and ones is faster than a look-up.

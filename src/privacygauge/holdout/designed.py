@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.holdout.decoding import Decoded, Decoder, fallen_back
+from privacygauge.holdout.decoding import DecodedLabels, Decoder, fallen_back
 from privacygauge.holdout.detecting import DetectingMatrix, kinds_left, points_for, queries_for
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import budget_of, check_knowledge, check_sizes
@@ -35,7 +35,7 @@ class DesignedQueries(Informed, Decoder):
     (100) of which nothing is known, random queries find more.
 
     Answers must be exact. Behind a guard that changes them, and wherever they contradict
-    themselves, `MessagePassing` on random queries stands in, and `Decoded` says so.
+    themselves, `MessagePassing` on random queries stands in, and `DecodedLabels` says so.
 
     Sources
     -------
@@ -57,7 +57,7 @@ class DesignedQueries(Informed, Decoder):
 
     needs_points = True
 
-    def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+    def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Return labels and how they were found, after what it needs of the oracle's budget."""
         budget_of(oracle)
         if oracle.error:
@@ -78,7 +78,7 @@ class DesignedQueries(Informed, Decoder):
                 return fallen_back(found, "designed queries got answers that no labels give")
         done = begun - unsettled
         note = "" if done == len(order) else f"settled {done} of {len(order)} points"
-        return Decoded(
+        return DecodedLabels(
             labels=labels,
             method=self.name,
             converged=True,
@@ -87,7 +87,7 @@ class DesignedQueries(Informed, Decoder):
             note=note,
         )
 
-    def _by_messages(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+    def _by_messages(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         stand_in = MessagePassing(self.knowledge, block=self.block, threads=self.threads)
         return stand_in.decode(oracle, rng)
 
@@ -128,7 +128,7 @@ class _Batch:
             if not len(asked):
                 break
             pairs = self.candidates[asked, column : column + 2]
-            signs, consistent = _asked(
+            signs, consistent = _ask_designed_queries(
                 oracle, labels, points=self.points[asked], pairs=pairs, kinds=kinds, block=block
             )
             if not consistent:
@@ -156,7 +156,7 @@ class _Batch:
         return drawn
 
 
-def _asked(
+def _ask_designed_queries(
     oracle: Oracle, labels: Ints, points: Ints, pairs: Ints, kinds: int, block: int
 ) -> tuple[Ints, bool]:
     """Return which of two labels is right at each point: -1 the first, 1 the second, 0 neither."""

@@ -241,10 +241,10 @@ def designed_bias(n: int, m: int, k: int) -> float:
     n, m, k : int
         Points (at least 1), classes (at least 2) and queries (at least 0).
     """
-    return min(n, settled(m, k)) / n * (1 - 1 / m)
+    return min(n, n_labels_found(m, k)) / n * (1 - 1 / m)
 
 
-def settled(m: int, k: int) -> int:
+def n_labels_found(m: int, k: int) -> int:
     """Return how many labels k designed queries find, as in `designed_bias`, of any number."""
     if k < 2:
         return 0
@@ -265,7 +265,7 @@ def designed_submissions(bias: float, n: int, m: int) -> int | None:
 
 def designed_points(bias: float, m: int, k: int) -> int:
     """Return the fewest points on which k designed queries stay within `bias`."""
-    return max(1, math.ceil(settled(m, k) * (1 - 1 / m) / bias))
+    return max(1, math.ceil(n_labels_found(m, k) * (1 - 1 / m) / bias))
 
 
 def _cost(p: int, m: int) -> int:

@@ -18,12 +18,12 @@ from privacygauge.holdout.closed_form import (
     FEWEST_CLASSES,
     answer_variance,
     count_per_label,
+    is_normal_enough,
     majority_bias,
     nb_bias,
     poisson_bias,
     queries_for_bias,
     scan_bias,
-    trusted,
 )
 from privacygauge.holdout.detecting import designed_bias, designed_points, designed_submissions
 from privacygauge.holdout.guards import DIRECT, Exact, Rounded
@@ -54,7 +54,7 @@ class Bias:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedSubmissions:
     """The question turned round: what keeps the bias small."""
 
     key: str
@@ -93,7 +93,7 @@ MOST = 10**9
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReuseQuestion:
     """A question about a test set, checked."""
 
     n: int
@@ -141,10 +141,10 @@ class Asked:
     @property
     def sparse(self) -> bool:
         """Whether Poisson counts are to be preferred."""
-        return self.m >= FEWEST_CLASSES and not trusted(self.n, self.m, self.k)
+        return self.m >= FEWEST_CLASSES and not is_normal_enough(self.n, self.m, self.k)
 
 
-def attack_rows(a: Asked) -> Iterator[Bias]:
+def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:
     """Yield honest selection and the attacks."""
     n = a.n
     m = a.m
@@ -207,7 +207,7 @@ def attack_rows(a: Asked) -> Iterator[Bias]:
     )
 
 
-def guarantee_rows(a: Asked) -> Iterator[Bias]:
+def guarantee_rows(a: ReuseQuestion) -> Iterator[Bias]:
     """Yield what no attack exceeds, and the rates."""
     n = a.n
     m = a.m
@@ -261,14 +261,14 @@ def guarantee_rows(a: Asked) -> Iterator[Bias]:
     )
 
 
-def curves(a: Asked) -> tuple[BiasCurve, ...]:
+def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
     """Return bias against submissions, from 1 to ten times as many as were asked about."""
     queries = np.unique(np.geomspace(1, 10 * a.k, _STEPS).round().astype(np.int64))
     error = a.error or 0.0
     sparse = a.m >= FEWEST_CLASSES and a.exact
 
     def nb(k: int) -> float:
-        if sparse and not trusted(a.n, a.m, k):
+        if sparse and not is_normal_enough(a.n, a.m, k):
             return poisson_bias(a.n, a.m, k)
         return nb_bias(a.n, a.m, k, error=error)
 
@@ -305,9 +305,9 @@ def total_of(queries: int, accounts: int) -> int:
     return queries * accounts
 
 
-def caveats(a: Asked) -> Iterator[str]:
+def caveats(a: ReuseQuestion) -> Iterator[str]:
     """Yield where the formulas are off, or silent."""
-    if not trusted(a.n, a.m, a.k):
+    if not is_normal_enough(a.n, a.m, a.k):
         instead = (
             "take the row with Poisson counts"
             if a.exact and a.m >= FEWEST_CLASSES
@@ -335,14 +335,14 @@ def _coarse(error: float, n: int, m: int) -> bool:
     return error * math.sqrt(12) > 2 * math.sqrt(answer_variance(n, m))
 
 
-def _of_nb(a: Asked) -> str:
+def _of_nb(a: ReuseQuestion) -> str:
     shown = "exact answers" if a.error == 0 else f"answers behind {a.guard.name}"
     if a.error is None:
         shown = f"exact answers, not those behind {a.guard.name}"
     return f"random queries, no model; {shown}; closed form, expected"
 
 
-def _nb_holds(a: Asked) -> bool:
+def _nb_holds(a: ReuseQuestion) -> bool:
     return a.error is not None and not (a.sparse and a.exact)
 
 
@@ -350,11 +350,11 @@ POINTS = 10**12
 """Number of points that are searched."""
 
 
-def turned(a: Asked) -> Iterator[Allowed]:
+def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
     """Yield the question turned round: what keeps the bias within what is allowed."""
     often = a.probability
     honest = {"accuracy": a.accuracy, "correlation": a.correlation}
-    yield Allowed(
+    yield AllowedSubmissions(
         key="honest",
         title="honest selection",
         submissions=honest_submissions(a.bias, a.n, **honest, probability=often),
@@ -363,7 +363,7 @@ def turned(a: Asked) -> Iterator[Allowed]:
     )
     told = "on average; closed form, rough where labels are drawn seldom"
     if a.error is None:
-        yield Allowed(
+        yield AllowedSubmissions(
             key="nb",
             title="naive Bayes",
             submissions=None,
@@ -372,7 +372,7 @@ def turned(a: Asked) -> Iterator[Allowed]:
         )
     else:
         few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
-        yield Allowed(
+        yield AllowedSubmissions(
             key="nb",
             title="naive Bayes",
             submissions=int(min(few, POINTS)),
@@ -383,7 +383,7 @@ def turned(a: Asked) -> Iterator[Allowed]:
         most = designed_submissions(a.bias, a.n, a.m)
         least = designed_points(a.bias, a.m, a.k)
         told = "on average; exact answers"
-        yield Allowed(
+        yield AllowedSubmissions(
             key="designed",
             title="designed queries",
             submissions=most,
@@ -399,10 +399,12 @@ def turned(a: Asked) -> Iterator[Allowed]:
         a.bias, a.n, a.m, guard=a.guard, probability=often, accounts=a.accounts
     )
     told = f"guaranteed with probability {often:g}, uniform labels"
-    yield Allowed(key="any", title="any attack", submissions=most, points=points, assumption=told)
+    yield AllowedSubmissions(
+        key="any", title="any attack", submissions=most, points=points, assumption=told
+    )
 
 
-def _nb_points(a: Asked) -> int | None:
+def _nb_points(a: ReuseQuestion) -> int | None:
     def within(n: int) -> bool:
         return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
 

@@ -10,7 +10,14 @@ import numpy as np
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, on_grid, positive
+from privacygauge.holdout.mechanism import (
+    Guard,
+    GuardState,
+    MarkedSubmission,
+    Memoryless,
+    on_grid,
+    positive,
+)
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
 
@@ -21,7 +28,7 @@ class Exact(Memoryless):
 
     name = "exact"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the accuracy."""
         return marked.accuracy, state
 
@@ -50,7 +57,7 @@ class Rounded(Memoryless):
         """``round:DECIMALS``."""
         return f"round:{self.decimals}"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the accuracy with `decimals` decimals."""
         return round(marked.accuracy, self.decimals), state
 
@@ -84,7 +91,7 @@ class Calibrated(Memoryless):
         """``calibrated``, or ``calibrated:POINTS``."""
         return "calibrated" if self.points is None else f"calibrated:{self.points}"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the nearest multiple of the step."""
         steps = self._steps(marked.n)
         return round(marked.accuracy * steps) / steps, state
@@ -107,7 +114,7 @@ class _Noisy(Memoryless):
     def _noise(self, rng: np.random.Generator) -> float:
         raise NotImplementedError
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
         noise = self._noise(marked.generator(state.key))
         return on_grid(marked.accuracy + noise, marked.n), state

@@ -10,7 +10,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.mechanism import GuardState, Marked, Memoryless, on_grid, positive
+from privacygauge.holdout.mechanism import (
+    GuardState,
+    MarkedSubmission,
+    Memoryless,
+    on_grid,
+    positive,
+)
 from privacygauge.holdout.transcripts import (
     log_rising,
     log_rising_binary,
@@ -46,7 +52,7 @@ class Ladder(Memoryless):
         """``ladder:STEP``."""
         return f"ladder:{self.step:g}"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the value on display after this submission."""
         loss = 1.0 - marked.accuracy
         first = state.shown is None
@@ -80,7 +86,7 @@ class ParameterFreeLadder(Memoryless):
 
     name = "ladder"
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the value on display after this submission."""
         first = state.shown is None or state.best is None
         best = np.zeros(marked.n, np.bool_) if state.best is None else state.best
@@ -141,14 +147,14 @@ class Thresholdout:
 
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission, with a noisy threshold."""
-        noise = _keyed(key, 0).laplace(0.0, 2 * self.scale)
+        noise = _keyed_generator(key, 0).laplace(0.0, 2 * self.scale)
         return GuardState(key, threshold=self.threshold + noise)
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the claimed accuracy, or the noisy true one."""
         claimed = 1 / (marked.n_classes or 2) if marked.claimed is None else marked.claimed
         after = replace(state, asked=state.asked + 1)
-        rng = _keyed(state.key, after.asked)
+        rng = _keyed_generator(state.key, after.asked)
         far = abs(marked.accuracy - claimed) > state.threshold + rng.laplace(0.0, 4 * self.scale)
         if state.spent >= self.releases or not far:
             return claimed, after
@@ -171,6 +177,6 @@ class Thresholdout:
         return over_accounts(counted, k, n, accounts)
 
 
-def _keyed(key: bytes, number: int) -> np.random.Generator:
+def _keyed_generator(key: bytes, number: int) -> np.random.Generator:
     digest = hashlib.blake2b(number.to_bytes(8, "little"), key=key, digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "little"))

@@ -93,7 +93,7 @@ class LinearBayes:
         One draw of it: the sums of answers by move are drawn from the normal distribution that they
         have about, in place of asking.
         """
-        of = np.searchsorted(_between(self.values), truth)
+        of = np.searchsorted(_midpoints(self.values), truth)
         effects = self._effects
         spread = self._spread(error)
         noise = rng.normal(size=(len(truth), effects.shape[1]))
@@ -138,6 +138,6 @@ def _sums(queries: RandomQueries, answers: Floats) -> Floats:
     return sums
 
 
-def _between(values: Values) -> Floats:
+def _midpoints(values: Values) -> Floats:
     """Return the middle between each two neighbours."""
     return np.asarray((values[1:] + values[:-1]) / 2, np.float64)

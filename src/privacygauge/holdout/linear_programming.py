@@ -10,8 +10,14 @@ import numpy as np
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import Asked, Decoded, Decoder, asked, fallen_back
-from privacygauge.holdout.naive_bayes import check_sizes, largest
+from privacygauge.holdout.decoding import (
+    AnsweredQueries,
+    DecodedLabels,
+    Decoder,
+    ask_random_queries,
+    fallen_back,
+)
+from privacygauge.holdout.naive_bayes import argmax_random_ties, check_sizes
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import RandomQueries
@@ -35,7 +41,7 @@ class LinearProgramming(Informed, Decoder):
 
     It spends all of the oracle's budget. The program is dense: k p r entries, at most 4 million
     (n = 1,000, m = 2, k = 2,000). Beyond that, and where the solver gives up, the answer is NB's,
-    and `Decoded` says so.
+    and `DecodedLabels` says so.
 
     Sources
     -------
@@ -60,12 +66,16 @@ class LinearProgramming(Informed, Decoder):
 
     needs_points = True
 
-    def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+    def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Return labels and how they were found, after all of the oracle's budget."""
-        return decode(asked(oracle, self.knowledge, rng, block=self.block), rng, self.seconds)
+        return decode_by_program(
+            ask_random_queries(oracle, self.knowledge, rng, block=self.block), rng, self.seconds
+        )
 
 
-def decode(data: Asked, rng: np.random.Generator, seconds: float = 60.0) -> Decoded:
+def decode_by_program(
+    data: AnsweredQueries, rng: np.random.Generator, seconds: float = 60.0
+) -> DecodedLabels:
     """Return what the linear program makes of random queries, or NB where it cannot be solved.
 
     Parameters
@@ -81,7 +91,7 @@ def decode(data: Asked, rng: np.random.Generator, seconds: float = 60.0) -> Deco
     if not 0 < size <= _MOST:
         note = f"a linear program takes 1 to {_MOST:,} entries, k p r, this would have {size:,}"
         return fallen_back(data.naive_bayes(rng), note)
-    found = _solved(data, seconds)
+    found = _solve(data, seconds)
     if found.x is None:
         return fallen_back(data.naive_bayes(rng), f"no solution: {_line(found.message)}")
     p, width = data.log_prior.shape
@@ -92,8 +102,8 @@ def decode(data: Asked, rng: np.random.Generator, seconds: float = 60.0) -> Deco
         shares[open_, :-1] -= shares[open_, :-1].min(axis=1, keepdims=True)
         shares[open_, -1] = 1.0 - shares[open_, :-1].sum(axis=1)
     whole = bool(shares.max(axis=1).min() > 1 - _WHOLE)
-    return Decoded(
-        data.labels(largest(np.round(shares[:, :-1], 9), rng)),
+    return DecodedLabels(
+        data.labels(argmax_random_ties(np.round(shares[:, :-1], 9), rng)),
         LinearProgramming.name,
         converged=found.status == 0,
         iterations=int(found.nit),
@@ -102,7 +112,7 @@ def decode(data: Asked, rng: np.random.Generator, seconds: float = 60.0) -> Deco
     )
 
 
-def _solved(data: Asked, seconds: float) -> Any:
+def _solve(data: AnsweredQueries, seconds: float) -> Any:
     """Return scipy's solution: shares (p, r + 1), the constant, residuals above and below."""
     from scipy.optimize import linprog
     from scipy.sparse import block_array, csr_array, eye_array, kron
@@ -110,7 +120,7 @@ def _solved(data: Asked, seconds: float) -> Any:
     p, width = data.log_prior.shape
     k = data.queries.k
     slack = k if data.error else 0
-    answers = csr_array(counted(data.queries))
+    answers = csr_array(answer_shares(data.queries))
     one_each = kron(eye_array(p), np.ones((1, width)), format="csr")
     constant = csr_array(np.ones((k, 1)))
     off = eye_array(k, slack, format="csr")
@@ -133,7 +143,7 @@ def _solved(data: Asked, seconds: float) -> Any:
     )
 
 
-def counted(queries: RandomQueries) -> Floats:
+def answer_shares(queries: RandomQueries) -> Floats:
     """Return which share each answer counts: (k, p (r + 1)), 1 where the query gives the label."""
     labels = queries.points(0, queries.n).T
     is_given = labels[:, :, None] == np.arange(queries.m + 1)

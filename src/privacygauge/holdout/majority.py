@@ -9,7 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.holdout.naive_bayes import aggregated, ask, budget_of, check_sizes, random_queries
+from privacygauge.holdout.naive_bayes import (
+    aggregate_labels,
+    ask,
+    budget_of,
+    check_sizes,
+    random_queries,
+)
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Informed, Knowledge
 
@@ -50,7 +56,7 @@ class Majority:
         queries = random_queries(oracle, None, rng)
         answers = ask(oracle, queries, knowledge=None, block=self.block, threads=self.threads)
         weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
-        return aggregated(queries, weights, knowledge=None, rng=rng, threads=self.threads)
+        return aggregate_labels(queries, weights, knowledge=None, rng=rng, threads=self.threads)
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ class LinearScan(Informed):
         for point, candidates in todo:
             if oracle.left() == 0:
                 break
-            level = _settled(oracle, labels, point=point, candidates=candidates, level=level)
+            level = _settle_label(oracle, labels, point=point, candidates=candidates, level=level)
         return labels
 
 
@@ -128,7 +134,9 @@ def _others_after(label: int, m: int, rng: np.random.Generator) -> Ints:
     return np.concatenate([[label], others + (others >= label)])
 
 
-def _settled(oracle: Oracle, labels: Ints, point: int, candidates: Ints, level: float) -> float:
+def _settle_label(
+    oracle: Oracle, labels: Ints, point: int, candidates: Ints, level: float
+) -> float:
     """Set the label of one point as far as the budget goes; return the accuracy after it."""
     complete = len(candidates) == oracle.n_classes
     labels[point] = candidates[0]

@@ -21,7 +21,7 @@ from privacygauge.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Marked:
+class MarkedSubmission:
     """A submission beside the truth: what a guard sees, and an analyst never does."""
 
     n_correct: int
@@ -84,7 +84,7 @@ class Guard(Protocol):
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission."""
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the answer, in [0, 1], and the state after it."""
 
     def error(self, n: int) -> float:

@@ -18,11 +18,18 @@ from scipy.special import softmax
 
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import Asked, Decoded, Decoder, asked, gathered, predictions
-from privacygauge.holdout.naive_bayes import ROWS, LabelSums, check_sizes, largest
+from privacygauge.holdout.decoding import (
+    AnsweredQueries,
+    DecodedLabels,
+    Decoder,
+    ask_random_queries,
+    gather_weights,
+    query_sums,
+)
+from privacygauge.holdout.naive_bayes import ROWS, LabelSums, argmax_random_ties, check_sizes
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Informed, Knowledge
-from privacygauge.holdout.queries import Codes, each
+from privacygauge.holdout.queries import Codes, for_each
 
 # Squared points: far below what one wrong label does to an answer.
 _LEAST = 1e-6
@@ -61,7 +68,7 @@ class MessagePassing(Informed, Decoder):
 
     The answer is from the iteration whose fit is best: the larger of t and of V plus the guard's
     variance, the one measured on the answers and the other foretold by the posteriors. Where that
-    is not clearly better than the first one's, the answer is NB's, and `Decoded` says so.
+    is not clearly better than the first one's, the answer is NB's, and `DecodedLabels` says so.
 
     Sources
     -------
@@ -93,15 +100,17 @@ class MessagePassing(Informed, Decoder):
 
     needs_points = True
 
-    def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+    def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Return labels and how they were found, after all of the oracle's budget."""
-        data = asked(oracle, self.knowledge, rng, block=self.block, threads=self.threads)
-        return decode(data, rng, iterations=self.iterations, damping=self.damping)
+        data = ask_random_queries(
+            oracle, self.knowledge, rng, block=self.block, threads=self.threads
+        )
+        return decode_by_messages(data, rng, iterations=self.iterations, damping=self.damping)
 
 
-def decode(
-    data: Asked, rng: np.random.Generator, *, iterations: int = 60, damping: float = 0.0
-) -> Decoded:
+def decode_by_messages(
+    data: AnsweredQueries, rng: np.random.Generator, *, iterations: int = 60, damping: float = 0.0
+) -> DecodedLabels:
     """Return what message passing makes of random queries, or NB where that fits better.
 
     Parameters
@@ -115,22 +124,24 @@ def decode(
     """
     if data.queries.k == 0:
         return replace(data.naive_bayes(rng), note="there was no query to decode")
-    found = _decoded(data, rng, iterations, damping)
+    found = _decode(data, rng, iterations, damping)
     if data.error or found.explained or found.converged:
         return found
     # Small sets close to the threshold: what overshoots without damping may come to rest with it.
-    again = _decoded(data, rng, iterations, max(damping, _DAMPED))
+    again = _decode(data, rng, iterations, max(damping, _DAMPED))
     return again if again.explained else found
 
 
-def _decoded(data: Asked, rng: np.random.Generator, iterations: int, damping: float) -> Decoded:
+def _decode(
+    data: AnsweredQueries, rng: np.random.Generator, iterations: int, damping: float
+) -> DecodedLabels:
     first, best, last = _run(data, iterations, damping)
     # A mean of k squares is off by about 1/sqrt(k) of itself: less is no better fit.
     if best.fit > first.fit * (1.0 - _CERTAIN / math.sqrt(data.queries.k)):
         note = "message passing fitted no better than its first step, which is naive Bayes"
         return replace(data.naive_bayes(rng), converged=last.still, note=note)
-    codes = largest(best.posterior[:, :-1], rng)
-    return Decoded(
+    codes = argmax_random_ties(best.posterior[:, :-1], rng)
+    return DecodedLabels(
         data.labels(codes),
         MessagePassing.name,
         converged=last.still,
@@ -151,12 +162,12 @@ class _Step:
     still: bool = False
 
 
-def _run(data: Asked, iterations: int, damping: float) -> tuple[_Step, _Step, _Step]:
+def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step, _Step, _Step]:
     """Return the first iteration, the one with the best fit, and the last."""
     floor = max(_LEAST, data.error**2)
     posterior = softmax(data.log_prior, axis=1)
     step = first = best = _Step(0, posterior, _spread(posterior), math.inf)
-    left = _centred(data, predictions(data.queries, posterior[:, :-1], data.threads))
+    left = _centred_residuals(data, query_sums(data.queries, posterior[:, :-1], data.threads))
     for number in range(1, iterations + 1):
         mean_square = max(float(np.mean(left**2)), floor)
         fit = max(mean_square, step.spread + data.error**2)
@@ -180,11 +191,11 @@ def _run(data: Asked, iterations: int, damping: float) -> tuple[_Step, _Step, _S
         if step.still:
             break
         onsager = (1.0 - damping) * step.spread / mean_square
-        left = _centred(data, predicted) + onsager * left
+        left = _centred_residuals(data, predicted) + onsager * left
     return first, best, step
 
 
-def _centred(data: Asked, predicted: Floats) -> Floats:
+def _centred_residuals(data: AnsweredQueries, predicted: Floats) -> Floats:
     """Return what `predicted` leaves of the counts, without the unknown constant."""
     left: Floats = data.counts - predicted
     return left - left.mean() if data.shifted else left
@@ -200,7 +211,7 @@ def _spread(posterior: Floats) -> float:
 
 
 def _pass(
-    data: Asked, posterior: Floats, left: Floats, mean_square: float, damping: float
+    data: AnsweredQueries, posterior: Floats, left: Floats, mean_square: float, damping: float
 ) -> tuple[Floats, Floats]:
     """Return the next posteriors, (p, r + 1), and the counts that they predict, (k,)."""
     queries = data.queries
@@ -218,11 +229,11 @@ def _pass(
             seen -= seen.mean(axis=1, keepdims=True)
             found = _posterior(seen, data.log_prior[here], queries.m * mean_square / queries.k)
             made[here] = (1.0 - damping) * found + damping * posterior[here]
-            parts[start // height] = gathered(labels, made[here, :-1])
+            parts[start // height] = gather_weights(labels, made[here, :-1])
 
         return fill
 
-    each(worker, range(0, queries.n, height), data.threads)
+    for_each(worker, range(0, queries.n, height), data.threads)
     return made, parts.sum(axis=0)
 
 

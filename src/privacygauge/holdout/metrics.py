@@ -620,7 +620,7 @@ def _labels(values: ArrayLike, shape: tuple[int, ...], n_classes: int) -> Ints:
     try:
         # Numbers beyond 64 bits come out negative, and are refused as such.
         with np.errstate(invalid="ignore"):
-            array = checks.classes(np.ravel(_shaped(values, shape)), "labels")
+            array = checks.classes(np.ravel(_check_shape(values, shape)), "labels")
     except (ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
@@ -640,7 +640,7 @@ def _floats(
     values: ArrayLike, shape: tuple[int, ...], low: float, high: float, name: str = "predictions"
 ) -> Floats:
     try:
-        array = checks.floats(np.ravel(_shaped(values, shape)), name)
+        array = checks.floats(np.ravel(_check_shape(values, shape)), name)
     except (ValueError, TypeError) as error:
         if isinstance(error, InputError):
             raise
@@ -653,7 +653,7 @@ def _floats(
     return array.reshape(shape)
 
 
-def _shaped(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:
+def _check_shape(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:
     array = np.asarray(values)
     if len(shape) > 1 and array.shape != shape:
         raise InputError(f"a submission must have the shape {shape}, got {array.shape}")

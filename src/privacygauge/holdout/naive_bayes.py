@@ -13,7 +13,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Informed, Knowledge
-from privacygauge.holdout.queries import Codes, RandomQueries, each
+from privacygauge.holdout.queries import Codes, RandomQueries, for_each
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class NaiveBayes(Informed):
     Behind a guard that changes answers by v on average of squares, each accuracy is drawn
     towards its expectation by s^2 / (s^2 + v), s^2 = (1/m)(1 - 1/m)/n.
     Where only some points or labels are attacked, the accuracy holds a constant from the others
-    that is nowhere known: the attack takes the mean of the answers for it (`centred`).
+    that is nowhere known: the attack takes the mean of the answers for it (`centre_accuracies`).
 
     Sources
     -------
@@ -66,8 +66,10 @@ class NaiveBayes(Informed):
         answers = ask(
             oracle, queries, knowledge=self.knowledge, block=self.block, threads=self.threads
         )
-        weights = log_odds(probabilities(answers, oracle, self.knowledge), queries.m)
-        return aggregated(queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads)
+        weights = log_odds(query_probabilities(answers, oracle, self.knowledge), queries.m)
+        return aggregate_labels(
+            queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads
+        )
 
 
 def check_sizes(block: int, threads: int) -> None:
@@ -120,7 +122,7 @@ def ask(
     return answers
 
 
-def probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | None) -> Floats:
+def query_probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | None) -> Floats:
     """Return for each query the probability that it is right at an attacked point.
 
     Given that the point's label is among its candidates. In [0, 1], and strictly inside unless
@@ -133,7 +135,7 @@ def probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | None) 
     else:
         size = len(knowledge.points)
         r = knowledge.n_candidates
-        found = centred(answers, oracle.n, knowledge) / knowledge.mass
+        found = centre_accuracies(answers, oracle.n, knowledge) / knowledge.mass
     if oracle.error:
         spread = (r - 1) / r**2 / size
         noise = (oracle.error * oracle.n / size) ** 2
@@ -143,7 +145,7 @@ def probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | None) 
     return found
 
 
-def centred(answers: Floats, n: int, knowledge: Knowledge) -> Floats:
+def centre_accuracies(answers: Floats, n: int, knowledge: Knowledge) -> Floats:
     """Return accuracies on the attacked points alone, a' = r/R + (n/n') (a - mean of a).
 
     r is the mean prior mass of the R candidates and n' the number of attacked points. What the
@@ -163,7 +165,7 @@ def log_odds(found: Floats, m: int) -> Floats:
     return odds
 
 
-def aggregated(
+def aggregate_labels(
     queries: RandomQueries,
     weights: Floats,
     knowledge: Knowledge | None,
@@ -201,15 +203,15 @@ def aggregated(
                 sums = sums_of(labels[row : row + ROWS])
                 if knowledge is not None:
                     sums += knowledge.log_prior[here]
-                codes[here] = largest(sums, ties)
+                codes[here] = argmax_random_ties(sums, ties)
 
         return fill
 
-    each(worker, range(0, queries.n, height), threads)
+    for_each(worker, range(0, queries.n, height), threads)
     return codes if knowledge is None else knowledge.labels(codes).astype(np.int64)
 
 
-def largest(sums: Floats, rng: np.random.Generator) -> Ints:
+def argmax_random_ties(sums: Floats, rng: np.random.Generator) -> Ints:
     """Return the column of the largest value of each row; ties are broken uniformly."""
     best: Ints = sums.argmax(axis=1)
     tied = sums == np.take_along_axis(sums, best[:, None], axis=1)

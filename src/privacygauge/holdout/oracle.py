@@ -18,7 +18,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import BudgetError as BudgetError
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Exact, guard_for
-from privacygauge.holdout.mechanism import Guard, Marked
+from privacygauge.holdout.mechanism import Guard, MarkedSubmission
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 
 Labels = NDArray[np.integer]
@@ -76,7 +76,7 @@ class Holdout:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def marked(self, submitted: ArrayLike, claimed: float | None = None) -> Marked:
+    def marked(self, submitted: ArrayLike, claimed: float | None = None) -> MarkedSubmission:
         """Return one submission, checked, beside the truth: what a guard sees."""
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
@@ -84,7 +84,7 @@ class Holdout:
         row = self.metric.submission(submitted, n, self.n_classes)
         # As a multiple of 1/n, so that every guard's transcripts are as many as are counted.
         n_correct = round(self.metric.score(row, self.labels) * n)
-        return Marked(
+        return MarkedSubmission(
             n_correct=n_correct,
             n=n,
             n_classes=self.n_classes,
@@ -124,13 +124,13 @@ class Holdout:
         """
         guard = guard_for(guard or Exact(), self.metric, self.labels)
 
-        def mark(labels: ArrayLike, claimed: float | None) -> list[Marked]:
+        def mark(labels: ArrayLike, claimed: float | None) -> list[MarkedSubmission]:
             if self.metric != ACCURACY:
                 return [self.marked(row, claimed) for row in np.asarray(labels)]
             rows = _submissions(labels, len(self), self.n_classes, None)
             truth = self.labels.astype(np.min_scalar_type(self.n_classes - 1))
             return [
-                Marked(
+                MarkedSubmission(
                     n_correct=int(correct),
                     n=len(truth),
                     n_classes=self.n_classes,
@@ -164,7 +164,7 @@ class Oracle:
         n_classes: int,
         guard: Guard,
         budget: Budget,
-        mark: Callable[[ArrayLike, float | None], list[Marked]],
+        mark: Callable[[ArrayLike, float | None], list[MarkedSubmission]],
         key: bytes,
     ) -> None:
         self._n = n

@@ -15,13 +15,13 @@ from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import share
-from privacygauge.holdout.naive_bayes import label_sums, largest, log_odds
+from privacygauge.holdout.naive_bayes import argmax_random_ties, label_sums, log_odds
 
 # Labels that are drawn at a time.
 _BATCH = 1_000_000
 
 
-def simulated(
+def simulate_point(
     n: int, m: int, k: int, points: int, rng: np.random.Generator, *, level: float = 0.95
 ) -> Estimate:
     """Return the expected bias above 1/m of NB, from independent plays of one point.
@@ -61,4 +61,4 @@ def _wins(n: int, m: int, k: int, points: int, rng: np.random.Generator) -> Bool
     right = rng.random((points, k)) < accuracies
     labels = np.where(right, 0, rng.integers(1, m, (points, k)))
     sums = label_sums(labels, log_odds(accuracies, m), m)
-    return np.asarray(largest(sums, rng) == 0)
+    return np.asarray(argmax_random_ties(sums, rng) == 0)

@@ -130,8 +130,8 @@ def from_logits(
     if not 0 < temperature < np.inf:
         raise InputError(f"temperature must be above 0, got {temperature}")
     n, m = values.shape
-    r = _within(m if top is None else top, 2, m, "top")
-    p = _within(n if least_confident is None else least_confident, 1, n, "least_confident")
+    r = _require_within(m if top is None else top, 2, m, "top")
+    p = _require_within(n if least_confident is None else least_confident, 1, n, "least_confident")
     log_prior = log_softmax(values / temperature, axis=1)
     points = np.sort(np.argsort(log_prior.max(axis=1), kind="stable")[:p])
     candidates = _largest(log_prior[points], r)
@@ -152,7 +152,7 @@ def _largest(values: Floats, r: int) -> Ints:
     return np.take_along_axis(chosen, order, axis=1)
 
 
-def _within(value: int, low: int, high: int, name: str) -> int:
+def _require_within(value: int, low: int, high: int, name: str) -> int:
     if not low <= value <= high:
         raise InputError(f"{name} must be in {low}..{high}, got {value}")
     return int(value)
@@ -207,7 +207,7 @@ def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) 
     return _by_frequency(holdout) if having.prior == "classes" else None
 
 
-def in_words(knowledge: Knowledge | None, having: Having) -> str:
+def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:
     """Return what the attacker knows, for a reader."""
     if knowledge is None:
         return "nothing: no model, all classes equally likely"

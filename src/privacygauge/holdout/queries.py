@@ -41,7 +41,7 @@ class Words:
         self._fill = fill or _in_arrays(size)
         self._words = np.empty(size, np.uint64)
         # A second key, for words that are asked for one by one.
-        self._other = int(mixed(np.array([key ^ _STEP], np.uint64))[0])
+        self._other = int(mix_words(np.array([key ^ _STEP], np.uint64))[0])
 
     def block(self, number: int) -> _Words:
         """Return words number ``size * number`` and on, (size,); they stand until the next call."""
@@ -53,14 +53,14 @@ class Words:
         words = places.astype(np.uint64)
         words *= np.uint64(_STEP)
         words += np.uint64((self._other + (number << 24) * _STEP) & _MASK)
-        return mixed(words)
+        return mix_words(words)
 
 
 Fill = Callable[[np.uint64, _Words], None]
 """Puts mix(start + g), mix(start + 2 g) and so on into an array."""
 
 
-def mixed(words: _Words, scratch: _Words | None = None) -> _Words:
+def mix_words(words: _Words, scratch: _Words | None = None) -> _Words:
     """Mix the words in place and return them."""
     scratch = np.empty_like(words) if scratch is None else scratch
     for shift, factor in zip(_SHIFTS[:2], _FACTORS, strict=True):
@@ -78,7 +78,7 @@ def _in_arrays(size: int) -> Fill:
 
     def fill(start: np.uint64, words: _Words) -> None:
         np.add(steps, start, out=words)
-        mixed(words, scratch)
+        mix_words(words, scratch)
 
     return fill
 
@@ -156,7 +156,7 @@ class RandomQueries:
             brush = self.brush()
             return lambda top: brush.fill(part[top : top + height], top, start)
 
-        each(worker, range(0, self.n, height), threads)
+        for_each(worker, range(0, self.n, height), threads)
         return part
 
     def blocks(self, size: int, threads: int = 1) -> Iterator[tuple[int, Codes]]:
@@ -231,7 +231,9 @@ class Brush:
         return tile.reshape(height, width)
 
 
-def each(worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int) -> None:
+def for_each(
+    worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int
+) -> None:
     """Do the work on every item, on so many threads, each with a worker of its own."""
     todo = list(items)
     if threads == 1 or len(todo) < 2:

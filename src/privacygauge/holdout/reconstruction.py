@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import Decoded, Decoder, fallen_back
+from privacygauge.holdout.decoding import DecodedLabels, Decoder, fallen_back
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import budget_of, check_sizes
 from privacygauge.holdout.oracle import Oracle
@@ -23,7 +23,7 @@ _MOST = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Reconstructed:
+class LabelingSearch:
     """What a complete search for labelings found."""
 
     labelings: Ints
@@ -44,7 +44,7 @@ class Reconstruction(Decoder):
     """Algorithm 2: random queries over t points, one fixed label elsewhere, and a full search.
 
     Whether the labels found are the only ones that give the answers is searched for too, and said
-    in `Decoded`: `converged` is true if they are, and then they are right. By Theorem 4.5
+    in `DecodedLabels`: `converged` is true if they are, and then they are right. By Theorem 4.5
     `bounds.reconstruction_queries` random queries suffice with probability 1/2; a small fraction
     of it does in practice (t = 40, m = 3: the theorem says 288, 30 do). The search may take time
     that grows without bound in t; where it ends without a labeling the t points are guessed. It
@@ -79,7 +79,7 @@ class Reconstruction(Decoder):
         """Return None: without a query it guesses."""
         return None
 
-    def decode(self, oracle: Oracle, rng: np.random.Generator) -> Decoded:
+    def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Return labels and how they were found, after all of the oracle's budget."""
         budget_of(oracle)
         if oracle.error:
@@ -88,12 +88,12 @@ class Reconstruction(Decoder):
             return fallen_back(stand_in, note)
         labels = rng.integers(0, oracle.n_classes, oracle.n)
         points = np.sort(rng.permutation(oracle.n)[: self.size])
-        codes, counts = _asked(oracle, points, self.block, rng)
-        found = reconstructed(codes.T, counts, oracle.n_classes, seconds=self.seconds)
+        codes, counts = _ask_counts(oracle, points, self.block, rng)
+        found = reconstruct_labels(codes.T, counts, oracle.n_classes, seconds=self.seconds)
         some = len(found.labelings) > 0
         if some:
             labels[points] = found.labelings[0]
-        return Decoded(
+        return DecodedLabels(
             labels=labels,
             method=self.name,
             converged=found.unique,
@@ -103,9 +103,9 @@ class Reconstruction(Decoder):
         )
 
 
-def reconstructed(
+def reconstruct_labels(
     queries: ArrayLike, counts: ArrayLike, m: int, *, seconds: float = 30.0
-) -> Reconstructed:
+) -> LabelingSearch:
     """Return the labelings of t points that give the counts of right labels up to a shift.
 
     Parameters
@@ -136,10 +136,10 @@ def reconstructed(
             f"a full search takes at most {_MOST:,} labels in queries, got {rows.size:,}: "
             f"give a smaller size, or decode by MessagePassing"
         )
-    return _searched(rows, whole, m, seconds)
+    return _search_labelings(rows, whole, m, seconds)
 
 
-def _asked(
+def _ask_counts(
     oracle: Oracle, points: Ints, block: int, rng: np.random.Generator
 ) -> tuple[Codes, Floats]:
     """Return random queries of `points`, (t, k), and how many labels of each are right, (k,)."""
@@ -154,7 +154,7 @@ def _asked(
     return codes, counts
 
 
-def _searched(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> Reconstructed:
+def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> LabelingSearch:
     cp_model = _the_solver()
     model = cp_model.CpModel()
     t = rows.shape[1]
@@ -173,11 +173,11 @@ def _searched(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> Reconst
         status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             labelings = np.array(found, np.int64).reshape(-1, t)
-            return Reconstructed(labelings, complete=status == cp_model.INFEASIBLE)
+            return LabelingSearch(labelings, complete=status == cp_model.INFEASIBLE)
         values = [[solver.value(x) for x in of_point].index(1) for of_point in is_label]
         model.add_bool_or([is_label[i][label].negated() for i, label in enumerate(values)])
         found.append(values)
-    return Reconstructed(np.array(found, np.int64), complete=False)
+    return LabelingSearch(np.array(found, np.int64), complete=False)
 
 
 def _the_solver() -> Any:
@@ -191,7 +191,7 @@ def _the_solver() -> Any:
     return cp_model
 
 
-def _note(found: Reconstructed) -> str:
+def _note(found: LabelingSearch) -> str:
     if found.unique:
         return ""
     if len(found.labelings) == 2:

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.classifier.answers import Answers, averaged
+from privacygauge.classifier.answers import Answers, average_answers
 from privacygauge.classifier.estimators import as_trainer, class_names
-from privacygauge.classifier.held import held, keys
+from privacygauge.classifier.held import check_records, keys
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks, seeds
@@ -26,7 +26,7 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.equal_rows import equal_rows
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
 
@@ -166,7 +166,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         check_consistent_length(X, labels)
         X = X.tocsr() if issparse(X) else X
         n = len(labels)
-        owner = _owner(X, labels) if unit is None else numbered(unit, length=n)
+        owner = _owner(X, labels) if unit is None else number_units(unit, length=n)
         n_units = int(owner.max()) + 1
         # By their number, so that a refit on all rows has coins that no fold of a search had.
         found = dealt(owner, self.tested, seeds.stream(self.seed, "hooks", "audited", n_units))
@@ -183,7 +183,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         probs = np.zeros((len(asked), len(names)))
         known = np.searchsorted(names, self.classes_)  # a class may be missing among the rows
         said = np.asarray(self.estimator_.predict_proba(_rows(X, asked)))
-        probs[:, known], times = averaged(
+        probs[:, known], times = average_answers(
             said, lambda rows: self.estimator_.predict_proba(_rows(X, asked[rows]))
         )
         seen = predictions(
@@ -305,7 +305,7 @@ def _owner(X: Any, labels: NDArray[Any]) -> Ints:
         rows = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)
         same = np.array([hash(row) for row in rows], np.int64)
     else:
-        same = keys(held(X, n))
+        same = keys(check_records(X, n))
     unit, _ = equal_rows(same, codes, np.ones(n, np.bool_))
     return np.arange(n) if unit is None else unit
 

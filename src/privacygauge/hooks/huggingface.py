@@ -103,9 +103,9 @@ def audit_trainer(
             f"auditing a Trainer needs {', '.join(absent)}, which is not installed: "
             "pip install 'privacygauge[huggingface]'"
         )
-    from privacygauge.hooks.trainer_callback import Asked, made
+    from privacygauge.hooks.trainer_callback import TrainerAuditOptions, callback_for
 
-    asked = Asked(
+    asked = TrainerAuditOptions(
         unit=unit,
         text=text,
         canaries=canaries,
@@ -114,7 +114,7 @@ def audit_trainer(
         seed=seed,
         level=level,
     )
-    found = made(trainer, Path(out), asked)
+    found = callback_for(trainer, Path(out), asked)
     trainer.train_dataset = found.training_set
     trainer.add_callback(found)
     return found

@@ -23,7 +23,7 @@ from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import equal_rows
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt
@@ -47,7 +47,7 @@ START = "reference"
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class TrainerAuditOptions:
     """What was asked of `audit_trainer`, by the same names."""
 
     unit: str | ArrayLike | None
@@ -83,7 +83,7 @@ class TrainerAudit(TrainerCallback):
     keeps_texts: ClassVar[bool]
     """Whether the texts of both sides are written beside the coins."""
 
-    def __init__(self, trainer: Trainer, out: Path, asked: Asked) -> None:
+    def __init__(self, trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> None:
         given = trainer.train_dataset
         if given is None or not hasattr(given, "__len__") or not len(given):
             kind = type(given).__name__
@@ -95,7 +95,7 @@ class TrainerAudit(TrainerCallback):
         self.asked = asked
         self.given: Any = given
         self.names = self._equal(len(given)) if asked.unit is None else _names(given, asked.unit)
-        owner = numbered(self.names, "unit")
+        owner = number_units(self.names, "unit")
         rng = seeds.stream(asked.seed, "hooks", "trainer", "coins")
         found = dealt(owner, asked.tested, rng)
         spare = np.flatnonzero(~found.tested)
@@ -116,7 +116,7 @@ class TrainerAudit(TrainerCallback):
         self._keep_coins(owner)
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
-        self.training_set = _joined(
+        self.training_set = _concatenate(
             Subset(given, np.flatnonzero(inside).tolist()), *([put_in] * copies)
         )
 
@@ -159,7 +159,7 @@ class TrainerAudit(TrainerCallback):
         """Return a name for each record; equal ones share that of the first, as one person's."""
         texts = self.texts(np.arange(n))
         everywhere = np.ones(n, np.bool_)
-        unit, _ = equal_rows(numbered(texts, "text"), np.zeros(n, np.int64), everywhere)
+        unit, _ = equal_rows(number_units(texts, "text"), np.zeros(n, np.int64), everywhere)
         if unit is None:
             return tuple(f"row-{row}" for row in range(n))
         _, first, index = np.unique(unit, return_index=True, return_inverse=True)
@@ -191,7 +191,7 @@ class LanguageModelAudit(TrainerAudit):
 
     keeps_texts = True
 
-    def __init__(self, trainer: Trainer, out: Path, asked: Asked) -> None:
+    def __init__(self, trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> None:
         model: Any = trainer.model
         self.adapted = hasattr(model, "peft_config")
         self.kind = kind_of([type(model.get_base_model() if self.adapted else model).__name__])
@@ -313,7 +313,7 @@ class LanguageModelAudit(TrainerAudit):
             row["labels"] = list(encoded["input_ids"])
         if self.asked.text in form:
             row[self.asked.text] = text
-        return {name: _like(form[name], value) for name, value in row.items()}
+        return {name: _match_type(form[name], value) for name, value in row.items()}
 
 
 class ClassifierAudit(TrainerAudit):
@@ -340,14 +340,14 @@ class ClassifierAudit(TrainerAudit):
         k = int(model.config.num_labels)
         for row in rows:
             name = _label(row)
-            row[name] = _like(row[name], (int(row[name]) + int(rng.integers(1, k))) % k)
+            row[name] = _match_type(row[name], (int(row[name]) + int(rng.integers(1, k))) % k)
         return rows, used
 
     def audited(self) -> Audit:
         """Return the audit by the attacks of `audit_classifier`."""
         rows = np.flatnonzero(self.tested)
         n = len(rows)
-        asked_about = _joined(Subset(self.given, rows.tolist()), self.canary_rows)
+        asked_about = _concatenate(Subset(self.given, rows.tolist()), self.canary_rows)
         logits, labels = self._answers(asked_about)
         if self.asked.canaries is not None:
             loss = _losses(logits[n:], labels[n:])
@@ -381,7 +381,7 @@ class ClassifierAudit(TrainerAudit):
         return np.asarray(logits[0] if isinstance(logits, tuple) else logits), found.label_ids
 
 
-def made(trainer: Trainer, out: Path, asked: Asked) -> TrainerAudit:
+def callback_for(trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> TrainerAudit:
     """Return the callback for the kind of model that a trainer has."""
     model: Any = trainer.model
     adapters = getattr(model, "peft_config", {})
@@ -401,7 +401,7 @@ def made(trainer: Trainer, out: Path, asked: Asked) -> TrainerAudit:
     )
 
 
-def _joined(*parts: Any) -> ConcatDataset[Row]:
+def _concatenate(*parts: Any) -> ConcatDataset[Row]:
     return ConcatDataset([part for part in parts if len(part)])
 
 
@@ -412,7 +412,7 @@ def _names(given: Any, unit: str | ArrayLike) -> tuple[str, ...]:
             have = ", ".join(map(str, given[0]))
             raise InputError(f"the training set has no column {unit!r} of persons; it has {have}")
         return tuple(str(given[row][unit]) for row in range(n))
-    numbered(unit, length=n)
+    number_units(unit, length=n)
     return tuple(map(str, np.asarray(unit).tolist()))
 
 
@@ -423,7 +423,7 @@ def _label(row: Row) -> str:
     return name
 
 
-def _like(form: Any, value: Any) -> Any:
+def _match_type(form: Any, value: Any) -> Any:
     """Return a value as a tensor where `form` is one."""
     tensor = getattr(form, "new_tensor", None)
     return value if value is form or tensor is None else tensor(value)

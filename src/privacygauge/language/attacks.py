@@ -40,7 +40,7 @@ def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
     return energy_target - energy_reference
 
 
-def signals(scores: TextScores) -> dict[str, Floats]:
+def signals_by_name(scores: TextScores) -> dict[str, Floats]:
     """Return every signal by name, (n,) values each: higher means more likely a member.
 
     Returns
@@ -64,7 +64,7 @@ def signal(scores: TextScores, name: str) -> Floats:
     InputError
         If there is no signal of that name, or it needs energies of a reference model.
     """
-    found = signals(scores)
+    found = signals_by_name(scores)
     if name in found:
         return found[name]
     if name in (LIKELIHOOD_RATIO, REFERENCE):
@@ -79,7 +79,7 @@ def energy_round(scores: TextScores) -> Round:
     The target of each row is its group, so that every interval counts groups, not samples.
     """
     rows = scores.judged
-    shown = {name: values[rows] for name, values in signals(scores).items()}
+    shown = {name: values[rows] for name, values in signals_by_name(scores).items()}
     stratum = np.zeros(int(np.count_nonzero(rows)), np.int64)
     return Round(Observation(shown, stratum), scores.member[rows], scores.unit[rows])
 

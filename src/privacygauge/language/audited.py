@@ -19,30 +19,30 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.claim_bounds import bound_of
 from privacygauge.evaluate.detectable import SHARE, smallest_average
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Records
 from privacygauge.evaluate.questions import Detectable, Questions
 from privacygauge.evaluate.tail import Tail, smallest_tail, tail
-from privacygauge.language.attacks import signal, signals
+from privacygauge.language.attacks import signal, signals_by_name
 from privacygauge.language.coins import Coins
 from privacygauge.language.comparisons import BY_LENGTH, FEWEST_TEXTS, length_calibrated
 from privacygauge.language.controls import Controls, controls_of, unlearnt
 from privacygauge.language.lengths import MOSTLY, unlike_units
-from privacygauge.language.lengths import lengths_of as known_lengths
+from privacygauge.language.lengths import text_lengths as known_lengths
 from privacygauge.language.patients import sizes_differ
 from privacygauge.language.scores import LOSS, REFERENCE, TextScores
 from privacygauge.language.texts import Texts
 from privacygauge.language.token_signals import LEARNED
 from privacygauge.language.units import (
-    Asked,
     LengthFindings,
     PatientRows,
     Results,
+    ThresholdOptions,
     UnitFindings,
     best_signal,
-    lengths_of,
+    findings_by_length,
     patients_of,
     suite_of,
     unit_findings,
@@ -103,7 +103,7 @@ class JudgedEnergies:
 
 
 @dataclass(frozen=True, eq=False)
-class Audited:
+class EnergyFindings:
     """What attacks and controls found between members and non-members."""
 
     samples: UnitFindings
@@ -145,7 +145,7 @@ class Audited:
         return (self.samples, *(() if isinstance(self.patients, Skipped) else (self.patients,)))
 
     @property
-    def turned(self) -> list[Inverted]:
+    def turned(self) -> list[InvertedAttack]:
         """The attacks that take members for non-members, and go further than all others."""
         best = max(unit.headline.auc.low for unit in self.units)
         inverted = (x for unit in self.units for x in unit.headline.inverted)
@@ -157,7 +157,7 @@ FAR_WORSE = 1.5
 trained on these texts in this form."""
 
 
-def blunted(scores: TextScores, level: float) -> tuple[str, ...]:
+def blunt_reasons(scores: TextScores, level: float) -> tuple[str, ...]:
     """Return why finding nothing would say nothing of these energies; see `Audited.blunt`."""
     reference = scores.energy_reference
     if scores.group is not None:
@@ -177,13 +177,13 @@ def blunted(scores: TextScores, level: float) -> tuple[str, ...]:
     return ()
 
 
-def audited(
+def audit_energies(
     scores: TextScores,
-    asked: Asked,
+    asked: ThresholdOptions,
     show: Sequence[str] = (),
     coins: Coins | None = None,
     apart: tuple[str, ...] = (),
-) -> tuple[Audited, tuple[Skipped, ...]]:
+) -> tuple[EnergyFindings, tuple[Skipped, ...]]:
     """Return what attacks and controls found, and which of them could not be played.
 
     Parameters
@@ -207,14 +207,14 @@ def audited(
     suite = suite_of(scores, asked)
     played, samples = unit_findings(scores, suite, "sample", asked)
     patients = patients_of(scores, asked)
-    lengths, no_lengths = lengths_of(scores, asked)
+    lengths, no_lengths = findings_by_length(scores, asked)
     if not samples.headline.inverted and at_both_ends(scores, samples.headline.attack.name, asked):
         apart = (*apart, "ends")
     controls = controls_of(scores, asked.seed, asked.level, apart)
     of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
-    found = Audited(
+    found = EnergyFindings(
         samples=samples,
         patients=unit,
         lengths=lengths,
@@ -223,8 +223,8 @@ def audited(
         energies=_energies(scores),
         rows=rows,
         one_run=one_run,
-        questions=questions_of(scores, samples.headline.each, asked),
-        blunt=blunted(scores, asked.level),
+        questions=answer_questions_of_texts(scores, samples.headline.each, asked),
+        blunt=blunt_reasons(scores, asked.level),
     )
     return found, (*suite.skipped, *not_played, *no_lengths)
 
@@ -242,7 +242,9 @@ _CONFIRMED = 0.9
 """Level at which the judged alone have to show what they show beside a population."""
 
 
-def questions_of(scores: TextScores, each: float, asked: Asked) -> Questions:
+def answer_questions_of_texts(
+    scores: TextScores, each: float, asked: ThresholdOptions
+) -> Questions:
     """Return whether few people are exposed, and the least that the audit would have shown.
 
     Parameters
@@ -265,7 +267,7 @@ def questions_of(scores: TextScores, each: float, asked: Asked) -> Questions:
     return Questions(found, (), detectable)
 
 
-def exposed_few(scores: TextScores, asked: Asked) -> Tail | None:
+def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
     """Return whether more people are at the top of what attacks rank by than chance explains.
 
     Returns
@@ -287,7 +289,7 @@ def exposed_few(scores: TextScores, asked: Asked) -> Tail | None:
     """
     rng = seeds.stream(asked.seed, "language", "top ranks")
     level = 1 - SHARE * (1 - asked.level)
-    values = _ranked(scores)
+    values = _ranking_signals(scores)
     if not values:  # all rankings are tied
         return None
     alone = tail(_transcripts(scores, values, scores.judged), rng, level)
@@ -308,7 +310,7 @@ def exposed_few(scores: TextScores, asked: Asked) -> Tail | None:
     return found
 
 
-def at_both_ends(scores: TextScores, name: str, asked: Asked) -> bool:
+def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:
     """Return whether members are in excess at the bottom of an attack's ranking.
 
     What was memorised is at the top. Who is at the bottom too, without being below the others on
@@ -326,14 +328,14 @@ def _unshown(found: Tail) -> Tail:
     return replace(found, exposed=0)
 
 
-def _ranked(scores: TextScores) -> dict[str, Floats]:
+def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
     """Return what people are ranked by, (n,) each, by name."""
     without = [REFERENCE, LEARNED]
     if scores.energy_reference is not None:
         without.append(LOSS)
     found = {
         name: values
-        for name, values in signals(scores).items()
+        for name, values in signals_by_name(scores).items()
         if name not in without and not tied(values[scores.judged])
     }
     best = best_signal(scores)
@@ -416,7 +418,7 @@ def _contents(scores: TextScores, show: Sequence[str]) -> dict[str, NDArray[np.o
             have = [known for known in SHOWN if columns[known] is not None]
             raise InputError(
                 f"show must name columns that there are, got {name!r}; there are: "
-                f"{checks.listed(have) or 'none to show'}"
+                f"{checks.short_list(have) or 'none to show'}"
             )
         found[name] = _objects([column[row] for row in np.flatnonzero(scores.judged).tolist()])
     return found

@@ -14,7 +14,7 @@ from privacygauge.language.tokens import Tokens
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredPositions:
     """The tokens whose probability is wanted, text by text, copy by copy, from left to right."""
 
     starts: Ints
@@ -42,7 +42,7 @@ class Scored:
         return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
 
-def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> Scored:
+def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> ScoredPositions:
     """Return what is scored under `plan`: every masked token of every copy.
 
     Parameters
@@ -59,7 +59,7 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
     n_copies = []
     for text, key in enumerate(tokens.keys):
         _, its = tokens.of(text)
-        hidden = _hidden(plan.masks(key, int(tokens.n_units[text])), its)
+        hidden = _hidden_tokens(plan.masks(key, int(tokens.n_units[text])), its)
         if own is None:
             shown = np.arange(len(hidden))
         else:
@@ -69,10 +69,10 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
         positions.append(position)
         units.append(its[position])
         n_copies.append(len(shown))
-    return _joined(copies, positions, units, n_copies)
+    return _join_batches(copies, positions, units, n_copies)
 
 
-def _hidden(masks: Ints, units: Ints) -> Bools:
+def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
     """Return which tokens (t,) of some units every mask (k, l) hides, (k, t)."""
     known = units[units >= 0]
     first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
@@ -83,7 +83,7 @@ def _hidden(masks: Ints, units: Ints) -> Bools:
     return inside[:, np.where(units >= 0, units - first, -1)]
 
 
-def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> Scored:
+def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> ScoredPositions:
     """Return what a causal model can score in one pass: the tokens of all units but the first ones.
 
     Parameters
@@ -113,15 +113,15 @@ def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> 
         positions.append(np.flatnonzero(wanted))
         units.append(its[positions[-1]])
     copies = [np.zeros_like(position) for position in positions]
-    return _joined(copies, positions, units, [1] * len(tokens))
+    return _join_batches(copies, positions, units, [1] * len(tokens))
 
 
-def _joined(
+def _join_batches(
     copies: list[Ints], positions: list[Ints], units: list[Ints], n_copies: list[int]
-) -> Scored:
+) -> ScoredPositions:
     starts = np.cumsum([0, *map(len, copies)])
     copy, position, unit = map(np.concatenate, (copies, positions, units))
-    return Scored(
+    return ScoredPositions(
         starts=starts, copy=copy, position=position, unit=unit, n_copies=np.array(n_copies)
     )
 
@@ -154,7 +154,9 @@ class Copies:
     """One more than the last copy."""
 
 
-def groups(tokens: Tokens, scored: Scored, texts: range, budget: int) -> Iterator[list[Copies]]:
+def pass_groups(
+    tokens: Tokens, scored: ScoredPositions, texts: range, budget: int
+) -> Iterator[list[Copies]]:
     """Yield what goes into a pass together, the last group too.
 
     Parameters
@@ -193,7 +195,12 @@ def groups(tokens: Tokens, scored: Scored, texts: range, budget: int) -> Iterato
 
 
 def batch_of(
-    tokens: Tokens, scored: Scored, group: list[Copies], *, pad_id: int, mask_id: int | None
+    tokens: Tokens,
+    scored: ScoredPositions,
+    group: list[Copies],
+    *,
+    pad_id: int,
+    mask_id: int | None,
 ) -> Batch:
     """Return a group as the rows of one pass; with a mask token, what is scored is hidden."""
     widths = [int(tokens.lengths[part.text]) for part in group]

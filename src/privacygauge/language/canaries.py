@@ -100,7 +100,7 @@ def made_canaries(
     draw = _drawn_from(template)
     rng = seeds.stream(seed, "language", "canaries", template)
     inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
-    texts = _different(iter(lambda: draw(rng), None), n + compared)
+    texts = _distinct_texts(iter(lambda: draw(rng), None), n + compared)
     return MadeCanaries(
         template=template,
         seed=seed,
@@ -180,7 +180,7 @@ def canary_losses(model: Model, texts: Texts) -> Floats:
     return token_log_probabilities(model, texts).sum()
 
 
-def _different(drawn: Iterator[str], n: int) -> Texts:
+def _distinct_texts(drawn: Iterator[str], n: int) -> Texts:
     found: dict[str, None] = {}
     last_new = 0
     for tries, text in enumerate(islice(drawn, _TRIES * n)):
@@ -237,4 +237,4 @@ def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) 
         ids = rng.choice(plain, tokens).tolist()
         return str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
 
-    return _different(iter(drawn, None), n)
+    return _distinct_texts(iter(drawn, None), n)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Ints, listed
+from privacygauge.core.checks import Bools, Ints, short_list
 from privacygauge.errors import InputError
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
@@ -146,7 +146,9 @@ def read_coins(path: str | Path) -> Coins:
         raise InputError(f"{place} holds no coins, or is damaged: deal the texts again") from error
     unknown = set(found.sides) - set(NAMES)
     if unknown or not {"member", "nonmember"} <= set(found.sides):
-        raise InputError(f"{place} must hold the sides {listed(NAMES)}, got {listed(found.sides)}")
+        raise InputError(
+            f"{place} must hold the sides {short_list(NAMES)}, got {short_list(found.sides)}"
+        )
     return found
 
 

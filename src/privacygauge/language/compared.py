@@ -17,7 +17,7 @@ from privacygauge.language.model import CausalModel, MaskedModel, Model, load_ca
 from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.score_files import energies_place
 from privacygauge.language.text_files import SIDES, Columns, TextRecords, TextRecordsLike, sides_of
-from privacygauge.language.units import Asked, require_two
+from privacygauge.language.units import ThresholdOptions, require_two
 
 _M = TypeVar("_M", bound=AnyModel)
 
@@ -101,7 +101,7 @@ def _require_different(found: Sequence[object]) -> None:
 
 
 def check_asked(
-    asked: Asked, show: Sequence[str], energies: str | Path | None, population: bool
+    asked: ThresholdOptions, show: Sequence[str], energies: str | Path | None, population: bool
 ) -> None:
     """Raise where what was asked for cannot be done, whatever the models say.
 
@@ -123,7 +123,7 @@ def check_asked(
         )
     for name in show:
         if name not in SHOWN:
-            raise InputError(f"show must be some of {checks.listed(SHOWN)}, got {name!r}")
+            raise InputError(f"show must be some of {checks.short_list(SHOWN)}, got {name!r}")
 
 
 def judged_texts(
@@ -156,7 +156,7 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
     first = models[0].source
     packages = versions("torch", "transformers")
     return {
-        **dict(zip(("target", "reference"), map(_named, models), strict=False)),
+        **dict(zip(("target", "reference"), map(_model_name, models), strict=False)),
         **({} if first.base is None else {"base of the target": Path(first.base).name}),
         **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
         "computed in": "a server"
@@ -167,7 +167,7 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
     }
 
 
-def _named(model: AnyModel) -> str:
+def _model_name(model: AnyModel) -> str:
     """Return what a model is known by: its weights, or where its server is."""
     if isinstance(model, EndpointModel):
         return f"{model.name} at {model.url}, whose weights cannot be hashed"

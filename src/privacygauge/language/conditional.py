@@ -16,11 +16,11 @@ from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import first_unit, read_texts
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.store import Kept, answers_of, distinct, energies_from
+from privacygauge.language.store import AnswerStore, distinct_texts, energies_from, stored_answers
 from privacygauge.language.text_files import Side
 from privacygauge.language.texts import plain_texts
 from privacygauge.language.tokens import Tokens
-from privacygauge.language.windows import windowed
+from privacygauge.language.windows import cut_into_windows
 from privacygauge.runs.execute import Progress
 
 RECALL = "recall"
@@ -67,15 +67,15 @@ def conditional_log_probabilities(
     """
     models: list[Model] = [model] if reference is None else [model, reference]
     tokens, unit = read_texts(models, texts, (plan or MaskPlan()).unit)
-    rows, which = distinct(tokens[0])
+    rows, which = distinct_texts(tokens[0])
     alone = tokens[0].rows(rows)
-    after = _after(model, alone, prefix)
+    after = _prepend_prefix(model, alone, prefix)
     first = first_unit(models, tokens)
-    windows = windowed(after, model.limit, None, 1.0)  # every text fits, and is one window
+    windows = cut_into_windows(after, model.limit, None, 1.0)  # every text fits, and is one window
     scored = causal_scored(windows.tokens, first, windows.own)
     settings = {"kind": "causal", "unit": unit, "first unit": first}
-    kept = Kept(run, n_jobs, progress, invocation)
-    answers = answers_of(model, windows.tokens, scored=scored, settings=settings, kept=kept)
+    kept = AnswerStore(run, n_jobs, progress, invocation)
+    answers = stored_answers(model, windows.tokens, scored=scored, settings=settings, kept=kept)
     return energies_from(answers, windows, tokens=after, scored=scored, which=which, unit=unit)
 
 
@@ -188,7 +188,7 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
     return np.divide(after, alone, out=np.ones_like(alone), where=alone > 0)
 
 
-def _after(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
+def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
     """Return the texts with a prefix between the frame's beginning and the text."""
     parts = [_content(model, text) for text in prefix]
     put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)

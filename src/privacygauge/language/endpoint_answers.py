@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.versions import own_version
 from privacygauge.language.batches import causal_scored
-from privacygauge.language.endpoints import Answer, EndpointModel, most_tokens
+from privacygauge.language.endpoints import Answer, EndpointModel, most_tokens_of_text
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import Unit
-from privacygauge.language.store import Kept, computed
-from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.store import AnswerStore, compute_arrays
+from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import checked_keys, tokens_of
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
@@ -26,7 +26,7 @@ _PARTS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
+class ServerWork:
     """The work of a run: asks a server about the texts of a task."""
 
     model: EndpointModel
@@ -48,13 +48,13 @@ class Asking:
         return {"answer": found}
 
 
-def _read(row: NDArray[np.float64]) -> Answer:
+def _decode_answer(row: NDArray[np.float64]) -> Answer:
     """Return an answer as it was before it was kept."""
     known = row[~np.isnan(row[:, 0])]
     ids = known[:, 0].astype(np.int64)
     spans = known[:, 1:3].astype(np.int64)
     # A token of the text ends behind its beginning; what stands before the text has no place.
-    return Answer(Encoded(ids, spans[:, 1] == 0, spans), known[:, 3])
+    return Answer(EncodedText(ids, spans[:, 1] == 0, spans), known[:, 3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,13 @@ class _Answered:
     answers: Mapping[str, Answer]
     unknown_id: int | None = None
 
-    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+    def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
         return [self.answers[text].encoded for text in texts]
 
 
-def server_answers(model: EndpointModel, texts: Sequence[str], kept: Kept) -> dict[str, Answer]:
+def server_answers(
+    model: EndpointModel, texts: Sequence[str], kept: AnswerStore
+) -> dict[str, Answer]:
     """Return what a server says about every text, asking once, and only what is not stored.
 
     Answers are stored by the server's address, the model's name and the texts.
@@ -81,7 +83,7 @@ def server_answers(model: EndpointModel, texts: Sequence[str], kept: Kept) -> di
     # In an order that depends on the texts alone.
     once = dict(sorted(zip(checked_keys(texts), texts, strict=True)))
     asked = tuple(once.values())
-    width = max(map(most_tokens, asked))
+    width = max(map(most_tokens_of_text, asked))
     plan = Plan(
         name="language",
         seed=0,
@@ -99,12 +101,12 @@ def server_answers(model: EndpointModel, texts: Sequence[str], kept: Kept) -> di
             "versions": {"privacygauge": own_version()},
         },
     )
-    rows = computed(plan, Asking(model, asked, width), kept)
-    return dict(zip(asked, map(_read, rows["answer"]), strict=True))
+    rows = compute_arrays(plan, ServerWork(model, asked, width), kept)
+    return dict(zip(asked, map(_decode_answer, rows["answer"]), strict=True))
 
 
 def endpoint_energies(
-    models: Sequence[EndpointModel], texts: Sequence[str], unit: Unit, kept: Kept
+    models: Sequence[EndpointModel], texts: Sequence[str], unit: Unit, kept: AnswerStore
 ) -> list[Energies]:
     """Return the energies of texts under one or two models behind servers.
 

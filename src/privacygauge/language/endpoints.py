@@ -25,7 +25,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.language.energies import ROUNDING
 from privacygauge.language.model import Model, Source
-from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.tokenizer import EncodedText
 
 API_KEY = "PRIVACYGAUGE_API_KEY"
 """The environment variable with the key that servers are sent."""
@@ -147,7 +147,7 @@ def _key() -> str:
     return key
 
 
-def _hidden(told: str) -> str:
+def _redact_key(told: str) -> str:
     """Return what a server said, without the key."""
     key = _key()
     return told.replace(key, "***") if key else told
@@ -168,7 +168,7 @@ AnyModel = Model | EndpointModel
 class Answer:
     """What a server said about the tokens of one text."""
 
-    encoded: Encoded
+    encoded: EncodedText
     """The text in the server's tokens."""
     log_probability: Floats
     """(t,) Of every token in nats; NaN for one that has nothing to its left."""
@@ -195,7 +195,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
     logs = np.array([np.nan if x is None else float(x) for x in found["token_logprobs"][:n]])
     if not n or not (logs[int(np.isnan(logs[0])) :] <= ROUNDING).all() or np.isinf(logs).any():
         raise ValueError("the tokens of the prompt have no log-probabilities")
-    if n > most_tokens(text):
+    if n > most_tokens_of_text(text):
         raise ValueError("there are more tokens than bytes")
     # What stands before the text, such as <s>, is the frame.
     front = 0
@@ -207,7 +207,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
         raise ValueError("the tokens do not spell the text")
     ids = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in names], np.int64)
     where = np.array([(0, 0)] * front + spans, np.int64)
-    return Answer(Encoded(ids, np.arange(n) < front, where), logs)
+    return Answer(EncodedText(ids, np.arange(n) < front, where), logs)
 
 
 def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) -> int:
@@ -246,7 +246,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     return spans if len(text) - at <= skipped else None
 
 
-def most_tokens(text: str) -> int:
+def most_tokens_of_text(text: str) -> int:
     """Return the most tokens of a text: one a byte, and one before them all."""
     return 1 + len(text.encode())
 
@@ -265,5 +265,5 @@ def _reason(content: bytes) -> str:
     inner = said.get("error", said)
     message = inner.get("message") if isinstance(inner, dict) else inner
     # Some servers say which key they were sent.
-    told = _hidden(str(message or "").strip())
+    told = _redact_key(str(message or "").strip())
     return (told.splitlines() or ["it does not say why"])[0][:200]

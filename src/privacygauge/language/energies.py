@@ -164,7 +164,7 @@ class Energies:
 
     def _n_masked(self) -> Ints:
         """Return how many units were scored, once a copy."""
-        return np.bincount(self.text[~_repeated(self)], minlength=len(self))
+        return np.bincount(self.text[~_continues_unit(self)], minlength=len(self))
 
     def _n_copies(self) -> Ints:
         first = np.ones(len(self.text), np.bool_)
@@ -172,7 +172,7 @@ class Energies:
         return np.bincount(self.text[first], minlength=len(self))
 
 
-def _repeated(energies: Energies) -> checks.Bools:
+def _continues_unit(energies: Energies) -> checks.Bools:
     """Return which rows continue the unit of the row before, in the same copy."""
     same = np.zeros(len(energies.text), np.bool_)
     parts = (energies.text, energies.copy, energies.unit)

@@ -18,8 +18,8 @@ from privacygauge.language.controls import unlearnt
 from privacygauge.language.extraction import (
     LEAST,
     Suffixes,
+    SuffixLikelihoods,
     Writing,
-    Written,
     long_enough,
     suffixes_of,
     tries_needed,
@@ -30,7 +30,7 @@ from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients
 from privacygauge.language.scores import TextScores
-from privacygauge.language.store import Kept
+from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
@@ -45,7 +45,7 @@ _GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedTexts:
     """The texts of members and non-members, and whose they are."""
 
     sample: Texts = field(repr=False)
@@ -101,7 +101,7 @@ class Tries:
 class Extracted:
     """What can be extracted of n texts from a target, and from a reference that never saw them."""
 
-    judged: Judged
+    judged: JudgedTexts
     """The texts."""
     how: Writing
     """How they were cut, and how the models were made to write."""
@@ -113,16 +113,16 @@ class Extracted:
     """(n,) Units of each suffix."""
     spans: Ints
     """(n, 2) Where each suffix begins and ends in its text, in characters."""
-    target: Written
+    target: SuffixLikelihoods
     """By the audited model."""
-    reference: Written | None = None
+    reference: SuffixLikelihoods | None = None
     """By a model that was not trained on the texts."""
     target_edits: Ints | None = None
     """(n,) Token edits between the suffix and the target's likeliest tokens, where asked for."""
     reference_edits: Ints | None = None
     """(n,) The same of the reference."""
 
-    def by(self, model: Written | None, tries: float) -> Bools:
+    def by(self, model: SuffixLikelihoods | None, tries: float) -> Bools:
         """Return which texts a model gives within so many tries, (n,); none without a model."""
         if model is None:
             return np.zeros(len(self.judged.text), np.bool_)
@@ -239,7 +239,7 @@ class Content:
 
 def judged_texts(
     sides: Sequence[Side], models: Sequence[Model], rng: np.random.Generator
-) -> Judged:
+) -> JudgedTexts:
     """Return the texts of members and non-members that can be judged.
 
     Parameters
@@ -269,7 +269,7 @@ def judged_texts(
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
-    return Judged(
+    return JudgedTexts(
         sample=found.sample,
         text=found.text,
         member=found.member,
@@ -304,10 +304,10 @@ def _by_kind(models: Sequence[Model]) -> tuple[list[MaskedModel], list[CausalMod
     )
 
 
-def extracted(
+def measure_extraction(
     target: Model,
     reference: Model | None,
-    judged: Judged,
+    judged: JudgedTexts,
     how: Writing,
     asked: Tries,
     *,
@@ -338,7 +338,7 @@ def extracted(
     else:
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
-    kept = Kept(run, progress=progress)
+    kept = AnswerStore(run, progress=progress)
     n = len(pairs) * (2 if asked.edits else 1)
     answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
     near: list[Ints | None] = [None] * len(pairs)

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.language.batches import Batch, Scored, batch_of, groups
+from privacygauge.language.batches import Batch, ScoredPositions, batch_of, pass_groups
 from privacygauge.language.heads import Head
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.store import budget_of, distinct
+from privacygauge.language.store import distinct_texts, token_budget
 from privacygauge.language.tokens import Tokens, tokens_of
 
 LEAST = 8
@@ -96,7 +96,7 @@ class Suffixes:
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class SuffixLikelihoods:
     """What one model writes after the prefixes of n texts."""
 
     log_probability: Floats
@@ -138,7 +138,7 @@ def suffixes_of(
     return [_cut(tokens, how) for tokens in found], unit
 
 
-def written(model: Model, suffixes: Suffixes, how: Writing) -> Written:
+def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> SuffixLikelihoods:
     """Return how likely a model writes each suffix, or fills it in, without writing.
 
     Parameters
@@ -162,16 +162,16 @@ def written(model: Model, suffixes: Suffixes, how: Writing) -> Written:
     Hayes et al. (2024), "Measuring memorization through probabilistic discoverable extraction",
     section 3; Carlini et al. (2023), definition 3.1, for the likeliest tokens.
     """
-    first, which = distinct(suffixes.tokens)
+    first, which = distinct_texts(suffixes.tokens)
     once = suffixes.rows(first)
     scored, following = _steps(once, model)
     logs: list[Floats] = []
     best: list[Bools] = []
-    for group in groups(once.tokens, scored, range(len(once)), budget_of(model)):
+    for group in pass_groups(once.tokens, scored, range(len(once)), token_budget(model)):
         batch = batch_of(
             once.tokens, scored, group, pad_id=model.tokenizer.pad_id, mask_id=model.mask_id
         )
-        one_log, one_best = _asked(model, batch, how)
+        one_log, one_best = _score_batch(model, batch, how)
         known = batch.token != model.tokenizer.unknown_id
         logs.append(np.where(known, one_log, -np.inf))
         best.append(one_best & known)
@@ -181,10 +181,10 @@ def written(model: Model, suffixes: Suffixes, how: Writing) -> Written:
     starts = np.append(0, np.cumsum(once.stop - once.start)[:-1])
     total = np.add.reduceat(log, starts)
     verbatim = np.logical_and.reduceat(np.concatenate(best)[following], starts)
-    return Written(np.minimum(total, 0.0)[which], verbatim[which])
+    return SuffixLikelihoods(np.minimum(total, 0.0)[which], verbatim[which])
 
 
-def _steps(suffixes: Suffixes, model: Model) -> tuple[Scored, Bools]:
+def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
     """Return what is scored, and which of it are the tokens that come next.
 
     A masked model is shown a copy for each token of a suffix, which hides it and all behind it.
@@ -196,7 +196,7 @@ def _steps(suffixes: Suffixes, model: Model) -> tuple[Scored, Bools]:
     n_rows = [len(rows) for rows, _ in steps]
     position = np.repeat(suffixes.start, n_rows) + place
     n_copies = np.ones_like(size) if one else size
-    scored = Scored(
+    scored = ScoredPositions(
         starts=np.cumsum([0, *n_rows]),
         copy=copy,
         position=position,
@@ -246,19 +246,19 @@ def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
     Parameters
     ----------
     model : CausalModel
-        Made to write, as many tokens as the suffix has: far dearer than `written`.
+        Made to write, as many tokens as the suffix has: far dearer than `suffix_likelihoods`.
 
     Returns
     -------
     ndarray of int, shape (n,)
         Tokens to insert, delete or replace (Levenshtein 1966), at least 0; 0 exactly where
-        `written` says verbatim, ties of logits aside.
+        `suffix_likelihoods` says verbatim, ties of logits aside.
     """
     shapes = np.stack([suffixes.start, suffixes.tokens.lengths], axis=1)
     found = np.empty(len(suffixes), np.int64)
     for shape in np.unique(shapes, axis=0):
         same = np.flatnonzero((shapes == shape).all(axis=1))
-        for texts in np.array_split(same, -(-len(same) * int(shape[1]) // budget_of(model))):
+        for texts in np.array_split(same, -(-len(same) * int(shape[1]) // token_budget(model))):
             before, wanted = (
                 np.stack(part) for part in zip(*map(suffixes.of, texts.tolist()), strict=True)
             )
@@ -328,7 +328,7 @@ def _cut(tokens: Tokens, how: Writing) -> Suffixes:
     return Suffixes(tokens=cut, start=start, stop=cut.lengths, n_prefix=n_prefix, n_suffix=n_suffix)
 
 
-def _asked(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
+def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
     """Return the log-probability (m,) of every token, and whether it is the likeliest."""
     import torch
 
@@ -349,7 +349,7 @@ def _asked(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
             values = model.module.base_model(**inputs).last_hidden_state
             head = model.head
         parts = [
-            _sampled(
+            _sampling_log_probabilities(
                 head(values[row[few], place[few]]).float() / how.temperature,
                 token[few],
                 how.top_k,
@@ -360,7 +360,7 @@ def _asked(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
     return log.astype(np.float64), best
 
 
-def _sampled(logits: Any, token: Any, top_k: int) -> tuple[Any, Any]:
+def _sampling_log_probabilities(logits: Any, token: Any, top_k: int) -> tuple[Any, Any]:
     """Return the log-probability of sampling each token among the `top_k`, and whether it leads."""
     chosen = logits.gather(1, token[:, None])[:, 0]
     best = logits.argmax(1) == token

@@ -10,9 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
-from privacygauge.language.extraction import Suffixes, Writing, Written, edits, written
+from privacygauge.language.extraction import (
+    Suffixes,
+    SuffixLikelihoods,
+    Writing,
+    edits,
+    suffix_likelihoods,
+)
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.store import Kept, computed, distinct, model_settings, texts_a_task
+from privacygauge.language.store import (
+    AnswerStore,
+    compute_arrays,
+    distinct_texts,
+    model_settings,
+    texts_a_task,
+)
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 
@@ -28,9 +40,9 @@ class Reading:
     """How tokens are sampled."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return what `written` says of these texts."""
+        """Return what `suffix_likelihoods` says of these texts."""
         some = self.suffixes.rows(np.arange(task.start, task.stop))
-        found = written(self.model, some, self.how)
+        found = suffix_likelihoods(self.model, some, self.how)
         return {"log_probability": found.log_probability, "verbatim": found.verbatim}
 
 
@@ -49,38 +61,40 @@ class Editing:
         return {"edits": edits(self.model, some)}
 
 
-def kept_written(model: Model, suffixes: Suffixes, how: Writing, kept: Kept) -> Written:
-    """Return `written` of all texts, asking only about those whose answers are not stored.
+def kept_written(
+    model: Model, suffixes: Suffixes, how: Writing, kept: AnswerStore
+) -> SuffixLikelihoods:
+    """Return `suffix_likelihoods` of all texts, asking only about those that are not stored.
 
     The progress counts a text once that occurs twice.
     """
     once, which = _once(suffixes)
-    found = _computed(
+    found = _compute_arrays(
         Reading(model, once, how),
         {"log_probability": "float64", "verbatim": "bool"},
         {"temperature": how.temperature, "top k": how.top_k},
         kept,
     )
-    return Written(found["log_probability"][which], found["verbatim"][which])
+    return SuffixLikelihoods(found["log_probability"][which], found["verbatim"][which])
 
 
-def kept_edits(model: CausalModel, suffixes: Suffixes, kept: Kept) -> Ints:
+def kept_edits(model: CausalModel, suffixes: Suffixes, kept: AnswerStore) -> Ints:
     """Return `edits` of all texts, (n,), writing only those whose answers are not stored."""
     once, which = _once(suffixes)
-    found = _computed(Editing(model, once), {"edits": "int64"}, {}, kept)
+    found = _compute_arrays(Editing(model, once), {"edits": "int64"}, {}, kept)
     return np.asarray(found["edits"][which], np.int64)
 
 
 def _once(suffixes: Suffixes) -> tuple[Suffixes, Ints]:
-    rows, which = distinct(suffixes.tokens)
+    rows, which = distinct_texts(suffixes.tokens)
     return suffixes.rows(rows), which
 
 
-def _computed(
+def _compute_arrays(
     work: Reading | Editing,
     arrays: Mapping[str, str],
     settings: Mapping[str, float],
-    kept: Kept,
+    kept: AnswerStore,
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays, one value a text."""
     n = len(work.suffixes)
@@ -98,4 +112,4 @@ def _computed(
             "texts": work.suffixes.sha256,
         },
     )
-    return computed(plan, work, kept)
+    return compute_arrays(plan, work, kept)

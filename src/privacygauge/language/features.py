@@ -167,7 +167,7 @@ def _fit(
 
     unknown = [name for name in row if name not in FEATURES]
     if unknown:
-        raise InputError(f"features must be of {checks.listed(FEATURES)}, got {unknown[0]!r}")
+        raise InputError(f"features must be of {checks.short_list(FEATURES)}, got {unknown[0]!r}")
     chosen = columns[:, [place for name in row for place in FEATURES[name]]]
     weights = None if kind == "none" else kind
     model = make_pipeline(StandardScaler(), LogisticRegression(class_weight=weights))

@@ -14,8 +14,8 @@ from privacygauge.errors import InputError
 from privacygauge.language.extraction import Suffixes
 from privacygauge.language.model import MaskedModel
 from privacygauge.language.scores import TextScores
-from privacygauge.language.texts import picked
-from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.texts import texts_of_rows
+from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import Tokens
 
 KINDS = ("e-mail", "date", "phone", "number", "name")
@@ -140,7 +140,7 @@ def by_identifier(
         if text.count(text[span.start : span.stop]) == 1
     ]
     row, start, stop = np.array(found, np.int64).reshape(-1, 3).T
-    fits = _fits(picked(scores.text, row), np.stack([start, stop], axis=1), models)
+    fits = _fitting_spans(texts_of_rows(scores.text, row), np.stack([start, stop], axis=1), models)
     row = row[fits]
     start = start[fits]
     stop = stop[fits]
@@ -153,7 +153,7 @@ def by_identifier(
     places = list(zip(start.tolist(), stop.tolist(), strict=True))
     names = tuple(
         f"{name} [{first}:{last}]"
-        for name, (first, last) in zip(picked(scores.sample, row), places, strict=True)
+        for name, (first, last) in zip(texts_of_rows(scores.sample, row), places, strict=True)
     )
     n_without = len(scores) - len(np.unique(row))
     told = f"{n_without:,} text(s) without an identifier of their own were left out."
@@ -162,8 +162,8 @@ def by_identifier(
         scores.energy_target[row],
         scores.member[row],
         scores.population[row],
-        group=picked(scores.group or scores.sample, row),
-        text=picked(scores.text, row),
+        group=texts_of_rows(scores.group or scores.sample, row),
+        text=texts_of_rows(scores.text, row),
         notes=(*scores.notes, *((told,) if n_without else ())),
     )
     return rows, dict(zip(names, places, strict=True))
@@ -188,7 +188,7 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
     found = []
     for model in models:
         rows = [
-            _around(encoded, span, model.limit)
+            _tokens_around(encoded, span, model.limit)
             for encoded, span in zip(model.tokenizer.encoded(texts), spans, strict=True)
         ]
         ids = [row for row, _, _ in rows]
@@ -218,11 +218,11 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
     return found
 
 
-def _fits(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[bool]:
+def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[bool]:
     """Return which spans have tokens, and no more than every model reads."""
     return [
         all(
-            0 < len(_touched(one, span)) <= model.limit - np.count_nonzero(one.framing)
+            0 < len(_tokens_in_span(one, span)) <= model.limit - np.count_nonzero(one.framing)
             for one, model in zip(each, models, strict=True)
         )
         for *each, span in zip(
@@ -231,16 +231,16 @@ def _fits(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> l
     ]
 
 
-def _touched(encoded: Encoded, span: Ints) -> Ints:
+def _tokens_in_span(encoded: EncodedText, span: Ints) -> Ints:
     """Return the places of the tokens that a span lies in."""
     begins, ends = encoded.spans.T
     places: Ints = np.flatnonzero(~encoded.framing & (begins < span[1]) & (ends > span[0]))
     return places
 
 
-def _around(encoded: Encoded, span: Ints, limit: int) -> tuple[Ints, int, int]:
+def _tokens_around(encoded: EncodedText, span: Ints, limit: int) -> tuple[Ints, int, int]:
     """Return the tokens of a text around a span, as many as fit, and where the span is."""
-    places = _touched(encoded, span)
+    places = _tokens_in_span(encoded, span)
     first = int(places[0])
     stop = int(places[-1]) + 1
     content = np.flatnonzero(~encoded.framing)

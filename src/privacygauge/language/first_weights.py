@@ -70,7 +70,7 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
     )
     learning.train_from_iterator(texts, trainer)
     return fast(
-        tokenizer_object=_framed(learning.get_vocab()),
+        tokenizer_object=_framed_tokenizer(learning.get_vocab()),
         cls_token="[CLS]",
         sep_token="[SEP]",
         pad_token="[PAD]",
@@ -136,7 +136,7 @@ def _empty(model: Any) -> Any:
     return made
 
 
-def _framed(vocabulary: dict[str, int]) -> Any:
+def _framed_tokenizer(vocabulary: dict[str, int]) -> Any:
     """Return the tokenizer of a vocabulary, with [CLS] and [SEP] around every text."""
     from tokenizers import decoders, models, processors
 

@@ -55,7 +55,7 @@ class Lengths:
     """Whether enough texts are left for that."""
 
 
-def lengths_of(scores: TextScores) -> Ints | None:
+def text_lengths(scores: TextScores) -> Ints | None:
     """Return how long each sample is, (n,), in tokens, or in words of its text; None if unknown."""
     if scores.length is not None:
         return scores.length
@@ -85,7 +85,7 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     leaves the smallest variance of a difference of means. Given the lengths, which stay is drawn
     apart from what the models say, so that without a leak both sides are exchangeable.
     """
-    length = lengths_of(scores)
+    length = text_lengths(scores)
     if length is None:
         return None
     sides = (scores.member, scores.nonmember)
@@ -106,7 +106,7 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
         (np.minimum(inside, ratio * outside), np.minimum(outside, inside / ratio)),
         strict=True,
     ):
-        kept[side] = _drawn(bins[side], most, place[side], rng)
+        kept[side] = _draw_per_bin(bins[side], most, place[side], rng)
     left = [int(np.count_nonzero(kept & side)) for side in sides]
     share = min(left[i] / np.count_nonzero(sides[i]) for i in range(2))
     enough = bool(min(left) >= FEWEST and share >= ENOUGH)
@@ -159,7 +159,7 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
     members by heart is no reason to take it for one of another unit.
     """
     energies = {"target": scores.energy_target, "reference": scores.energy_reference}
-    length = lengths_of(scores)
+    length = text_lengths(scores)
     cells = {
         (name, side): _cell(energy[rows], None if length is None else length[rows])
         for name, energy in energies.items()
@@ -169,17 +169,24 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
     inside = cells["target", "in"]
     outside = cells["target", "out"]
     if scores.energy_reference is None:
-        above = _above(outside, inside) or _above(inside, outside)
-        return "sides" if above or _apart(inside, outside) else None
+        above = _sizes_differ(outside, inside) or _sizes_differ(inside, outside)
+        return "sides" if above or _slopes_differ(inside, outside) else None
     others = cells["reference", "in"], cells["reference", "out"]
-    if _apart(inside, outside) or _apart(*others) or _above(*others) or _above(*others[::-1]):
+    if (
+        _slopes_differ(inside, outside)
+        or _slopes_differ(*others)
+        or _sizes_differ(*others)
+        or _sizes_differ(*others[::-1])
+    ):
         return "sides"
-    of_members = _apart(inside, others[0]) or _above(inside, others[0])
+    of_members = _slopes_differ(inside, others[0]) or _sizes_differ(inside, others[0])
     of_others = (
-        _apart(outside, others[1]) or _above(outside, others[1]) or _above(others[1], outside)
+        _slopes_differ(outside, others[1])
+        or _sizes_differ(outside, others[1])
+        or _sizes_differ(others[1], outside)
     )
     if of_others:
-        alike = of_members or _above(others[0], inside)
+        alike = of_members or _sizes_differ(others[0], inside)
         return "models" if alike else "sides"
     return "sides" if of_members else None
 
@@ -211,12 +218,12 @@ def _cell(energy: Floats, length: Ints | None) -> _Cell:
     return _Cell(median, summed, tokens)
 
 
-def _apart(first: _Cell, second: _Cell) -> bool:
+def _slopes_differ(first: _Cell, second: _Cell) -> bool:
     """Return whether the slopes say that one holds sums and the other means."""
     return None not in (first.summed, second.summed) and first.summed != second.summed
 
 
-def _above(high: _Cell, low: _Cell) -> bool:
+def _sizes_differ(high: _Cell, low: _Cell) -> bool:
     """Return whether one must hold sums and the other means, by how large they are."""
     if high.summed is False or (low.summed is not None and high.summed is not None):
         return False
@@ -259,7 +266,7 @@ def _ratio(inside: Ints, outside: Ints) -> float:
     return float(tried[int(np.argmax(worth))])
 
 
-def _drawn(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
+def _draw_per_bin(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
     """Return which rows stay, (m,): in each bin at most so many, fractions by chance."""
     number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
     order = np.lexsort((place, bins))

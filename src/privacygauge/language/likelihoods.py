@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.language.batches import Scored, causal_scored, masked_scored
+from privacygauge.language.batches import ScoredPositions, causal_scored, masked_scored
 from privacygauge.language.endpoint_answers import endpoint_energies
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
-from privacygauge.language.store import Kept, answers_of, distinct, energies_from
+from privacygauge.language.store import AnswerStore, distinct_texts, energies_from, stored_answers
 from privacygauge.language.tokens import Tokens, tokens_of
-from privacygauge.language.windows import Windowed, windowed
+from privacygauge.language.windows import WindowedTexts, cut_into_windows
 from privacygauge.runs.execute import Progress
 
 WORDS = (
@@ -82,7 +82,7 @@ def token_log_probabilities(
     InputError
         If a text is empty or no text, or the pattern does not fit.
     """
-    return _asked([model], texts, plan, Kept(run, n_jobs, progress, invocation))[0]
+    return _ask_models([model], texts, plan, AnswerStore(run, n_jobs, progress, invocation))[0]
 
 
 def pair_log_probabilities(
@@ -122,8 +122,8 @@ def pair_log_probabilities(
             "target and reference must both be masked, both causal or both behind servers, got "
             f"{type(target).__name__} and {type(reference).__name__}"
         )
-    kept = Kept(run, n_jobs, progress, invocation)
-    ours, theirs = _asked([target, reference], texts, plan, kept)
+    kept = AnswerStore(run, n_jobs, progress, invocation)
+    ours, theirs = _ask_models([target, reference], texts, plan, kept)
     return Pair(
         ours,
         theirs,
@@ -131,8 +131,8 @@ def pair_log_probabilities(
     )
 
 
-def _asked(
-    models: Sequence[AnyModel], texts: Sequence[str], plan: MaskPlan | None, kept: Kept
+def _ask_models(
+    models: Sequence[AnyModel], texts: Sequence[str], plan: MaskPlan | None, kept: AnswerStore
 ) -> list[Energies]:
     plan = plan or MaskPlan()
     behind = [model for model in models if isinstance(model, EndpointModel)]
@@ -142,15 +142,15 @@ def _asked(
     tokens, unit = read_texts(here, texts, plan.unit)
     made = []
     for number, (model, its) in enumerate(zip(here, tokens, strict=True)):
-        rows, which = distinct(its)
+        rows, which = distinct_texts(its)
         once = its.rows(rows)
         windows, how = _windows(here, once)
-        scored, settings = _scored(
+        scored, settings = _positions_to_score(
             model, windows, plan=plan, unit=unit, first_unit=first_unit(here, tokens)
         )
         settings |= how
         part = kept.part(number, len(here))
-        answers = answers_of(
+        answers = stored_answers(
             model, windows.tokens, scored=scored, settings=settings, kept=part, seed=plan.seed
         )
         made.append(
@@ -170,22 +170,22 @@ def read_texts(
     return tokens_of(texts, [model.tokenizer for model in models], limits, unit)
 
 
-def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[Windowed, dict[str, Any]]:
+def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[WindowedTexts, dict[str, Any]]:
     """Return texts as windows that are no longer than any of the models reads."""
     if models[0].source.windows.cut:
-        return windowed(tokens, sys.maxsize, None, 0.0), {}
+        return cut_into_windows(tokens, sys.maxsize, None, 0.0), {}
     limit = min(model.limit for model in models)
     stride = models[0].source.windows.stride
     shared = 0.5 if isinstance(models[0], MaskedModel) else 1.0
-    found = windowed(tokens, limit, stride, shared)
+    found = cut_into_windows(tokens, limit, stride, shared)
     if len(found.tokens) == len(tokens):
         return found, {}
     return found, {"context": limit, "stride": stride}
 
 
-def _scored(
-    model: Model, windows: Windowed, plan: MaskPlan, unit: Unit, first_unit: int
-) -> tuple[Scored, dict[str, Any]]:
+def _positions_to_score(
+    model: Model, windows: WindowedTexts, plan: MaskPlan, unit: Unit, first_unit: int
+) -> tuple[ScoredPositions, dict[str, Any]]:
     tokens = windows.tokens
     own = windows.own
     if isinstance(model, MaskedModel):

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from privacygauge.core.checks import listed
+from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError
 
 
@@ -97,7 +97,7 @@ def _weight_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
-def settings_of(folder: Path) -> dict[str, Any]:
+def model_settings(folder: Path) -> dict[str, Any]:
     """Return what stands in the config.json of a model.
 
     Raises
@@ -110,7 +110,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
 
 def weights_sha256(folder: Path) -> str:
     """Return the checksum of the weights and of the settings that decide what they compute."""
-    kept = {name: value for name, value in settings_of(folder).items() if name not in _ORIGIN}
+    kept = {name: value for name, value in model_settings(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for path in _weight_files(folder):
         digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
@@ -150,7 +150,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
                 output_loading_info=True,
                 **options,
             )
-    except (OSError, ImportError, ValueError, KeyError, RuntimeError, damaged()) as error:
+    except (OSError, ImportError, ValueError, KeyError, RuntimeError, damage_error()) as error:
         raise InputError(
             f"{folder} must hold a {kind} language model that transformers can read, but: "
             f"{first_line(error)}"
@@ -166,7 +166,7 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def damaged() -> type[Exception]:
+def damage_error() -> type[Exception]:
     """Return what safetensors raises where a file is damaged."""
     from safetensors import SafetensorError
 
@@ -255,7 +255,7 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
     )
 
 
-def adapted(module: Any, folder: Path) -> Any:
+def add_adapter(module: Any, folder: Path) -> Any:
     """Return a module with the adapter of a folder in it, in the module's own class.
 
     Adapter and weights stay apart: in few bits, merged weights would lose most of the adapter.
@@ -266,7 +266,7 @@ def adapted(module: Any, folder: Path) -> Any:
         with quiet_transformers(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, damaged()) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, damage_error()) as error:
         raise InputError(
             f"{folder} must hold an adapter of its base, but: {first_line(error)}"
         ) from error
@@ -330,11 +330,11 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     InputError
         If it holds no model, or one of neither kind.
     """
-    found, heads = _found(settings_of(parts_of(path, base)[0]))
+    found, heads = _find_kind(model_settings(parts_of(path, base)[0]))
     if found is None:
         raise InputError(
             f"{path} must hold a masked or a causal language model, got "
-            f"{listed(heads) or 'no architecture'}: save it with its language-model head"
+            f"{short_list(heads) or 'no architecture'}: save it with its language-model head"
         )
     return found
 
@@ -347,7 +347,7 @@ def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
     InputError
         If the folder holds no model.
     """
-    return _found(settings_of(parts_of(path, base)[0]))[0]
+    return _find_kind(model_settings(parts_of(path, base)[0]))[0]
 
 
 def kind_of(heads: Sequence[str]) -> Kind | None:
@@ -356,7 +356,7 @@ def kind_of(heads: Sequence[str]) -> Kind | None:
     return next(kinds, None)
 
 
-def _found(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
+def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
     """Return the kind of a model by its settings, and the classes it was saved as."""
     heads = settings.get("architectures") or []
     heads = [str(name) for name in heads] if isinstance(heads, list) else []

@@ -101,10 +101,10 @@ class MaskPlan:
 
 
 def _random(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
-    return np.sort(np.stack([_shuffled(n, rng)[:size] for _ in range(k)]), axis=1)
+    return np.sort(np.stack([_permutation(n, rng)[:size] for _ in range(k)]), axis=1)
 
 
-def _balanced(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
+def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
     if math.comb(n, size) <= k:
         return _subsets(n, size)
     masks = np.empty((k, size), np.int64)
@@ -115,7 +115,7 @@ def _balanced(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
             continue
         # What is left of one permutation is used up before the next one goes on, so that no unit
         # is ever two ahead of another; the next one first gives those not in the block yet.
-        following = _shuffled(n, rng)
+        following = _permutation(n, rng)
         fresh = following[~np.isin(following, left)][: size - len(left)]
         mask[:] = np.concatenate([left, fresh])
         left = following[~np.isin(following, fresh)]
@@ -139,14 +139,14 @@ def _subsets(n: int, size: int) -> Ints:
     return np.array(list(itertools.combinations(range(n), size)), np.int64)
 
 
-def _shuffled(n: int, rng: np.random.Generator) -> Ints:
+def _permutation(n: int, rng: np.random.Generator) -> Ints:
     # Sorting uniform numbers depends on less of numpy than its own shuffles do.
     return np.argsort(rng.random(n), kind="stable")
 
 
 _DRAW: dict[str, Callable[[int, int, int, np.random.Generator], Ints]] = {
     "random": _random,
-    "balanced": _balanced,
+    "balanced": _balanced_masks,
     "single": _single,
     "exhaustive": _exhaustive,
 }

@@ -97,14 +97,14 @@ def matched_attack(
     unit = transcript.unit
     n = transcript.n_units
     student = float(stdtrit(n - 1, 0.5 + level / 2))
-    error = student * rates.error_of(bent, unit)
-    of_gain = student * rates.error_of(flat.influence - bent, unit)
+    error = student * rates.standard_error_of_units(bent, unit)
+    of_gain = student * rates.standard_error_of_units(flat.influence - bent, unit)
     return MatchedAttack(
         transcript=transcript,
         weight=checks.frozen(weight),
         before=flat.value,
         after=_on_logit_scale(matched.value, error, level=level, n=n, pairs=smaller),
-        fall=_around(flat.value - matched.value, of_gain, level, n),
+        fall=_symmetric_interval(flat.value - matched.value, of_gain, level, n),
         n_bins=shares.n_bins,
         kept=float(np.mean(weight > 0)),
     )
@@ -187,7 +187,7 @@ def _bins(values: Floats, n_bins: int) -> Ints:
     return bins
 
 
-def _around(value: float, half: float, level: float, n: int) -> Estimate:
+def _symmetric_interval(value: float, half: float, level: float, n: int) -> Estimate:
     return Estimate(
         value=value,
         low=value - half,

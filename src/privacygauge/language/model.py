@@ -16,11 +16,11 @@ from privacygauge.errors import InputError
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
 from privacygauge.language.loading import (
-    adapted,
+    add_adapter,
+    model_settings,
     most_tokens,
     parts_of,
     read_module,
-    settings_of,
     sha256_of,
 )
 from privacygauge.language.precision import (
@@ -28,9 +28,9 @@ from privacygauge.language.precision import (
     Precision,
     check_precision,
     loading_options,
-    moved,
-    settled,
-    widened,
+    move_to_device,
+    settle_precision,
+    widen_weights,
 )
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.windows import WHOLE, Windows
@@ -87,7 +87,7 @@ class MaskedModel:
         return self.tokenizer.mask_id
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (load_masked, _in_a_folder(self.source))
+        return _reload_in_worker, (load_masked, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return the log-probability (m,) in nats of every token that `batch` hides.
@@ -147,7 +147,7 @@ class CausalModel:
         return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (load_causal, _in_a_folder(self.source))
+        return _reload_in_worker, (load_causal, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return what every token of `batch` was worth, given all to its left.
@@ -236,10 +236,10 @@ def load_masked(
             f"the tokenizer in {folder} must have a mask token, got none: if the model is "
             "causal, load it as such (load_causal, --kind causal)"
         )
-    module, stored = _read(parts, "AutoModelForMaskedLM", precision, device)
+    module, stored = _read_weights(parts, "AutoModelForMaskedLM", precision, device)
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(
+    source = _place_module(
         module, parts, device=device, precision=precision, windows=windows, stored=stored
     )
     return MaskedModel(
@@ -269,9 +269,9 @@ def load_causal(
     parts = parts_of(path, base)
     folder = parts[0]
     tokenizer = replace(read_tokenizer(_with_tokenizer(*parts)), literal=windows.literal)
-    encoder = settings_of(folder).get("is_encoder_decoder") is True
+    encoder = model_settings(folder).get("is_encoder_decoder") is True
     read_as = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
-    module, stored = _read(parts, read_as, precision, device)
+    module, stored = _read_weights(parts, read_as, precision, device)
     saved_as = getattr(module.config, "architectures", None) or []
     if any(name.endswith("MaskedLM") for name in saved_as):
         raise InputError(
@@ -279,7 +279,7 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(
+    source = _place_module(
         module, parts, device=device, precision=precision, windows=windows, stored=stored
     )
     limit = limit_of(module, tokenizer, windows)
@@ -298,7 +298,7 @@ def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
     return adapter if adapter is not None and own else folder
 
 
-def _read(
+def _read_weights(
     parts: tuple[Path, Path | None], auto_class: str, precision: Asked, device: str
 ) -> tuple[Any, str]:
     """Return a module, and what its weights were saved in."""
@@ -310,8 +310,8 @@ def _read(
         )
     folder, adapter = parts
     module = read_module(folder, auto_class, **loading_options(precision, device))
-    stored = widened(module, precision, device)
-    return module if adapter is None else adapted(module, adapter), stored
+    stored = widen_weights(module, precision, device)
+    return module if adapter is None else add_adapter(module, adapter), stored
 
 
 def empty_source(tokenizer: Tokenizer, module: Any) -> tuple[int, ...]:
@@ -347,7 +347,7 @@ def _in_a_folder(source: Source) -> Source:
 
 
 @functools.lru_cache(maxsize=2)
-def _again(load: Callable[..., Model], source: Source) -> Model:
+def _reload_in_worker(load: Callable[..., Model], source: Source) -> Model:
     """Return a model in a worker: read once there, and not sent along with every task."""
     how = {name: getattr(source, name) for name in ("device", "precision", "windows", "base")}
     model = load(source.path, **how)
@@ -356,7 +356,7 @@ def _again(load: Callable[..., Model], source: Source) -> Model:
     return model
 
 
-def _placed(
+def _place_module(
     module: Any,
     parts: tuple[Path, Path | None],
     device: str,
@@ -366,8 +366,8 @@ def _placed(
 ) -> Source:
     """Move `module` to its device, and return how it is run there."""
     if device != "auto" and precision not in ("int8", "int4"):
-        moved(module, device)
-    taken = settled(module, precision, device, most_tokens(module, 48))
+        move_to_device(module, device)
+    taken = settle_precision(module, precision, device, most_tokens(module, 48))
     folder, adapter = parts
     base = None if adapter is None else str(folder.resolve())
     path = str((adapter or folder).resolve())

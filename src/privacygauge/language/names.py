@@ -44,13 +44,13 @@ def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
     return tuple(_name(int(number)) for number in rng.choice(N_NAMES, n, replace=False))
 
 
-def names_of(group: Sequence[str], rng: np.random.Generator) -> dict[str, str]:
+def fictitious_names(group: Sequence[str], rng: np.random.Generator) -> dict[str, str]:
     """Return a made-up name for every group; the order of the samples does not matter."""
     groups = sorted(set(group))
     return dict(zip(groups, made_up_names(len(groups), rng), strict=True))
 
 
-def with_names(
+def prefix_names(
     text: Sequence[str], group: Sequence[str], names: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return every text with its patient's first and last name in front.
@@ -62,7 +62,7 @@ def with_names(
     group : sequence of str, length n
         The patient of each.
     names : mapping of str to str
-        First and last name of each patient, such as from `names_of`.
+        First and last name of each patient, such as from `fictitious_names`.
 
     Notes
     -----
@@ -75,7 +75,7 @@ def with_names(
         raise InputError(f"group must have {len(text)} rows, got {len(group)}")
     missing = sorted(set(group) - set(names))
     if missing:
-        raise InputError(f"names must hold every group, got none for {checks.listed(missing)}")
+        raise InputError(f"names must hold every group, got none for {checks.short_list(missing)}")
     return tuple(f"{names[patient]} {line}" for line, patient in zip(text, group, strict=True))
 
 

@@ -70,7 +70,9 @@ def components(texts: Sequence[str]) -> Ints:
         for i in some:
             similar = (signs[kinds[:n_kinds]] == signs[i]).mean(axis=1) > _LEAST
             for kind in kinds[:n_kinds][similar].tolist():
-                if _root(parent, i) == _root(parent, kind) or _alike(shingles[i], shingles[kind]):
+                if _root(parent, i) == _root(parent, kind) or _are_near_copies(
+                    shingles[i], shingles[kind]
+                ):
                     _join(parent, i, kind)
                     break
             else:
@@ -81,7 +83,7 @@ def components(texts: Sequence[str]) -> Ints:
     return found
 
 
-def connected(*keys: Sequence[object] | Ints) -> Ints:
+def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
     """Return the number of each row's component, (n,), where rows that share a key are connected.
 
     Parameters
@@ -91,7 +93,7 @@ def connected(*keys: Sequence[object] | Ints) -> Ints:
 
     Examples
     --------
-    >>> connected(["a", "a", "b", "c"], [1, 2, 2, 3])
+    >>> connected_rows(["a", "a", "b", "c"], [1, 2, 2, 3])
     array([0, 0, 0, 1])
     """
     from scipy.sparse import coo_matrix
@@ -150,7 +152,7 @@ def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
     return least
 
 
-def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
+def _are_near_copies(first: frozenset[int], second: frozenset[int]) -> bool:
     shared = len(first & second)
     return shared >= ALIKE * (len(first) + len(second) - shared)
 

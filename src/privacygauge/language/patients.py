@@ -8,7 +8,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.scores import TextScores
-from privacygauge.language.texts import numbered
+from privacygauge.language.texts import number_names
 
 
 def by_patient(scores: TextScores) -> TextScores:
@@ -41,7 +41,7 @@ def by_patient(scores: TextScores) -> TextScores:
     """
     kept = whole_patients(scores)
     assert kept.group is not None
-    patient = numbered(kept.group)
+    patient = number_names(kept.group)
     first = np.unique(patient, return_index=True)[1]
     names = tuple(kept.group[row] for row in first.tolist())
 
@@ -73,7 +73,7 @@ def whole_patients(scores: TextScores) -> TextScores:
     """
     if scores.group is None:
         raise InputError("the patient level needs groups: give a column group with the patient")
-    stays, notes = _whole(scores)
+    stays, notes = _patients_on_one_side(scores)
     if not np.any(stays & scores.judged):
         raise InputError(
             "every patient has texts among the members and among the non-members, so that no "
@@ -87,7 +87,7 @@ def whole_patients(scores: TextScores) -> TextScores:
     return scores.take(stays, *notes)
 
 
-def _whole(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
+def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
     """Return which samples belong to a patient on one side only, and what was left out."""
     unit = scores.unit
     n = int(unit.max()) + 1
@@ -170,11 +170,11 @@ def even_sizes(
     noise = rng.random(len(names))
     member = scores.member[first]
     population = scores.population[first]
-    kept = _kept(size, member, population=population, noise=noise, level=level)
+    kept = _texts_to_keep(size, member, population=population, noise=noise, level=level)
     if np.array_equal(kept, size):
         return scores
     return scores.take(
-        _drawn(scores, patient, kept, rng),
+        _draw_texts(scores, patient, kept, rng),
         _note(size, kept, member=member, population=population, what=what),
     )
 
@@ -211,7 +211,9 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
 
 
-def _kept(size: Ints, member: Bools, population: Bools, noise: Floats, level: float) -> Ints:
+def _texts_to_keep(
+    size: Ints, member: Bools, population: Bools, noise: Floats, level: float
+) -> Ints:
     """Return how many texts every patient keeps, (p,)."""
     kept = size.copy()
     outside = ~(member | population)
@@ -231,7 +233,7 @@ def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
     return np.minimum(size, np.sort(others)[place])
 
 
-def _drawn(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generator) -> Bools:
+def _draw_texts(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generator) -> Bools:
     """Return which texts stay, (n,): of every patient so many, drawn at random."""
     by_id = np.argsort(np.array(scores.sample, np.object_))
     drawn = rng.permutation(by_id)
@@ -247,8 +249,10 @@ def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -
     sides = {"members": member, "non-members": ~(member | population)}
     if population.any():
         sides["the population"] = population
-    have = checks.listed(f"{np.median(size[side]):g} for {name}" for name, side in sides.items())
-    count = checks.listed(f"{np.mean(kept[side]):.3g}" for side in sides.values())
+    have = checks.short_list(
+        f"{np.median(size[side]):g} for {name}" for name, side in sides.items()
+    )
+    count = checks.short_list(f"{np.mean(kept[side]):.3g}" for side in sides.values())
     return (
         f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
         f"equally many, drawn at random (on average {count})."

@@ -61,7 +61,7 @@ def loading_options(precision: str, device: str) -> dict[str, Any]:
     return options
 
 
-def widened(module: Any, asked: str, device: str) -> str:
+def widen_weights(module: Any, asked: str, device: str) -> str:
     """Return what a module's weights were saved in, and bring them to float32 where asked."""
     stored = stored_as(module)
     on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
@@ -70,7 +70,7 @@ def widened(module: Any, asked: str, device: str) -> str:
     return stored
 
 
-def moved(module: Any, device: str) -> None:
+def move_to_device(module: Any, device: str) -> None:
     """Bring a module to a device."""
     import torch
 
@@ -80,7 +80,7 @@ def moved(module: Any, device: str) -> None:
         raise InputError(f"device must be one that torch can use, got {device!r}") from error
 
 
-def settled(module: Any, asked: str, device: str, limit: int) -> Precision:
+def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precision:
     """Return the precision that a module is asked in, and bring its weights into it."""
     import torch
 

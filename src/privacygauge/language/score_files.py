@@ -115,8 +115,8 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
     missing = [column for column in _REQUIRED if column not in columns]
     if missing:
         raise InputError(
-            f"{name}: missing {checks.listed(missing)}; it has "
-            f"{checks.listed(columns, most=12) or 'nothing'} ({_WAY_OUT})"
+            f"{name}: missing {checks.short_list(missing)}; it has "
+            f"{checks.short_list(columns, most=12) or 'nothing'} ({_WAY_OUT})"
         )
     if not len(columns["sample"]):
         raise InputError(f"{name}: there are no samples in it")
@@ -205,7 +205,9 @@ def _columns_of_lines(path: Path) -> dict[str, Any]:
         further = [name for name in row if _is_known(name) and name not in known]
         if missing or further:
             rule = (
-                f"no {checks.listed(missing)}" if missing else f"{checks.listed(further)} besides"
+                f"no {checks.short_list(missing)}"
+                if missing
+                else f"{checks.short_list(further)} besides"
             )
             raise InputError(
                 f"{path}: line {number} has {rule}, unlike the first line: every line must have "

@@ -14,8 +14,15 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.language.near_copies import connected
-from privacygauge.language.texts import Overlap, Texts, find_overlap, numbered, picked, texts_of
+from privacygauge.language.near_copies import connected_rows
+from privacygauge.language.texts import (
+    Overlap,
+    Texts,
+    find_overlap,
+    number_names,
+    texts_of,
+    texts_of_rows,
+)
 
 LIKELIHOOD_RATIO = "likelihood-ratio"
 """The attack of Mireshghallah et al. (2022)."""
@@ -40,7 +47,7 @@ def further_signals(given: Mapping[str, ArrayLike], n: int) -> dict[str, Floats]
         if not name.strip() or name in _OF_ENERGIES:
             raise InputError(
                 f"a further signal must have a name of its own, got {name!r}: "
-                f"{checks.listed(_OF_ENERGIES)} are made of the energies"
+                f"{checks.short_list(_OF_ENERGIES)} are made of the energies"
             )
     return {
         name: checks.floats(values, f"signal {name}", length=n) for name, values in given.items()
@@ -135,10 +142,10 @@ class TextScores:
         """
         if self.copies is not None:
             keys = self.sample if self.group is None else self.group
-            return checks.frozen(connected(keys, self.copies))
+            return checks.frozen(connected_rows(keys, self.copies))
         if self.group is None:
             return checks.frozen(np.arange(len(self)))
-        return checks.frozen(numbered(self.group))
+        return checks.frozen(number_names(self.group))
 
     def take(self, rows: Bools, *notes: str) -> TextScores:
         """Return some of the samples, with further notes.
@@ -151,16 +158,16 @@ class TextScores:
         kept = np.flatnonzero(rows)
         return dataclasses.replace(
             self,
-            sample=picked(self.sample, kept),
+            sample=texts_of_rows(self.sample, kept),
             energy_target=self.energy_target[kept],
             member=self.member[kept],
             population=self.population[kept],
             energy_reference=(
                 None if self.energy_reference is None else self.energy_reference[kept]
             ),
-            group=None if self.group is None else picked(self.group, kept),
+            group=None if self.group is None else texts_of_rows(self.group, kept),
             length=None if self.length is None else self.length[kept],
-            text=None if self.text is None else picked(self.text, kept),
+            text=None if self.text is None else texts_of_rows(self.text, kept),
             notes=(*self.notes, *notes),
             further={name: values[kept] for name, values in self.further.items()},
             copies=None if self.copies is None else self.copies[kept],
@@ -238,18 +245,18 @@ def text_scores(
     overlap = find_overlap(ids, inside, population, texts)
     kept = np.flatnonzero(overlap.kept)
     _require_left(overlap, inside, population)
-    groups = None if group is None else picked(texts_of(group, "group", n), kept)
+    groups = None if group is None else texts_of_rows(texts_of(group, "group", n), kept)
     copies = _copies(overlap, target, reference)
     judged = (inside, ~(inside | population))
     return TextScores(
-        picked(ids, kept),
+        texts_of_rows(ids, kept),
         target[kept],
         member=inside[kept],
         population=population[kept],
         energy_reference=None if reference is None else reference[kept],
         group=groups,
         length=None if length is None else checks.classes(length, "length", length=n)[kept],
-        text=None if texts is None else picked(texts, kept),
+        text=None if texts is None else texts_of_rows(texts, kept),
         notes=(*overlap.notes, *_notes_on_groups(groups, population[kept])),
         further={name: values[kept] for name, values in further_signals(further or {}, n).items()},
         copies=None if copies is None else copies[kept],

@@ -20,7 +20,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.coins import NAMES, Coins, digest, people_of
 from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_texts
-from privacygauge.language.texts import numbered, plain_texts
+from privacygauge.language.texts import number_names, plain_texts
 
 SIMILAR = 0.5
 """Share of common shingles from which texts are nearly the same."""
@@ -65,7 +65,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
     [0, 0, 1]
     """
     plain = plain_texts(texts)
-    same = numbered(plain)
+    same = number_names(plain)
     once = [plain[row] for row in np.unique(same, return_index=True)[1].tolist()]
     shingles = [_shingles(text) for text in once]
     found = DisjointSet(range(len(once)))
@@ -76,7 +76,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
         if common >= similarity * (len(shingles[a]) + len(shingles[b]) - common):
             found.merge(a, b)
     root = np.array([found[i] for i in range(len(once))], np.int64)
-    return numbered([str(number) for number in root[same].tolist()])
+    return number_names([str(number) for number in root[same].tolist()])
 
 
 def _shingles(text: str) -> frozenset[int]:
@@ -278,7 +278,7 @@ def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
             f"{common:,} text(s) that more than {BOILERPLATE} people share, such as forms, bind "
             "nobody."
         )
-    return numbered([found[name] for name in people]), tuple(notes)
+    return number_names([found[name] for name in people]), tuple(notes)
 
 
 def _parts(size: Ints, shares: tuple[float, ...], seed: int) -> Ints:

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.versions import own_version, versions
-from privacygauge.language.batches import Scored, batch_of, groups
+from privacygauge.language.batches import ScoredPositions, batch_of, pass_groups
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import Floats32, Model
 from privacygauge.language.tokens import Tokens
-from privacygauge.language.windows import Windowed, whole
+from privacygauge.language.windows import WindowedTexts, whole
 from privacygauge.runs.execute import Progress, Work, complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
@@ -43,7 +43,7 @@ _NAME_LENGTH = 24
 
 
 @dataclass(frozen=True)
-class Kept:
+class AnswerStore:
     """Where answers are kept, and how they are got."""
 
     run: str | Path | None = None
@@ -55,7 +55,7 @@ class Kept:
     invocation: Mapping[str, Any] | None = None
     """As in `open_run`."""
 
-    def part(self, number: int, n: int) -> Kept:
+    def part(self, number: int, n: int) -> AnswerStore:
         """Return the same for one of n equal parts of the work, whose progress counts them all."""
         progress = self.progress
         if progress is None:
@@ -68,14 +68,14 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
+class ModelWork:
     """The work of a run: asks a model for the texts of a task."""
 
     model: Model
     """The model; another process reads it from its folder."""
     tokens: Tokens
     """The texts, each once, sorted by length."""
-    scored: Scored
+    scored: ScoredPositions
     """What is asked about them."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
@@ -101,7 +101,7 @@ class Asking:
                     mask_id=self.model.mask_id,
                 )
             )
-            for group in groups(self.tokens, self.scored, texts, budget_of(self.model))
+            for group in pass_groups(self.tokens, self.scored, texts, token_budget(self.model))
         ]
         # Of windows in which nothing is masked, there may be no copy at all.
         nothing = np.zeros(0, np.float32)
@@ -111,7 +111,7 @@ class Asking:
         }
 
 
-def budget_of(model: Model) -> int:
+def token_budget(model: Model) -> int:
     """Return the most tokens in one pass."""
     budget = _BUDGET.get((_kind(model), model.source.precision), _BUDGET_OF_FEWER_BITS)
     if getattr(model, "head", None) is not None:
@@ -135,12 +135,12 @@ def model_settings(model: Model) -> dict[str, Any]:
     }
 
 
-def answers_of(
+def stored_answers(
     model: Model,
     tokens: Tokens,
-    scored: Scored,
+    scored: ScoredPositions,
     settings: Mapping[str, Any],
-    kept: Kept,
+    kept: AnswerStore,
     *,
     seed: int = 0,
 ) -> dict[str, Floats32]:
@@ -178,12 +178,12 @@ def answers_of(
             "texts": tokens.sha256,
         },
     )
-    rows = computed(plan, Asking(model, tokens, scored), kept)
+    rows = compute_arrays(plan, ModelWork(model, tokens, scored), kept)
     filled = np.arange(scored.width) < np.diff(scored.starts)[:, None]
     return {name: values[filled] for name, values in rows.items()}
 
 
-def computed(plan: Plan, work: Work, kept: Kept) -> dict[str, NDArray[Any]]:
+def compute_arrays(plan: Plan, work: Work, kept: AnswerStore) -> dict[str, NDArray[Any]]:
     """Return the arrays of a plan, which names a folder inside of the run's."""
     with kept_or_scratch(kept.run) as folder:
         place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
@@ -192,7 +192,7 @@ def computed(plan: Plan, work: Work, kept: Kept) -> dict[str, NDArray[Any]]:
         return {name: opened.array(name)[:] for name in plan.arrays}
 
 
-def distinct(tokens: Tokens) -> tuple[Ints, Ints]:
+def distinct_texts(tokens: Tokens) -> tuple[Ints, Ints]:
     """Return the rows of the different texts, sorted by length, and which of them each text is.
 
     The order depends on the texts alone, so the same texts in another order are the same run.
@@ -206,9 +206,9 @@ def distinct(tokens: Tokens) -> tuple[Ints, Ints]:
 
 def energies_from(
     answers: Mapping[str, Floats32],
-    windows: Windowed,
+    windows: WindowedTexts,
     tokens: Tokens,
-    scored: Scored,
+    scored: ScoredPositions,
     which: Ints,
     unit: Unit,
 ) -> Energies:

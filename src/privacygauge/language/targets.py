@@ -80,10 +80,10 @@ def rounds_of_texts(
     >>> found.auc.value > 0.9
     True
     """
-    signal, coins = _checked(log_likelihood, inside)
+    signal, coins = _check_targets(log_likelihood, inside)
     if patient is None:
         return rounds_of_models(LOG_LIKELIHOOD, signal, coins, n_worlds=n_worlds)
-    unit = units.numbered(patient, "patient", length=signal.shape[1])
+    unit = units.number_units(patient, "patient", length=signal.shape[1])
     return rounds_of_models(LOG_LIKELIHOOD, signal, coins, n_worlds=n_worlds, unit=unit)
 
 
@@ -114,8 +114,8 @@ def rounds_of_patients(
     InputError
         As in `rounds_of_texts`; also if a model was trained on some texts of a patient only.
     """
-    signal, coins = _checked(log_likelihood, inside)
-    owner = units.numbered(patient, "patient", length=signal.shape[1])
+    signal, coins = _check_targets(log_likelihood, inside)
+    owner = units.number_units(patient, "patient", length=signal.shape[1])
     size = np.bincount(owner)
     share = np.array([np.bincount(owner, weights=row) for row in coins]) / size
     parted = np.argwhere((share > 0) & (share < 1))
@@ -130,7 +130,7 @@ def rounds_of_patients(
     return rounds_of_models(LOG_LIKELIHOOD, means, share > 0, n_worlds=n_worlds)
 
 
-def _checked(log_likelihood: ArrayLike, inside: ArrayLike) -> tuple[Floats, Bools]:
+def _check_targets(log_likelihood: ArrayLike, inside: ArrayLike) -> tuple[Floats, Bools]:
     signal = _matrix(log_likelihood, "log_likelihood")
     coins = _matrix(inside, "inside")
     if coins.shape != signal.shape:

@@ -29,9 +29,9 @@ from privacygauge.language.likelihoods import (
 )
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
-from privacygauge.language.near_copies import components, connected
+from privacygauge.language.near_copies import components, connected_rows
 from privacygauge.language.scores import TextScores
-from privacygauge.language.store import Kept
+from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, TextRecordsLike, scores_of, sides_of
 from privacygauge.language.texts import plain_texts
 from privacygauge.language.token_signals import SideTokens, token_signals
@@ -109,7 +109,7 @@ def text_energies(
         part.rows(np.delete(np.arange(len(part)), rows))
         for part, rows in zip(parts, short, strict=True)
     ]
-    parts, prefix, apart = _prefixed(target, parts, recall, plan.seed)
+    parts, prefix, apart = _set_prefix_apart(target, parts, recall, plan.seed)
     if isinstance(target, EndpointModel) and reference is not None:
         # Their tokens are known only when they have answered, and one side's may be alike.
         plan = replace(plan, unit="word")
@@ -121,11 +121,13 @@ def text_energies(
         asked = replace(asked, seed=0)
     shares = _shares(progress, parts, len(models) + bool(prefix))
     answers = [
-        _asked(models, part, prefix=prefix, plan=asked, kept=Kept(run, n_jobs, told, invocation))
+        _ask_side(
+            models, part, prefix=prefix, plan=asked, kept=AnswerStore(run, n_jobs, told, invocation)
+        )
         for part, told in zip(parts, shares, strict=True)
     ]
-    further, notes = _further(target, parts, answers, plan.seed)
-    found = _joined(parts, answers, form, further)
+    further, notes = _causal_signals(target, parts, answers, plan.seed)
+    found = _join_sides(parts, answers, form, further)
     changed = (WORDS,) if asked.unit != plan.unit else ()
     left_out = [
         f"{len(rows):,} {part.name} texts were left out: too short to score anything in them."
@@ -139,7 +141,7 @@ def text_energies(
     )
 
 
-def _prefixed(
+def _set_prefix_apart(
     target: AnyModel, parts: list[Side], recall: int | None, seed: int
 ) -> tuple[list[Side], tuple[str, ...], tuple[str, ...]]:
     """Return the sides without the people of a prefix, the prefix, and what is to be said of it."""
@@ -198,17 +200,17 @@ def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
         raise InputError(f"{part.name} texts: {error}") from error
 
 
-def _asked(
+def _ask_side(
     models: Sequence[AnyModel],
     part: Side,
     prefix: tuple[str, ...],
     plan: MaskPlan,
-    kept: Kept,
+    kept: AnswerStore,
 ) -> _Answer:
     texts = part.records.text
     if prefix:
         first, second = (replace(kept, progress=x) for x in _in_turn(kept.progress, len(models)))
-        found = _asked(models, part, prefix=(), plan=plan, kept=first)
+        found = _ask_side(models, part, prefix=(), plan=plan, kept=first)
         target, *reference = (model for model in models if isinstance(model, CausalModel))
         other = reference[0] if reference else None
         after = conditional_log_probabilities(
@@ -222,7 +224,7 @@ def _asked(
     return _Answer(pair.target, pair.reference, pair.notes)
 
 
-def _further(
+def _causal_signals(
     target: AnyModel, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
 ) -> tuple[Mapping[str, Floats], tuple[str, ...]]:
     """Return the signals of a causal model beside loss and likelihood ratio, and what to say."""
@@ -237,7 +239,7 @@ def _further(
     copies = components(plain_texts([text for part in parts for text in part.records.text]))
     found, skipped = token_signals(
         sides,
-        connected(groups or np.arange(len(copies)), copies),
+        connected_rows(groups or np.arange(len(copies)), copies),
         0 if isinstance(target, EndpointModel) else target.tokenizer.n_tokens,
         seeds.stream(seed, "language", "learned attack"),
     )
@@ -253,7 +255,7 @@ def _in_form(energies: Energies, form: Form) -> Floats:
     return energies.mean() if form == "mean" else energies.sum()
 
 
-def _joined(
+def _join_sides(
     parts: Sequence[Side],
     answers: Sequence[_Answer],
     form: Form,
@@ -291,7 +293,7 @@ def _shares(
     n_all = n_models * sum(map(len, parts))
     for part in parts:
         n_here = n_models * len(part)
-        yield None if progress is None else _told(progress, done, n_here, n_all)
+        yield None if progress is None else _partial_progress(progress, done, n_here, n_all)
         done += n_here
 
 
@@ -305,7 +307,7 @@ def _in_turn(progress: Progress | None, n: int) -> tuple[Progress | None, Progre
     )
 
 
-def _told(progress: Progress, before: int, n_here: int, n_all: int) -> Progress:
+def _partial_progress(progress: Progress, before: int, n_here: int, n_all: int) -> Progress:
     def told(n_done: int, n_asked: int) -> None:
         # A text that occurs twice is asked for once, so fewer may be asked for.
         progress(before + n_here * n_done // n_asked, n_all)

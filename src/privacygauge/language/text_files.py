@@ -23,7 +23,7 @@ from privacygauge.datasets.reading import (
 )
 from privacygauge.errors import InputError
 from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.texts import Texts, picked, plain_texts, texts_of
+from privacygauge.language.texts import Texts, plain_texts, texts_of, texts_of_rows
 
 SAMPLES = ("sample", "id")
 """Columns that may hold the ids of the texts; the first that is there counts."""
@@ -67,8 +67,11 @@ class TextRecords:
 
     def rows(self, rows: Ints) -> TextRecords:
         """Return some of the texts, in the order asked for."""
-        ids = (None if part is None else picked(part, rows) for part in (self.sample, self.group))
-        return TextRecords(picked(self.text, rows), *ids)
+        ids = (
+            None if part is None else texts_of_rows(part, rows)
+            for part in (self.sample, self.group)
+        )
+        return TextRecords(texts_of_rows(self.text, rows), *ids)
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
@@ -118,13 +121,13 @@ def as_texts(
     if hasattr(frame, "columns"):
         return _texts_in({str(key): list(frame[key]) for key in frame.columns}, columns, name)
     if hasattr(frame, "tolist"):
-        return _checked(name, tuple(frame.tolist()), None, None)
+        return _check_texts(name, tuple(frame.tolist()), None, None)
     if not isinstance(given, Sequence) or isinstance(given, bytes):
         raise InputError(
             f"{name} must be a path, a sequence of texts, a mapping of lists or a data frame, got "
             f"{type(given).__name__}"
         )
-    return _checked(name, tuple(given), None, None)
+    return _check_texts(name, tuple(given), None, None)
 
 
 def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
@@ -149,7 +152,7 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     name = path.name.lower()
     if name.endswith(_PLAIN):
         lines = (line.strip() for line in read_text(path, "text").splitlines())
-        return _checked(path, tuple(line for line in lines if line), None, None)
+        return _check_texts(path, tuple(line for line in lines if line), None, None)
     if name.endswith(LINES):
         return _texts_in(_columns_of_lines(path), columns, path)
     if not (is_csv(path) or path.suffix.lower() == ".parquet"):
@@ -163,16 +166,18 @@ def _texts_in(
     if columns.text not in found:
         raise InputError(
             f"{name}: there is no column {columns.text!r} of texts; it has "
-            f"{checks.listed(found, most=12) or 'nothing'}: name the column that holds them"
+            f"{checks.short_list(found, most=12) or 'nothing'}: name the column that holds them"
         )
     for asked in (columns.sample, columns.group):
         if asked is not None and asked not in found:
-            raise InputError(f"{name}: there is no column {asked!r}; it has {checks.listed(found)}")
+            raise InputError(
+                f"{name}: there is no column {asked!r}; it has {checks.short_list(found)}"
+            )
     sample = columns.sample or next((key for key in SAMPLES if key in found), None)
     group = columns.group or next(
         (key for known in GROUPS for key in found if key.casefold() == known), None
     )
-    return _checked(
+    return _check_texts(
         name,
         tuple(found[columns.text]),
         None if sample is None else tuple(found[sample]),
@@ -180,7 +185,7 @@ def _texts_in(
     )
 
 
-def _checked(
+def _check_texts(
     name: str | Path,
     text: tuple[Any, ...],
     sample: tuple[Any, ...] | None,
@@ -237,8 +242,8 @@ def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
     for number, row in rows:
         if row.keys() != names:
             raise InputError(
-                f"{path}: line {number} has the keys {checks.listed(row)}, the first line has "
-                f"{checks.listed(names)}: every line must have the same"
+                f"{path}: line {number} has the keys {checks.short_list(row)}, the first line has "
+                f"{checks.short_list(names)}: every line must have the same"
             )
     return {name: [row[name] for _, row in rows] for name in names}
 

@@ -52,12 +52,12 @@ def texts_of(
     )
 
 
-def picked(texts: Texts, rows: NDArray[np.intp]) -> Texts:
+def texts_of_rows(texts: Texts, rows: NDArray[np.intp]) -> Texts:
     """Return the texts of some rows."""
     return tuple(texts[row] for row in rows.tolist())
 
 
-def numbered(names: Sequence[str]) -> Ints:
+def number_names(names: Sequence[str]) -> Ints:
     """Return the number of each name, counted in the order in which names first occur, (n,)."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

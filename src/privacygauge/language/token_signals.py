@@ -114,14 +114,14 @@ def learned_signal(
     for part in range(N_FOLDS + population.any()):
         before = fold < part
         held = fold == part
-        score = _scored(features, member, before) if part else first
+        score = _logistic_scores(features, member, before) if part else first
         result[held] = (
-            _standardised(score, population)[held] if population.any() else ranks(score[held])
+            _standardise(score, population)[held] if population.any() else ranks(score[held])
         )
     return result
 
 
-def _scored(features: Floats, member: Bools, known: Bools) -> Floats:
+def _logistic_scores(features: Floats, member: Bools, known: Bools) -> Floats:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -133,7 +133,7 @@ def _scored(features: Floats, member: Bools, known: Bools) -> Floats:
     return np.asarray(model.decision_function(features), np.float64)
 
 
-def _standardised(score: Floats, population: Bools) -> Floats:
+def _standardise(score: Floats, population: Bools) -> Floats:
     known = score[population]
     spread = float(known.std())
     above: Floats = (score - known.mean()) / (spread if spread > 0 else 1.0)

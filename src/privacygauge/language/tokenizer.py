@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Ints, listed
+from privacygauge.core.checks import Bools, Ints, short_list
 from privacygauge.errors import InputError
 from privacygauge.language.loading import first_line, quiet_transformers
 
@@ -24,7 +24,7 @@ _SHARE_OF_CASED = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedText:
     """One text in tokens."""
 
     ids: Ints
@@ -89,10 +89,10 @@ class Tokenizer:
         """One more than the largest id there is."""
         return int(max(self._backend.get_vocab().values())) + 1
 
-    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+    def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
         """Return every text in tokens, whole: nothing is cut off."""
         return [
-            Encoded(
+            EncodedText(
                 np.array(found.ids, np.int64),
                 np.array(found.special_tokens_mask, np.bool_),
                 np.array(found.offsets, np.int64).reshape(-1, 2),
@@ -125,7 +125,8 @@ def read_tokenizer(path: Path) -> Tokenizer:
     files = ("tokenizer.json", *found.vocab_files_names.values())
     if not any((path / name).is_file() for name in files):
         raise InputError(
-            f"{path} must hold a tokenizer, but has none of {listed(sorted(set(files)))}: save it "
+            f"{path} must hold a tokenizer, but has none of {short_list(sorted(set(files)))}: "
+            "save it "
             "there with tokenizer.save_pretrained"
         )
     return tokenizer_of(found, f"the tokenizer in {path}")

@@ -18,7 +18,7 @@ import numpy as np
 from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
-from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.tokenizer import EncodedText
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NONE = -1
@@ -31,7 +31,7 @@ class Tokenizes(Protocol):
     def unknown_id(self) -> int | None:
         """The id of what the vocabulary does not hold."""
 
-    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+    def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
         """Return every text in tokens, whole."""
 
 
@@ -133,7 +133,7 @@ def tokens_of(
             "leave it out"
         )
     return [
-        _gathered(
+        _gather_tokens(
             keys, rows, at=at, unknown_id=tokenizer.unknown_id, frame=_frame(found[at][0].framing)
         )
         for at, tokenizer in enumerate(tokenizers)
@@ -178,7 +178,7 @@ class _Row:
 
 
 def _rows(
-    texts: Sequence[str], found: Sequence[Sequence[Encoded]], limit: Sequence[int], unit: Unit
+    texts: Sequence[str], found: Sequence[Sequence[EncodedText]], limit: Sequence[int], unit: Unit
 ) -> tuple[list[_Row], Unit]:
     if not _all_equal(found):
         unit = "word"
@@ -186,7 +186,7 @@ def _rows(
     return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
 
 
-def _row(text: str, found: Sequence[Encoded], limits: Sequence[int], unit: Unit) -> _Row:
+def _row(text: str, found: Sequence[EncodedText], limits: Sequence[int], unit: Unit) -> _Row:
     units = [_token_units(one) for one in found] if unit == "token" else word_units(text, found)
     n_units = min(map(_n_fitting, found, units, limits))
     ids = []
@@ -201,11 +201,11 @@ def _row(text: str, found: Sequence[Encoded], limits: Sequence[int], unit: Unit)
     return _Row(ids, kept_units, n_units, n_cut)
 
 
-def _token_units(found: Encoded) -> Ints:
+def _token_units(found: EncodedText) -> Ints:
     return np.where(found.framing, _NONE, np.cumsum(~found.framing) - 1)
 
 
-def _n_fitting(found: Encoded, units: Ints, limit: int) -> int:
+def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:
     """Return how many units, from the first one on, a model can read."""
     n_units = int(units.max(initial=_NONE)) + 1
     room = limit - int(np.count_nonzero(found.framing))
@@ -217,7 +217,7 @@ def _n_fitting(found: Encoded, units: Ints, limit: int) -> int:
     return int(min(beyond[beyond >= 0], default=n_units))
 
 
-def word_units(text: str, found: Sequence[Encoded]) -> list[Ints]:
+def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
     """Return the word that every token belongs to, as tokenizers agree on it.
 
     Parameters
@@ -248,7 +248,7 @@ def word_units(text: str, found: Sequence[Encoded]) -> list[Ints]:
     return [number[its] for its in units]
 
 
-def _words_touched(found: Encoded, word_at: Ints) -> Ints:
+def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
     """Return the first and the last word that every token touches; -1 and -1 for none."""
     touched = np.full((len(found.ids), 2), _NONE)
     for i, (start, stop) in enumerate(found.spans):
@@ -259,7 +259,7 @@ def _words_touched(found: Encoded, word_at: Ints) -> Ints:
     return touched
 
 
-def _all_equal(found: Sequence[Sequence[Encoded]]) -> bool:
+def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
     """Return whether all tokenizers give the same tokens in the same places."""
     return all(
         np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
@@ -275,7 +275,7 @@ def _frame(framing: Bools) -> tuple[int, int]:
     return int(content[0]), int(len(framing) - 1 - content[-1])
 
 
-def _gathered(
+def _gather_tokens(
     keys: tuple[str, ...],
     rows: Sequence[_Row],
     at: int,

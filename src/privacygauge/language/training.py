@@ -16,10 +16,10 @@ from privacygauge.language.loading import (
     Kind,
     checked_folder,
     model_kind,
+    model_settings,
     most_tokens,
     quiet_transformers,
     read_module,
-    settings_of,
     weights_sha256,
 )
 from privacygauge.language.model import check_vocabulary
@@ -149,7 +149,7 @@ def train_reference(
         lambda: shape.module(tokenizer, course.seed),
         {"layers": layers, "hidden": hidden, "vocabulary": vocabulary, "start": "none"},
     )
-    return _trained(start, texts, out=Path(out), course=course, progress=progress)
+    return _train(start, texts, out=Path(out), course=course, progress=progress)
 
 
 def train_further(
@@ -195,7 +195,7 @@ def train_further(
     if folder.resolve() == Path(out).resolve():
         raise InputError(f"out must be another folder than the model's, got {folder} for both")
     kind = model_kind(folder)
-    if settings_of(folder).get("is_encoder_decoder") is True:
+    if model_settings(folder).get("is_encoder_decoder") is True:
         raise InputError(f"{folder} must hold a masked or a causal model, got an encoder-decoder")
     if kind == "masked" and read_tokenizer(folder).mask_id is None:
         raise InputError(f"the tokenizer in {folder} must have a mask token, got none")
@@ -212,7 +212,7 @@ def train_further(
         said={"start": weights_sha256(folder)},
         context=context,
     )
-    return _trained(start, texts, out=Path(out), course=course, progress=progress)
+    return _train(start, texts, out=Path(out), course=course, progress=progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ class _Start:
     context: int | None = None
 
 
-def _trained(
+def _train(
     start: _Start,
     texts: Sequence[str],
     out: Path,
@@ -235,7 +235,7 @@ def _trained(
 ) -> TrainedModel:
     require_own(out)
     with quiet_transformers(), one_thread():
-        own = _read(start.tokenizer)
+        own = _reload_tokenizer(start.tokenizer)
         module = start.begin()
         check_vocabulary(module, own, out)
         limit = _limit(module, own, start.context)
@@ -249,7 +249,7 @@ def _trained(
         kept = Checkpoints(out / UNFINISHED, settings)
         mask_id = own.mask_id if start.kind == "masked" else None
         learner = learner_of(module, Vocabulary(own.n_tokens, mask_id, own.pad_id), course)
-        losses = _learnt(learner, tokens, kept, progress)
+        losses = _learn(learner, tokens, kept, progress)
         start.tokenizer.save_pretrained(out)
         module.to("cpu").save_pretrained(out)
     # Written last: without it the training is one that was stopped.
@@ -269,7 +269,7 @@ def _limit(module: Any, tokenizer: Tokenizer, context: int | None) -> int:
     return context
 
 
-def _learnt(
+def _learn(
     learner: Learner, tokens: Tokens, kept: Checkpoints, progress: Progress | None
 ) -> tuple[float, ...]:
     epochs = learner.course.epochs
@@ -301,7 +301,7 @@ def _settings(
     )
 
 
-def _read(tokenizer: Any) -> Tokenizer:
+def _reload_tokenizer(tokenizer: Any) -> Tokenizer:
     with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
         tokenizer.save_pretrained(folder)
         return read_tokenizer(Path(folder))

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Ints, listed
+from privacygauge.core.checks import Bools, Ints, short_list
 from privacygauge.core.seeds import non_negative, stream
 from privacygauge.errors import InputError
 from privacygauge.language.heads import Head, head_of
-from privacygauge.language.precision import Precision, moved
+from privacygauge.language.precision import Precision, move_to_device
 from privacygauge.language.tokens import Tokens
 from privacygauge.runs.atomic import check_writable, write_all
 
@@ -103,7 +103,7 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
 
     module.eval()
     head = head_of(module)
-    moved(module, course.device)
+    move_to_device(module, course.device)
     weights = list(module.parameters())
     groups = [
         {"params": [part for part in weights if part.ndim > 1], "weight_decay": _DECAY},
@@ -125,14 +125,14 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     n_steps = -(-len(tokens) // course.batch)
     total = 0.0
     n_scored = 0
-    for number, rows in enumerate(batches(tokens.lengths, course.batch, epoch, course.seed)):
+    for number, rows in enumerate(step_rows(tokens.lengths, course.batch, epoch, course.seed)):
         rate = course.step_rate(epoch * n_steps + number, course.epochs * n_steps)
-        ids, inside, content = padded(tokens, rows, learner.vocabulary.pad_id)
+        ids, inside, content = pad_rows(tokens, rows, learner.vocabulary.pad_id)
         if learner.vocabulary.mask_id is None:
             shown = ids
-            labels = followed(ids, inside)
+            labels = next_tokens(ids, inside)
         else:
-            shown, asked = masked(ids, content, learner.vocabulary, masks)
+            shown, asked = mask_tokens(ids, content, learner.vocabulary, masks)
             labels = np.where(asked, ids, NOT_SCORED)
         if n_asked := int(np.count_nonzero(labels != NOT_SCORED)):
             total += _step(learner, shown, inside=inside, labels=labels, rate=rate) * n_asked
@@ -140,7 +140,7 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     return total / n_scored
 
 
-def batches(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
+def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
     """Yield the rows of every step of an epoch: each row once, in an order of the epoch's own."""
     rng = stream(seed, "language training", "order", epoch)
     order = rng.permutation(len(lengths))
@@ -153,7 +153,7 @@ def batches(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
         yield parts[number]
 
 
-def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
+def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
     """Return some texts as the rows of a step.
 
     Returns
@@ -175,7 +175,7 @@ def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]
     return ids, np.arange(width) < tokens.lengths[rows][:, None], content
 
 
-def masked(
+def mask_tokens(
     ids: Ints, content: Bools, vocabulary: Vocabulary, rng: np.random.Generator
 ) -> tuple[Ints, Bools]:
     """Return the rows as the model sees them, and which of their tokens it is to predict.
@@ -207,7 +207,7 @@ def masked(
     return shown, asked
 
 
-def followed(ids: Ints, inside: Bools) -> Ints:
+def next_tokens(ids: Ints, inside: Bools) -> Ints:
     """Return the token behind every token of the rows, (b, t); `NOT_SCORED` behind the last one.
 
     Parameters
@@ -353,7 +353,7 @@ def require_own(out: Path) -> None:
         raise InputError(f"{out} is a file, not a directory: choose another folder") from error
     if names and not {DONE, UNFINISHED} & set(names):
         raise InputError(
-            f"{out} holds something else than a training ({listed(names, 3)}): choose another "
+            f"{out} holds something else than a training ({short_list(names, 3)}): choose another "
             "folder"
         )
 

@@ -165,19 +165,21 @@ def thresholds_named(
     found: list[Threshold] = []
     for kind in dict.fromkeys(chosen):
         if kind not in THRESHOLDS:
-            raise InputError(f"threshold must be some of {checks.listed(THRESHOLDS)}, got {kind!r}")
+            raise InputError(
+                f"threshold must be some of {checks.short_list(THRESHOLDS)}, got {kind!r}"
+            )
         if kind == "mean-train":
             found.append(MeanTrainThreshold())
             continue
         how = PopulationThreshold if kind == "population" else OracleThreshold
         found += [how(checks.level(rate, "fpr")) for rate in dict.fromkeys(fprs)]
     if not found:
-        raise InputError(f"threshold must be some of {checks.listed(THRESHOLDS)}, got none")
+        raise InputError(f"threshold must be some of {checks.short_list(THRESHOLDS)}, got none")
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ThresholdOptions:
     """What was asked for, the same for samples, patients and samples of some length."""
 
     kinds: tuple[str, ...] | None
@@ -192,7 +194,7 @@ class Asked:
 
 def asked_for(
     threshold: str | Sequence[str] | None, fpr: float | Sequence[float], seed: int, level: float
-) -> Asked:
+) -> ThresholdOptions:
     """Return what was asked for, checked as far as it can be before there are energies.
 
     The parameters are those of `audit_language`.
@@ -202,7 +204,7 @@ def asked_for(
     fprs = (fpr,) if isinstance(fpr, int | float) else tuple(fpr)
     kinds = (threshold,) if isinstance(threshold, str) else threshold
     thresholds_named(kinds, fprs, population=True)
-    return Asked(None if kinds is None else tuple(kinds), fprs, seed, level)
+    return ThresholdOptions(None if kinds is None else tuple(kinds), fprs, seed, level)
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class Suite:
     """Attacks that cannot be played."""
 
 
-def suite_of(scores: TextScores, asked: Asked) -> Suite:
+def suite_of(scores: TextScores, asked: ThresholdOptions) -> Suite:
     """Return the attacks on some energies, with thresholds from those energies."""
     kinds = asked.kinds
     chosen = thresholds_named(kinds, asked.fprs, bool(scores.population.any()))
@@ -255,7 +257,7 @@ def require_two(n_in: int, n_out: int, unit: str) -> None:
 
 
 def unit_findings(
-    scores: TextScores, suite: Suite, unit: str, asked: Asked
+    scores: TextScores, suite: Suite, unit: str, asked: ThresholdOptions
 ) -> tuple[Results, UnitFindings]:
     """Return what the attacks do on the judged rows, one a `unit`: ``sample`` or ``patient``.
 
@@ -269,7 +271,7 @@ def unit_findings(
     sides = (scores.member, scores.nonmember)
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
     require_two(n_in, n_out, unit if scores.group is None else "patient")
-    played = _played(scores, suite, asked)
+    played = _play_attacks(scores, suite, asked)
     spoken = _beyond_reference(scores, played, asked.level)
     found = UnitFindings(
         unit=unit,
@@ -290,7 +292,9 @@ def unit_findings(
     return played, found
 
 
-def patients_of(scores: TextScores, asked: Asked) -> tuple[UnitFindings, PatientRows] | Skipped:
+def patients_of(
+    scores: TextScores, asked: ThresholdOptions
+) -> tuple[UnitFindings, PatientRows] | Skipped:
     """Return what the attacks do patient by patient, and one row for every judged patient."""
     if scores.group is None:
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
@@ -307,8 +311,8 @@ def patients_of(scores: TextScores, asked: Asked) -> tuple[UnitFindings, Patient
     return replace(found, notes=notes), _rows(compared, patients)
 
 
-def lengths_of(
-    scores: TextScores, asked: Asked
+def findings_by_length(
+    scores: TextScores, asked: ThresholdOptions
 ) -> tuple[tuple[LengthFindings, ...], tuple[Skipped, ...]]:
     """Return what the attacks do on short and on long samples, each with its own thresholds."""
     if scores.length is None:
@@ -322,7 +326,7 @@ def lengths_of(
             skipped.append(bucket)
             continue
         try:
-            played = _played(bucket, suite_of(bucket, asked), asked)
+            played = _play_attacks(bucket, suite_of(bucket, asked), asked)
         except InputError as error:
             skipped.append(Skipped(f"samples of {fewest} to {most} tokens", str(error)))
             continue
@@ -356,7 +360,7 @@ def _rows(scores: TextScores, patients: TextScores) -> PatientRows:
     )
 
 
-def _played(scores: TextScores, suite: Suite, asked: Asked) -> Results:
+def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> Results:
     results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
     return [result for result in results if not isinstance(result, Skipped)]
 

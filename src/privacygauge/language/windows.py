@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
-from privacygauge.language.batches import Scored
+from privacygauge.language.batches import ScoredPositions
 from privacygauge.language.tokens import Tokens
 
 Floats32 = NDArray[np.float32]
@@ -47,7 +47,7 @@ WHOLE = Windows()
 
 
 @dataclass(frozen=True, eq=False)
-class Windowed:
+class WindowedTexts:
     """Texts as the windows in which a model reads them; a text that fits is one window."""
 
     tokens: Tokens
@@ -64,7 +64,9 @@ class Windowed:
             object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
 
 
-def windowed(tokens: Tokens, limit: int, stride: int | None, shared: float) -> Windowed:
+def cut_into_windows(
+    tokens: Tokens, limit: int, stride: int | None, shared: float
+) -> WindowedTexts:
     """Return texts as windows of at most `limit` tokens, each with the text's frame around it.
 
     Parameters
@@ -87,10 +89,10 @@ def windowed(tokens: Tokens, limit: int, stride: int | None, shared: float) -> W
     """
     n = len(tokens)
     if int(tokens.lengths.max()) <= limit:
-        return Windowed(tokens, np.arange(n), np.zeros(n, int), np.ones(len(tokens.ids), bool))
+        return WindowedTexts(tokens, np.arange(n), np.zeros(n, int), np.ones(len(tokens.ids), bool))
     front, behind = tokens.frame
     room = limit - front - behind
-    stride = _checked(stride, room, limit)
+    stride = _check_stride(stride, room, limit)
     parts: list[tuple[int, int, Ints, Bools]] = []
     for text in range(n):
         size = int(tokens.lengths[text]) - front - behind
@@ -113,10 +115,10 @@ def windowed(tokens: Tokens, limit: int, stride: int | None, shared: float) -> W
         n_unknown=tokens.n_unknown[of],
         frame=tokens.frame,
     )
-    return Windowed(cut, of, np.array(begins), np.concatenate(owned))
+    return WindowedTexts(cut, of, np.array(begins), np.concatenate(owned))
 
 
-def _checked(stride: int | None, room: int, limit: int) -> int:
+def _check_stride(stride: int | None, room: int, limit: int) -> int:
     if room < 2:
         raise InputError(
             f"context must leave room for two tokens of a text beside its frame, got {limit}"
@@ -145,8 +147,8 @@ def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int
 
 
 def whole(
-    answers: Mapping[str, Floats32], windows: Windowed, scored: Scored
-) -> tuple[dict[str, Floats32], Scored]:
+    answers: Mapping[str, Floats32], windows: WindowedTexts, scored: ScoredPositions
+) -> tuple[dict[str, Floats32], ScoredPositions]:
     """Return the answers about windows as those about their texts, each token's own answer once.
 
     Parameters
@@ -168,7 +170,7 @@ def whole(
     starts = np.searchsorted(text[order], np.arange(int(windows.text.max()) + 2))
     copy = scored.copy[order]
     n_copies = [len(np.unique(copy[a:b])) for a, b in itertools.pairwise(starts)]
-    joined = Scored(
+    joined = ScoredPositions(
         starts=starts,
         copy=copy,
         position=position[order],

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import Stated
+from privacygauge.evaluate.together import Statement
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.render import SCHEMA
 from privacygauge.report.values import Measure, Severity, Worst
@@ -47,9 +47,9 @@ class Number(Measure):
         return "computed, not estimated" if self.estimate is None else self.estimate.method
 
     @property
-    def stated(self) -> Stated:
+    def stated(self) -> Statement:
         """What is said of it at a level, if anything is."""
-        return Stated(self.name, self.level, self.looks)
+        return Statement(self.name, self.level, self.looks)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         game=about.text("game"),
         knowledge=about.text("knowledge"),
         number=_number(gated[0]),
-        further=tuple(_number(number) for number in gated[1:] if _computed(number)),
+        further=tuple(_number(number) for number in gated[1:] if _is_computed(number)),
         measures=_measures(report, gated),
         severity=Severity(severity),
         grade=verdict.text("grade"),
@@ -151,7 +151,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
 def _number(part: Part) -> Number:
     shown = part.part("shown")
     low, _, high = shown.text("interval").partition(" to ")
-    estimated = "estimate" in part and _computed(part)
+    estimated = "estimate" in part and _is_computed(part)
     return Number(
         part.text("name"),
         part.text("label"),
@@ -164,7 +164,7 @@ def _number(part: Part) -> Number:
     )
 
 
-def _computed(number: Part) -> bool:
+def _is_computed(number: Part) -> bool:
     return "estimate" not in number or "skipped" not in number.part("estimate")
 
 
@@ -173,7 +173,7 @@ def _measures(report: Part, gated: list[Part]) -> dict[str, float]:
     found: dict[str, float] = {}
     for number in gated:
         name = number.text("name")
-        if _computed(number):
+        if _is_computed(number):
             found[name] = number.or_infinite("value")
         if f"{name}.low" in measures:
             found[f"{name}.low"] = measures.number(f"{name}.low")

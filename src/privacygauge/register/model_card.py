@@ -88,18 +88,20 @@ def section(line: RegisterLine) -> str:
         ("Made", f"{line.made}, with PrivacyGauge {line.version}, seed {line.seed}"),
         ("Report", f"report.json, sha256 {line.sha256}"),
     )
-    table = "".join(f"| {escaped(name)} | {escaped(text)} |\n" for name, text in rows)
-    text = f"## Privacy audit\n\n{escaped(line.headline)}.\n\n| | |\n|---|---|\n{table}"
-    text += _further(line.further)
+    table = "".join(
+        f"| {escape_markdown(name)} | {escape_markdown(text)} |\n" for name, text in rows
+    )
+    text = f"## Privacy audit\n\n{escape_markdown(line.headline)}.\n\n| | |\n|---|---|\n{table}"
+    text += _further_numbers_table(line.further)
     if not line.warnings:
         return text
-    warnings = "".join(f"- {escaped(warning)}\n" for warning in line.warnings)
+    warnings = "".join(f"- {escape_markdown(warning)}\n" for warning in line.warnings)
     return f"{text}\nRead the numbers with this in mind:\n\n{warnings}"
 
 
-def _further(numbers: Sequence[Number]) -> str:
+def _further_numbers_table(numbers: Sequence[Number]) -> str:
     """Return a table of the numbers beside the first; nothing where there are none."""
-    rows = ("".join(f"| {escaped(cell)} " for cell in _cells(x)) + "|\n" for x in numbers)
+    rows = ("".join(f"| {escape_markdown(cell)} " for cell in _cells(x)) + "|\n" for x in numbers)
     head = "| Number | Found | Interval | n | Guessing gives |\n|---|---|---|---|---|\n"
     return f"\n{head}{''.join(rows)}" if numbers else ""
 
@@ -115,12 +117,12 @@ def _cells(number: Number) -> tuple[str, ...]:
     return number.label, f"{shown.value}{doubt}", *sure, number.guessing
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     r"""Return a text on one line in which Markdown finds nothing to do.
 
     Examples
     --------
-    >>> print(escaped("<b> | [a](https://x.y)"))
+    >>> print(escape_markdown("<b> | [a](https://x.y)"))
     \<b\> \| \[a\](https:\//x.y)
     """
     safe = _STEERS.sub(r"\\\1", plain(text))

@@ -11,7 +11,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import Together, together
+from privacygauge.evaluate.together import JointStatement, joint_statement
 from privacygauge.register import says
 from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
 from privacygauge.register.model_card import render as card
@@ -20,7 +20,7 @@ from privacygauge.report.document import DataFrame
 from privacygauge.report.numbers import plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report, Severity
-from privacygauge.runs.folder import located, shown, url_of
+from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 REPORT = "report.json"
 """What a register reads in a folder."""
@@ -39,7 +39,7 @@ class RiskRegister(Reported):
     """What is to be released."""
     lines: tuple[RegisterLine, ...]
     """By falling severity; within one as they were given."""
-    together: Together
+    together: JointStatement
     """What holds for all lines at once."""
 
     @property
@@ -106,7 +106,7 @@ def risk_register(
         raise InputError(f"reports must be a list of folders, got the single path {reports}")
     if not reports:
         raise InputError("reports must name at least one finished audit, got none")
-    named = reports if isinstance(reports, Mapping) else names_of((None, x) for x in reports)
+    named = reports if isinstance(reports, Mapping) else report_names((None, x) for x in reports)
     lines = [read_line(path, name) for name, path in named.items()]
     seen: dict[str, str] = {}
     for line in lines:
@@ -117,7 +117,7 @@ def risk_register(
         seen[line.sha256] = line.name
     ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
     stated = [replace(line.number.stated, name=line.name) for line in ranked]
-    at_once = together(stated, level)
+    at_once = joint_statement(stated, level)
     return RiskRegister(_origin(ranked, level), title, tuple(ranked), at_once)
 
 
@@ -149,7 +149,7 @@ def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
     """
     file = _file(Path(path))
     text = read_text(file, "report")
-    return line_of(text, name or _folder_name(file), where=shown(file))
+    return line_of(text, name or _folder_name(file), where=place_text(file))
 
 
 def model_card(path: str | Path, *, name: str | None = None, dataset: str | None = None) -> str:
@@ -182,7 +182,7 @@ def card_of(line: RegisterLine, dataset: str | None) -> str:
     return card(line, dataset or ", ".join(line.files) or "not stated")
 
 
-def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
+def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
     """Return paths by names that are all different: those given, or those of the folders."""
     found: dict[str, str | Path] = {}
     for given, path in reports:
@@ -196,7 +196,7 @@ def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str 
 
 
 def _folder_name(file: Path) -> str:
-    return Path(located(file)).parent.name or "report"
+    return Path(absolute_place(file)).parent.name or "report"
 
 
 def _file(path: Path) -> Path:

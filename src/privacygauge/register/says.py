@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.register.line import Number, RegisterLine
 from privacygauge.report.blocks import Rows, pairs, table, text
-from privacygauge.report.document import DataFrame, frame, picked
+from privacygauge.report.document import DataFrame, frame, pick_values
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
@@ -53,7 +53,7 @@ _NAMED = 3
 def report(r: RiskRegister) -> Report:
     """Return everything that the register says, as plain values."""
     at_once = text(
-        together(r),
+        joint_level_text(r),
         "An interval of one line says how sure that line is. The more lines there are, the "
         "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
         "most, whatever the audits have in common.",
@@ -108,7 +108,7 @@ def verdict(r: RiskRegister) -> Verdict:
     gravest = (f"{plain(line.name)}: {line.headline}." for line in _open(r)[:_NAMED])
     sentences = (
         f"{audits} of what is to be released: {parts}.",
-        *(*gravest, *_further(r, "needs a decision too"), together(r)),
+        *(*gravest, *_further_findings_text(r, "needs a decision too"), joint_level_text(r)),
     )
     held = scale if grade in scale else (grade,)
     return Verdict(
@@ -121,7 +121,7 @@ def verdict(r: RiskRegister) -> Verdict:
     )
 
 
-def together(r: RiskRegister) -> str:
+def joint_level_text(r: RiskRegister) -> str:
     """Return what holds for all lines at once."""
     t = r.together
     if not t.names:
@@ -182,7 +182,7 @@ def _open(r: RiskRegister) -> list[RegisterLine]:
     return [line for line in r.lines if line.severity in _OPEN]
 
 
-def _further(r: RiskRegister, what: str) -> Iterator[str]:
+def _further_findings_text(r: RiskRegister, what: str) -> Iterator[str]:
     if more := _open(r)[_NAMED:]:
         names = ", ".join(plain(line.name) for line in more)
         yield f"What was found in {names} {what}: see below."
@@ -193,7 +193,7 @@ def _advice(r: RiskRegister) -> Iterator[str]:
         yield f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
     if not _open(r):
         yield "Read the warnings of each audit before you rely on it."
-    yield from _further(r, "comes with advice of its own")
+    yield from _further_findings_text(r, "comes with advice of its own")
     yield "Keep this register with the release, and write it again after every new audit."
 
 
@@ -229,7 +229,7 @@ def _overview(r: RiskRegister) -> Table:
     ]
     prose = ("Severity", "Guessing gives")
     spare = ("Number", "Guessing gives")
-    return table("overview", "Audits", rows, together(r), prose=prose, spare=spare)
+    return table("overview", "Audits", rows, joint_level_text(r), prose=prose, spare=spare)
 
 
 def _line(line: RegisterLine) -> Iterator[Block]:
@@ -276,9 +276,9 @@ def _data(r: RiskRegister) -> dict[str, Json]:
     return {
         "order": RULE,
         "together": {
-            **picked(r.together, "level", "asked", "needed", lines="names"),
+            **pick_values(r.together, "level", "asked", "needed", lines="names"),
             "method": "Bonferroni over lines",
-            "sentence": together(r),
+            "sentence": joint_level_text(r),
         },
         "lines": [line_dict(line) for line in r.lines],
     }
@@ -288,16 +288,16 @@ def line_dict(line: RegisterLine) -> dict[str, Json]:
     """Return a line as plain values."""
     number = line.number
     return {
-        **picked(line, "name", "kind", "audited", "files", "game", "knowledge"),
-        **picked(line, "severity", "grade", "headline", "measures", "advice", "unsaid"),
-        **picked(line, "warnings", "version", "seed", "sha256"),
+        **pick_values(line, "name", "kind", "audited", "files", "game", "knowledge"),
+        **pick_values(line, "severity", "grade", "headline", "measures", "advice", "unsaid"),
+        **pick_values(line, "warnings", "version", "seed", "sha256"),
         "number": {
             "metric": number.name,
-            **picked(number, "label", "value", "guessing", "method", "estimate"),
+            **pick_values(number, "label", "value", "guessing", "method", "estimate"),
             "risked": number.stated.risked,
             "shown": str(number.shown),
         },
-        "worst": {**picked(line.worst, "what", "ids"), "reason": line.worst.reason or None},
+        "worst": {**pick_values(line.worst, "what", "ids"), "reason": line.worst.reason or None},
     }
 
 

@@ -51,10 +51,10 @@ def axes(ax: Axes | None) -> Axes:
         return ax
     from matplotlib.figure import Figure
 
-    return styled(Figure(figsize=SIZE, layout="constrained").subplots())
+    return style_axes(Figure(figsize=SIZE, layout="constrained").subplots())
 
 
-def styled(ax: Axes) -> Axes:
+def style_axes(ax: Axes) -> Axes:
     """Return `ax` with the grid, the ticks and the frame that all plots have."""
     ax.grid(color=FAINT, lw=0.6)
     ax.set_axisbelow(True)
@@ -86,13 +86,13 @@ def legend_above(ax: Axes, n: int, height: float) -> None:
         figure.set_size_inches(4.4, height + 0.17 * -(-n // columns))
 
 
-def short(title: str) -> str:
+def plot_label(title: str) -> str:
     """Return a name of the user's for a plot: one line, not long, no formula."""
     text = plain(title)
     return (text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")
 
 
-def drawn(plot: Plot) -> Markup:
+def inline_plot(plot: Plot) -> Markup:
     """Return a plot ready to stand in a page; its name tells it from the others there."""
     return _inline(svg_text(plot.draw, transparent=True), plot.name, plot.title, plot.words)
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.report.attacks.measures import highest_of
-from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
+from privacygauge.report.axes import (
+    INK,
+    MARKERS,
+    OTHER,
+    SERIES,
+    Axes,
+    axes,
+    legend_above,
+    plot_label,
+)
 from privacygauge.report.blocks import text
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
 from privacygauge.report.values import Json, Measure, Text
@@ -34,7 +43,7 @@ class Point:
     """Where a hollow twin stands upwards; None for no twin."""
 
 
-def limited(
+def highest_measure(
     name: str,
     label: str,
     found: Sequence[Estimate],
@@ -61,7 +70,7 @@ def claim_shown(claim: PrivacyClaim) -> str:
     return f"epsilon {rounded_up(claim.epsilon)} at delta {claim.delta:.1e}"
 
 
-def promise(claim: PrivacyClaim) -> str:
+def promise_text(claim: PrivacyClaim) -> str:
     """Return what an accountant says, who it is, and of what it speaks."""
     by = f"the accountant {claim.accountant}" if claim.accountant else "an unnamed accountant"
     return f"{claim_shown(claim)}, by {by}, for one record added or removed"
@@ -94,7 +103,7 @@ def one_by_one(level: float) -> Text:
     return text(told)
 
 
-def listed(titles: Iterable[str]) -> str:
+def and_list(titles: Iterable[str]) -> str:
     """Return names in a sentence: ``a, b and c``."""
     names = [plain(title) for title in titles]
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
@@ -115,7 +124,7 @@ def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more:
         across = [[cost.value - cost.low], [cost.high - cost.value]]
         ax.errorbar([cost.value], [value], xerr=across, yerr=[[value - low], [high - value]],
                     color=colour, marker=marker, ms=6, ls="none", elinewidth=1.2,
-                    label=short(point.name))  # fmt: skip
+                    label=plot_label(point.name))  # fmt: skip
         if point.beside is not None:
             ax.plot([cost.value], [point.beside], ls="none", marker=marker, ms=6, mfc="none",
                     mec=colour, mew=1.2)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import count, decimal_estimate, plain
 from privacygauge.report.values import Grade, Verdict
@@ -50,20 +50,21 @@ def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
     )
 
 
-def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
+def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
     """Return the reason why nothing can be told, and what most likely lies behind it."""
     first = min(found, key=lambda attack: attack.auc.high)
     others = len(found) - 1
     more = f". So are those of {count(others)} further attacks" if others > 1 else ""
     more = ". So are those of one further attack" if others == 1 else more
     return (
-        f"{_told(first)}{more}. Whoever reverses them does better than guessing: this is no "
+        f"{_inverted_text(first)}{more}. Whoever reverses them does better than guessing: this is "
+        "no "
         "evidence of safety.",
         LIKELY,
     )
 
 
-def warnings(found: Sequence[Inverted], where: str = "") -> tuple[str, ...]:
+def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...]:
     """Return one warning that names the attacks that are the wrong way round; none if none is.
 
     `where` is in which of several games, such as the name of a defence.
@@ -77,7 +78,8 @@ def warnings(found: Sequence[Inverted], where: str = "") -> tuple[str, ...]:
     others = ", ".join([*names[:_NAMED], *more])
     also = f"; so are those of {others}" if names else ""
     return (
-        f"{begin}{_told(first)}{also}. Check the sign of the scores, and whether the sides were "
+        f"{begin}{_inverted_text(first)}{also}. Check the sign of the scores, and whether the "
+        "sides were "
         "swapped or differ in more than membership",
     )
 
@@ -86,7 +88,7 @@ _NAMED = 3
 """Further attacks that a warning names."""
 
 
-def _told(found: Inverted) -> str:
+def _inverted_text(found: InvertedAttack) -> str:
     where = "" if found.auc.high < 0.5 else " at one end"
     return (
         f"The scores of {plain(found.attack)} are higher for non-members than for members{where} "

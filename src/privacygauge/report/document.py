@@ -59,11 +59,11 @@ def values_of(found: object) -> Json:
     if isinstance(found, list | tuple):
         return [values_of(value) for value in found]
     if is_dataclass(found):
-        return picked(found, *(field.name for field in fields(found)))
+        return pick_values(found, *(field.name for field in fields(found)))
     return str(found)
 
 
-def picked(found: object, *names: str, **called: str) -> dict[str, Json]:
+def pick_values(found: object, *names: str, **called: str) -> dict[str, Json]:
     """Return attributes of a value as JSON has them, by their names.
 
     Parameters

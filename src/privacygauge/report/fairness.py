@@ -16,7 +16,7 @@ from privacygauge.report.numbers import (
     decimal_estimate,
     percent_estimate,
     plain,
-    shortened,
+    shorten,
 )
 from privacygauge.report.values import Block, Json, Section, Verdict
 
@@ -44,7 +44,7 @@ _TWINS_ADVICE = (
 
 def sides_differ(found: Comparison) -> str:
     """Return in what members and non-members differ, to go on from in a sentence."""
-    names = [f"'{shortened(plain(one.column))}'" for one in found.differences[:_NAMED]]
+    names = [f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED]]
     if not names:
         return "several columns together"
     more = len(found.differences) - len(names)
@@ -97,9 +97,9 @@ def verdict(found: Comparison) -> Verdict:
     )
 
 
-def explained(found: Comparison, accuracy: Estimate) -> Verdict:
+def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
     """Return the verdict where a leak goes away once records are alike in a column of the file."""
-    names = ", ".join(f"'{shortened(plain(name))}'" for name in found.doubtful[:_NAMED])
+    names = ", ".join(f"'{shorten(plain(name))}'" for name in found.doubtful[:_NAMED])
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -247,7 +247,7 @@ def _blocks(found: Comparison) -> Iterator[Block]:
     if found.left is not None:
         shown["The same on the records that are compared"] = decimal_estimate(found.left)
     named = {
-        f"Told apart by {shortened(plain(one.column))} alone": decimal_estimate(one.auc)
+        f"Told apart by {shorten(plain(one.column))} alone": decimal_estimate(one.auc)
         for one in found.differences[:10]
         if one.auc is not None
     }

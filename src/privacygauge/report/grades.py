@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.headline import Reached
+from privacygauge.evaluate.headline import AttackReach
 from privacygauge.report.numbers import Shown, percent, percent_estimate
 from privacygauge.report.values import Gauge, Grade, Severity
 
@@ -75,7 +75,7 @@ def gauge(
     return Gauge(label, shown, *ends, limits, ticks, rule)
 
 
-def accuracy_gauge(of: str, found: Reached, rule: str = RULE) -> Gauge:
+def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
     """Return a balanced accuracy on the scale of grades: of guesses, or what a ranking allows.
 
     `of` is which attack, such as ``the strongest attack``; `rule` says where the limits come from.
@@ -92,7 +92,7 @@ def ranked_pairs(auc: Estimate) -> str:
     return f"{area} of the pairs of a member and a non-member are ranked correctly"
 
 
-def right_of(found: Reached) -> str:
+def right_of(found: AttackReach) -> str:
     """Return what a number on the scale of balanced accuracies is."""
     return "Right at the best threshold" if found.by_ranking else "Right guesses"
 
@@ -111,12 +111,12 @@ DECIDED = {
 """Which of two decided about a grade, by whether it was the ranking."""
 
 
-def raised(grade: Grade) -> Grade:
+def next_graver(grade: Grade) -> Grade:
     """Return the next graver grade; the gravest stays.
 
     Examples
     --------
-    >>> raised(SMALL).word, raised(LARGE).word
+    >>> next_graver(SMALL).word, next_graver(LARGE).word
     ('moderate', 'large')
     """
     return GRADES[min(GRADES.index(grade) + 1, len(GRADES) - 1)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygauge.errors import InputError
-from privacygauge.report.values import Held, Report, Severity
+from privacygauge.report.values import CheckedLimit, Report, Severity
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,13 @@ def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tu
     return tuple(_limit(x.strip(), y, metrics, "--fail-above") for x, _, y in pairs)
 
 
-def held(report: Report, limits: Collection[Limit]) -> tuple[Held, ...]:
+def check_limits(report: Report, limits: Collection[Limit]) -> tuple[CheckedLimit, ...]:
     """Return each limit with what was found, for the page and the JSON of a report."""
     told = report.verdict.grade.severity is not Severity.UNTOLD
     return tuple(
-        Held(x.metric, x.value, report.numbers.get(x.metric), told and not _checked(report, x))
+        CheckedLimit(
+            x.metric, x.value, report.numbers.get(x.metric), told and not _exceeded_text(report, x)
+        )
         for x in limits
     )
 
@@ -64,9 +66,9 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     import tomllib
 
     from privacygauge.datasets.reading import read_text
-    from privacygauge.runs.folder import shown
+    from privacygauge.runs.folder import place_text
 
-    file = shown(path)
+    file = place_text(path)
     try:
         table = tomllib.loads(read_text(Path(path), "policy")).get(command)
     except tomllib.TOMLDecodeError as error:
@@ -80,13 +82,13 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     return tuple(_limit(name, str(value), metrics, where) for name, value in table.items())
 
 
-def exceeded(report: Report, limits: Collection[Limit]) -> list[str]:
+def exceeded_limits(report: Report, limits: Collection[Limit]) -> list[str]:
     """Return a line for every limit that the report exceeds or that could not be checked.
 
     A further one where the verdict is that nothing can be told: a number below its limit is not
     evidence then.
     """
-    lines = [line for limit in limits if (line := _checked(report, limit))]
+    lines = [line for limit in limits if (line := _exceeded_text(report, limit))]
     if limits and report.verdict.grade.severity is Severity.UNTOLD:
         return [f"{report.verdict.headline}: no limit can be checked", *lines]
     return lines
@@ -97,11 +99,11 @@ def never_exceeded(limits: Collection[Limit]) -> list[str]:
     return [
         f"a limit of 1 on {limit.metric} is 100% and is never exceeded: 1% is {limit.metric}=1%"
         for limit in limits
-        if limit.value == _most(limit.metric) == 1
+        if limit.value == _largest_limit(limit.metric) == 1
     ]
 
 
-def _checked(report: Report, limit: Limit) -> str:
+def _exceeded_text(report: Report, limit: Limit) -> str:
     found = report.numbers.get(limit.metric)
     if found is None:
         return f"{limit.metric} was not computed, so its limit cannot be checked"
@@ -116,7 +118,7 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
         known = [metric for metric in metrics if not metric.endswith(".low")]
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
     known_as = next(metric for metric in metrics if metric == name)
-    most = _most(known_as)
+    most = _largest_limit(known_as)
     digits = number.strip().removesuffix("%")
     try:
         value = float(digits)
@@ -136,7 +138,7 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
     return Limit(known_as, value)
 
 
-def _most(metric: str) -> float:
+def _largest_limit(metric: str) -> float:
     """Return the largest limit; infinity for a metric that only a line of a register names."""
     found: float = getattr(metric, "most", math.inf)
     return found

@@ -37,19 +37,19 @@ class Shown:
         return f"{self.value} ({self.interval})" if self.interval else self.value
 
 
-def fixed(value: float, decimals: int) -> str:
+def decimal(value: float, decimals: int) -> str:
     """Return `value` with so many decimals, rounded half up on its shortest decimal form.
 
     Binary rounding turns 0.6155 into 61.5%: the float below 0.6155 is nearest to it.
 
     Examples
     --------
-    >>> fixed(0.125, 2), fixed(float("inf"), 2)
+    >>> decimal(0.125, 2), decimal(float("inf"), 2)
     ('0.13', '∞')
     """
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
-    return _rounded(Decimal(repr(float(value))), decimals)
+    return _round_decimal(Decimal(repr(float(value))), decimals)
 
 
 def percent(value: float, decimals: int = 1) -> str:
@@ -106,9 +106,9 @@ def decimal_estimate(estimate: Estimate | Skipped, decimals: int = 3) -> Shown:
     """Return a number that is not a share, such as an AUC, with its interval."""
     if isinstance(estimate, Skipped):
         return Shown(DASH)
-    low = fixed(estimate.low, decimals)
-    high = fixed(estimate.high, decimals)
-    return Shown(fixed(estimate.value, decimals), low, high)
+    low = decimal(estimate.low, decimals)
+    high = decimal(estimate.high, decimals)
+    return Shown(decimal(estimate.value, decimals), low, high)
 
 
 def rounded_down(value: float, decimals: int = 2) -> str:
@@ -133,7 +133,7 @@ def rounded_up(value: float, decimals: int = 2) -> str:
     return _bound(value, decimals, ROUND_CEILING)
 
 
-def at_least(estimate: Estimate, decimals: int = 2) -> str:
+def lower_bound_text(estimate: Estimate, decimals: int = 2) -> str:
     """Return the lower end of an estimate as a bound, such as ``≥ 0.85``; ``0`` says nothing."""
     bound = rounded_down(estimate.low, decimals)
     return bound if estimate.low <= 0 else f"\N{GREATER-THAN OR EQUAL TO}{THIN}{bound}"
@@ -141,7 +141,7 @@ def at_least(estimate: Estimate, decimals: int = 2) -> str:
 
 def p_value(value: float) -> str:
     """Return a p-value with three decimals, the smallest as a bound."""
-    return "< 0.001" if value < 0.001 else fixed(value, 3)
+    return "< 0.001" if value < 0.001 else decimal(value, 3)
 
 
 def count(value: int) -> str:
@@ -160,7 +160,7 @@ def several(n: int, what: str) -> str:
     return f"{count(n)} {what}{'' if n == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def first_names(names: Sequence[str], most: int) -> str:
     """Return the first of the names, and how many more there are."""
     shown = ", ".join(names[:most])
     more = len(names) - most
@@ -172,7 +172,7 @@ def plain(text: object) -> str:
     return "".join(c if c.isprintable() else _visible(c) for c in str(text))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a name without the middle where it is very long."""
     return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
 
@@ -192,15 +192,15 @@ def _decimals(estimate: Estimate) -> int:
 
 
 def _hundredfold(value: float, decimals: int) -> str:
-    return _rounded(Decimal(repr(float(value))) * 100, decimals)
+    return _round_decimal(Decimal(repr(float(value))) * 100, decimals)
 
 
 def _bound(value: float, decimals: int, way: str) -> str:
     if value <= 0 or math.isinf(value):
-        return fixed(value, 0)
-    return _rounded(Decimal(repr(float(value))), decimals, way)
+        return decimal(value, 0)
+    return _round_decimal(Decimal(repr(float(value))), decimals, way)
 
 
-def _rounded(number: Decimal, decimals: int, way: str = ROUND_HALF_UP) -> str:
+def _round_decimal(number: Decimal, decimals: int, way: str = ROUND_HALF_UP) -> str:
     rounded = number.quantize(Decimal(1).scaleb(-decimals), way)
     return f"{abs(rounded) if rounded == 0 else rounded}"

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import numbers
-from privacygauge.report.axes import drawn
+from privacygauge.report.axes import inline_plot
 from privacygauge.report.blocks import columns
-from privacygauge.report.document import DataFrame, as_text, finite, picked, values_of
+from privacygauge.report.document import DataFrame, as_text, finite, pick_values, values_of
 from privacygauge.report.numbers import Shown, plain
-from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
+from privacygauge.report.terminal import (
+    Fitting,
+    figures,
+    opening,
+    stack_renderables,
+    terminal_table,
+    unmarked_text,
+)
 from privacygauge.report.values import (
     Cell,
     Column,
@@ -76,7 +83,7 @@ def page(report: Report) -> str:
         caution=_caution(report),
         limits=_limits(report),
         cards=report.cards,
-        further=_further(report),
+        further=_further_numbers_table(report),
     )
 
 
@@ -99,7 +106,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["count"] = numbers.count
-    found.filters["drawn"] = drawn
+    found.filters["drawn"] = inline_plot
     return found
 
 
@@ -125,7 +132,7 @@ def _limits(report: Report) -> Table:
     return Table("limits", "Limits", columns=heads, rows=rows, note=note)
 
 
-def _further(report: Report) -> Table:
+def _further_numbers_table(report: Report) -> Table:
     """Return the numbers that are no cards: what stands in the JSON stands on the page."""
     rows = tuple(
         (x.name, x.label, Cell(x.shown, doubtful=x.doubtful)) for x in report.measures if not x.card
@@ -139,7 +146,7 @@ def summary(report: Report) -> str:
     """Return the verdict and the numbers as plain text."""
     found = report.verdict
     origin = report.origin
-    rows = [*_lines(report), *(line for table in report.overview for line in _told(table))]
+    rows = [*_lines(report), *(line for table in report.overview for line in _row_lines(table))]
     width = max(len(name) for name, _ in rows)
     lines = [found.headline, "", found.sentences[0], ""]
     lines += [f"Warning: {plain(warning)}" for warning in origin.warnings]
@@ -153,7 +160,7 @@ def _not_done(origin: Origin) -> Iterator[str]:
     yield from (f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped)
 
 
-def _told(table: Table) -> Iterator[tuple[str, str]]:
+def _row_lines(table: Table) -> Iterator[tuple[str, str]]:
     """Return each row of a table as its name and a line: ``Right guesses 70.1% (68 to 72)``."""
     drawn = table.drawn
     for row in table.full:
@@ -170,12 +177,12 @@ def terminal(report: Report) -> RenderableType:
     Nothing in it is read as markup, so names from the user's data cannot style or forge lines.
     """
     colour = COLOURS[report.verdict.grade.severity]
-    return stacked(
+    return stack_renderables(
         *opening(report.verdict, colour, report.origin.warnings),
-        *map(text, filter(None, [_caution(report)])),
+        *map(unmarked_text, filter(None, [_caution(report)])),
         figures(_lines(report)),
         *(part for table in report.overview for part in _overview(table)),
-        *map(text, _not_done(report.origin)),
+        *map(unmarked_text, _not_done(report.origin)),
     )
 
 
@@ -188,12 +195,12 @@ def _overview(table: Table) -> list[RenderableType]:
     needed = [i for i in shown if table.columns[i].needed]
     narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))
     fitting = Fitting(_rows(table, shown, " "), narrow)
-    return [fitting, text(table.note)] if table.note else [fitting]
+    return [fitting, unmarked_text(table.note)] if table.note else [fitting]
 
 
 def _rows(table: Table, columns: list[int], between: str | None) -> RenderableType:
     full = [row for row in table.full if len(row.cells) == len(table.columns)]
-    return rows_of(
+    return terminal_table(
         [table.columns[i].title for i in columns],
         [[flat(row.cells[i], between) for i in columns] for row in full],
         prose=[place for place, i in enumerate(columns) if i == 0 or table.columns[i].prose],
@@ -219,10 +226,10 @@ def flat(cell: Content, between: str | None = " ") -> str:
 
 
 def _lines(report: Report) -> list[tuple[str, str]]:
-    return [(plain(x.label), plain(_beside(x))) for x in report.cards]
+    return [(plain(x.label), plain(_with_interval(x))) for x in report.cards]
 
 
-def _beside(measure: Measure) -> str:
+def _with_interval(measure: Measure) -> str:
     """Return the number with what stands beside it, such as ``0.71 (0.69 to 0.73; n = 900)``."""
     value = measure.shown.value + ("\N{DAGGER}" if measure.doubtful else "")
     inside = "; ".join(part for part in (measure.shown.interval, measure.note) if part)
@@ -239,13 +246,13 @@ def document(report: Report) -> dict[str, Json]:
     verdict = report.verdict
     return {
         "schema": SCHEMA,
-        **picked(report, "kind", "title", "name", "note"),
-        **picked(origin, "made", "command", "version", "seed", "level", "warnings"),
+        **pick_values(report, "kind", "title", "name", "note"),
+        **pick_values(origin, "made", "command", "version", "seed", "level", "warnings"),
         "about": values_of(report.about),
         "verdict": {
             "grade": verdict.grade.word,
             "severity": verdict.grade.severity.value,
-            **picked(verdict, "headline", "sentences", "unsaid", "advice"),
+            **pick_values(verdict, "headline", "sentences", "unsaid", "advice"),
         },
         "measures": {name: finite(x) for name, x in report.numbers.items()},
         "numbers": [_number(measure, origin.level) for measure in report.measures],
@@ -260,10 +267,10 @@ def document(report: Report) -> dict[str, Json]:
 def _number(measure: Measure, level: float) -> Json:
     found = measure.found
     return {
-        **picked(measure, "name", "label", "note", "guessing"),
-        **picked(measure, "gate", "doubtful", "looks"),
+        **pick_values(measure, "name", "label", "note", "guessing"),
+        **pick_values(measure, "gate", "doubtful", "looks"),
         "value": finite(measure.numbers[measure.name]),
-        "shown": picked(measure.shown, "value", "interval"),
+        "shown": pick_values(measure.shown, "value", "interval"),
         "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
         "estimate": None if isinstance(found, float) else values_of(found),
     }

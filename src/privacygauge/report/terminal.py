@@ -19,19 +19,23 @@ _LEGIBLE = 12
 
 def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
     """Return what is read first: the verdict, its first sentence, and what may mislead."""
-    parts = [text(found.headline, f"bold {colour}"), text(found.sentences[0]), text("")]
-    parts += [text(f"! {plain(warning)}", "yellow") for warning in warnings]
-    return [*parts, text("")] if warnings else parts
+    parts = [
+        unmarked_text(found.headline, f"bold {colour}"),
+        unmarked_text(found.sentences[0]),
+        unmarked_text(""),
+    ]
+    parts += [unmarked_text(f"! {plain(warning)}", "yellow") for warning in warnings]
+    return [*parts, unmarked_text("")] if warnings else parts
 
 
-def stacked(*parts: RenderableType) -> RenderableType:
+def stack_renderables(*parts: RenderableType) -> RenderableType:
     """Return renderables one below the other."""
     from rich.console import Group
 
     return Group(*parts)
 
 
-def text(line: str, style: str = "") -> RenderableType:
+def unmarked_text(line: str, style: str = "") -> RenderableType:
     """Return a text in which nothing is read as markup."""
     from rich.text import Text
 
@@ -67,7 +71,7 @@ class Fitting:
         yield self.wide if least <= options.max_width else self.narrow
 
 
-def rows_of(
+def terminal_table(
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,

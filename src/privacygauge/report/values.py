@@ -94,7 +94,7 @@ class Gauge:
         return round(100 * (place + within) / last, 2)
 
 
-def beside(limit: float, *found: float) -> tuple[float, float, float]:
+def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
     """Return the limits of a gauge of two zones on which finite numbers stand, none at its end.
 
     Parameters
@@ -106,7 +106,7 @@ def beside(limit: float, *found: float) -> tuple[float, float, float]:
 
     Examples
     --------
-    >>> beside(1.0, math.inf), beside(1.0, 8.0, math.inf), beside(0.0, 0.5)
+    >>> gauge_limits(1.0, math.inf), gauge_limits(1.0, 8.0, math.inf), gauge_limits(0.0, 0.5)
     ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0), (-1.0, 0.0, 1.0))
     """
     seen = (1.25 * x for x in found if math.isfinite(x))
@@ -351,7 +351,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Folded:
+class FoldedBlocks:
     """Blocks behind a line that opens them."""
 
     title: str
@@ -362,7 +362,7 @@ class Folded:
     """Whether they are shown at first."""
 
 
-Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | Folded"
+Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | FoldedBlocks"
 """What a section is made of."""
 
 
@@ -429,7 +429,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Held:
+class CheckedLimit:
     """A limit that a release was held to."""
 
     metric: str
@@ -480,7 +480,7 @@ class Report:
     """What its owner calls the release."""
     note: str = ""
     """A remark of its owner's."""
-    held: tuple[Held, ...] = ()
+    held: tuple[CheckedLimit, ...] = ()
     """The limits that the release was held to."""
 
     @cached_property

@@ -40,7 +40,7 @@ from privacygauge.reproduce import (
     song2021_training,
     song2021_white_box,
 )
-from privacygauge.reproduce.item import Item, titled
+from privacygauge.reproduce.item import Item, item_title
 from privacygauge.reproduce.protocol import Entry, deviations
 from privacygauge.reproduce.result import FULL, QUICK
 from privacygauge.reproduce.table import Reproduction
@@ -134,7 +134,7 @@ _MADE = {
 
 
 def _title(paper: str, name: str, what: str) -> str:
-    number = titled(name.partition("-")[2])
+    number = item_title(name.partition("-")[2])
     return f"{paper}, {what}" if number == "in its text" else f"{paper}, {number}: {what}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.report.axes import DASHES, FAINT, INK, SERIES, axes, legend, short
+from privacygauge.report.axes import DASHES, FAINT, INK, SERIES, axes, legend, plot_label
 from privacygauge.reproduce.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def draw_dots(table: Table) -> Axes:
             continue
         _dots(ax, table, columns[place])
     first: Axes = panels.flat[0]
-    first.set_yticks(range(len(table.rows)), [short(row.label) for row in table.rows])
+    first.set_yticks(range(len(table.rows)), [plot_label(row.label) for row in table.rows])
     first.invert_yaxis()
     return first
 
@@ -147,7 +147,7 @@ def _dots(ax: Axes, table: Table, column: str) -> None:
     ax.grid(color=FAINT, lw=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=7.5)
-    ax.set_title(short(column), fontsize=8.5, loc="left", color=INK)
+    ax.set_title(plot_label(column), fontsize=8.5, loc="left", color=INK)
     for place, row in enumerate(table.rows):
         cell = row.cells.get(column)
         if cell is None:
@@ -167,7 +167,7 @@ def _line(ax: Axes, name: str, points: Sequence[tuple[float, Cell]], place: int)
     y = np.array([one.value for one in ours])
     ends = np.array([[one.value - one.low, one.high - one.value] for one in ours]).T
     style = DASHES[place % len(DASHES)]
-    ax.errorbar(x, y, ends, color=color, ls=style, lw=1.3, marker="o", ms=3, label=short(name))
+    ax.errorbar(x, y, ends, color=color, ls=style, lw=1.3, marker="o", ms=3, label=plot_label(name))
     known = [(at, cell.published) for at, cell in points if cell.published is not None]
     if known:
         ax.plot(*zip(*known, strict=True), "D", mfc="none", mec=color, ms=5)

@@ -13,14 +13,14 @@ from privacygauge.holdout.analysts import Analyst
 from privacygauge.holdout.closed_form import (
     FEWEST_CLASSES,
     blum_hardt_bias,
+    is_normal_enough,
     majority_bias,
     nb_bias,
     poisson_bias,
-    trusted,
 )
 from privacygauge.holdout.majority import BlumHardt, Majority
 from privacygauge.holdout.naive_bayes import NaiveBayes
-from privacygauge.holdout.point import simulated
+from privacygauge.holdout.point import simulate_point
 from privacygauge.reproduce.feldman2019_plays import (
     LEVEL,
     Series,
@@ -64,7 +64,7 @@ def theory(n: int, m: int, k: int) -> tuple[float, str]:
     The closed form where label counts are about normal or classes are few, otherwise Poisson
     label counts.
     """
-    if m < FEWEST_CLASSES or trusted(n, m, k):
+    if m < FEWEST_CLASSES or is_normal_enough(n, m, k):
         return nb_bias(n, m, k), "closed form"
     return poisson_bias(n, m, k), "Poisson label counts"
 
@@ -75,7 +75,7 @@ def feldman_fig3(effort: Effort) -> Table:
     Beside each simulation stand the formula and one point's exact simulation; the last row counts
     how often they agree.
     """
-    asked = _asked(effort, CLASSES)
+    asked = _experiments(effort, CLASSES)
     series = [
         Series(
             label=_label("nb", n, m, k),
@@ -90,16 +90,21 @@ def feldman_fig3(effort: Effort) -> Table:
     rows = []
     for n, m, k in asked:
         bias = found[_label("nb", n, m, k)].bias(LEVEL)
-        rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", _beside(n, m, k=k, bias=bias, effort=effort)))
+        rows.append(
+            Row(
+                f"n {n:,}, m {m:,}, k {k:,}",
+                _cells_beside_theory(n, m, k=k, bias=bias, effort=effort),
+            )
+        )
     rows.append(_agreement(rows))
     return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
 
 
-def _beside(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str, Cell]:
+def _cells_beside_theory(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str, Cell]:
     # As many draws for each row, so that each costs the same.
     draws = 1_000_000 if effort.quick else 20_000_000
     rng = seeds.stream(effort.seed, "feldman2019", "one point", n, m, k)
-    alone = simulated(n, m, k=k, points=min(draws // k, draws // 200), rng=rng, level=LEVEL)
+    alone = simulate_point(n, m, k=k, points=min(draws // k, draws // 200), rng=rng, level=LEVEL)
     return {
         "simulation": Cell(None, bias),
         "theory": Cell(None, point(*theory(n, m, k))),
@@ -138,7 +143,7 @@ def _agreement(rows: list[Row]) -> Row:
 def feldman_fig5(effort: Effort) -> Table:
     """Return Figure 5: NB against the majority attack, on labels of two classes."""
     attacks: tuple[Analyst, ...] = (NaiveBayes(), Majority(), BlumHardt())
-    asked = [(n, k) for n, _, k in _asked(effort, (2,))]
+    asked = [(n, k) for n, _, k in _experiments(effort, (2,))]
     series = [
         Series(
             label=_label(a.name, n, 2, k),
@@ -176,7 +181,7 @@ def _attacks(
     }
 
 
-def _asked(effort: Effort, classes: tuple[int, ...]) -> list[tuple[int, int, int]]:
+def _experiments(effort: Effort, classes: tuple[int, ...]) -> list[tuple[int, int, int]]:
     every = itertools.product(SIZES, classes, QUERIES)
     # Whole test sets of 50,000 points take five times as long.
     return [(n, m, k) for n, m, k in every if not effort.quick or n * k <= 10_000_000]

@@ -20,7 +20,7 @@ from privacygauge.holdout.priors import Knowledge, from_logits
 from privacygauge.reproduce.feldman2019 import PAPER
 from privacygauge.reproduce.feldman2019_plays import (
     LEVEL,
-    Given,
+    GivenTestSet,
     Series,
     n_trials,
     plays,
@@ -104,7 +104,7 @@ class Restriction:
 
 
 @dataclass(frozen=True, eq=False)
-class Attacked:
+class AttackedTestSet:
     """A restriction with the test set and what the attacker knows."""
 
     restriction: Restriction
@@ -120,7 +120,7 @@ class Attacked:
         return self.restriction.label
 
 
-def restricted(effort: Effort) -> list[Attacked]:
+def attack_restrictions(effort: Effort) -> list[AttackedTestSet]:
     """Return all restrictions of both data sets, or the paper's three of the first one.
 
     Where the reader gave logits of its own, those take the place of both.
@@ -136,7 +136,7 @@ def restricted(effort: Effort) -> list[Attacked]:
                 left_out = (top or 0) >= m or (effort.quick and known.kind not in PUBLISHED)
                 if not left_out:
                     knowledge = from_logits(logits, top=top, least_confident=points)
-                    found.append(Attacked(known, holdout, knowledge))
+                    found.append(AttackedTestSet(known, holdout, knowledge))
     return found
 
 
@@ -149,7 +149,7 @@ def _test_sets(effort: Effort) -> list[tuple[str, Floats, Ints]]:
     return [(name, *cifar_logits(m)) for m, name in some]
 
 
-def _queries(attacked: list[Attacked], some: tuple[int, ...]) -> tuple[int, ...]:
+def _queries(attacked: list[AttackedTestSet], some: tuple[int, ...]) -> tuple[int, ...]:
     """Return so many queries, or as many a point where the reader's own logits are attacked."""
     if attacked[0].restriction.data != OWN:
         return some
@@ -158,10 +158,12 @@ def _queries(attacked: list[Attacked], some: tuple[int, ...]) -> tuple[int, ...]
 
 def feldman_fig1(effort: Effort) -> Table:
     """Return Figure 1: the accuracy that an attacker gains over a good model, by restriction."""
-    attacked = restricted(effort)
+    attacked = attack_restrictions(effort)
     queries = _queries(attacked, (RELATIVE,) if effort.quick else QUERIES)
-    asked: list[tuple[Attacked, Analyst]] = [(one, NaiveBayes(one.knowledge)) for one in attacked]
-    joint: list[tuple[Attacked, Analyst]] = [
+    asked: list[tuple[AttackedTestSet, Analyst]] = [
+        (one, NaiveBayes(one.knowledge)) for one in attacked
+    ]
+    joint: list[tuple[AttackedTestSet, Analyst]] = [
         (one, MessagePassing(one.knowledge))
         for one in attacked
         if one.restriction.kind == (LEAST_CONFIDENT, 2)
@@ -169,21 +171,23 @@ def feldman_fig1(effort: Effort) -> Table:
     found = _gains(asked + joint, queries, effort)
     rows = [
         Row(
-            _named(one, analyst),
+            _attack_label(one, analyst),
             {
-                _column(k): Cell(_published(one, analyst, k), found[_named(one, analyst), k])
+                _column(k): Cell(
+                    _published_gain(one, analyst, k), found[_attack_label(one, analyst), k]
+                )
                 for k in queries
             },
         )
         for one, analyst in asked + joint
     ]
     names = dict.fromkeys(one.restriction.data for one in attacked)
-    orders = [row for data in names for row in _ordered(data, attacked, found, queries)]
-    notes = effort.noted(_noted(_NOTES_1, attacked), _QUICK)
+    orders = [row for data in names for row in _gain_rows(data, attacked, found, queries)]
+    notes = effort.noted(_notes_for(_NOTES_1, attacked), _QUICK)
     return Table("feldman-fig1", f"{PAPER}, Figure 1", (*rows, *orders), notes)
 
 
-def _noted(notes: tuple[str, ...], attacked: list[Attacked]) -> tuple[str, ...]:
+def _notes_for(notes: tuple[str, ...], attacked: list[AttackedTestSet]) -> tuple[str, ...]:
     """Return the notes of a figure, on the stand-ins or on the reader's own logits."""
     if attacked[0].restriction.data != OWN:
         return notes
@@ -196,9 +200,9 @@ def _noted(notes: tuple[str, ...], attacked: list[Attacked]) -> tuple[str, ...]:
     return (own, *notes[1:])
 
 
-def _ordered(
+def _gain_rows(
     data: str,
-    attacked: list[Attacked],
+    attacked: list[AttackedTestSet],
     found: dict[tuple[str, int], Estimate],
     queries: tuple[int, ...],
 ) -> list[Row]:
@@ -226,7 +230,7 @@ def feldman_fig2(effort: Effort) -> Table:
     The scan starts from the model's labels and tries the same labels at the same points, in a
     random order of points (its expectation, as in the paper) and the least confident first.
     """
-    attacked = restricted(effort)
+    attacked = attack_restrictions(effort)
     queries = _queries(attacked, (RELATIVE,) if effort.quick else (260, RELATIVE, 5_200))
     found = _gains([(one, NaiveBayes(one.knowledge)) for one in attacked], queries, effort)
     rows = []
@@ -235,11 +239,11 @@ def feldman_fig2(effort: Effort) -> Table:
             gain = found[one.label, k]
             expected = scan_gain(one.holdout, one.knowledge, k)
             rows.append(Row(f"{one.label}, {_column(k)}", _scans(one, k, gain, expected)))
-    notes = effort.noted(_noted(_NOTES_2, attacked), _QUICK)
+    notes = effort.noted(_notes_for(_NOTES_2, attacked), _QUICK)
     return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), notes)
 
 
-def _scans(one: Attacked, k: int, gain: Estimate, expected: float) -> dict[str, Cell]:
+def _scans(one: AttackedTestSet, k: int, gain: Estimate, expected: float) -> dict[str, Cell]:
     # With knowledge the scan draws nothing; the generator is for the oracle's key alone.
     rng = np.random.default_rng(0)
     directed = play(LinearScan(one.knowledge), one.holdout, k, rng).bias
@@ -280,13 +284,13 @@ def scan_gain(holdout: Holdout, knowledge: Knowledge, k: int) -> float:
 
 
 def _gains(
-    asked: list[tuple[Attacked, Analyst]], queries: tuple[int, ...], effort: Effort
+    asked: list[tuple[AttackedTestSet, Analyst]], queries: tuple[int, ...], effort: Effort
 ) -> dict[tuple[str, int], Estimate]:
     series = [
         Series(
-            label=f"{_named(one, analyst)}, {_column(k)}",
+            label=f"{_attack_label(one, analyst)}, {_column(k)}",
             analyst=analyst,
-            deal=Given(one.holdout),
+            deal=GivenTestSet(one.holdout),
             k=k,
             trials=n_trials(effort),
         )
@@ -295,13 +299,15 @@ def _gains(
     ]
     found = plays(series, effort)
     return {
-        (_named(one, analyst), k): found[f"{_named(one, analyst)}, {_column(k)}"].bias(LEVEL)
+        (_attack_label(one, analyst), k): found[
+            f"{_attack_label(one, analyst)}, {_column(k)}"
+        ].bias(LEVEL)
         for one, analyst in asked
         for k in queries
     }
 
 
-def _named(one: Attacked, analyst: Analyst) -> str:
+def _attack_label(one: AttackedTestSet, analyst: Analyst) -> str:
     return one.label if analyst.name == NaiveBayes.name else f"{one.label}, {analyst.name}"
 
 
@@ -309,7 +315,7 @@ def _column(k: int) -> str:
     return f"k {k:,}"
 
 
-def _published(one: Attacked, analyst: Analyst, k: int) -> float | None:
+def _published_gain(one: AttackedTestSet, analyst: Analyst, k: int) -> float | None:
     if analyst.name != NaiveBayes.name:
         return None
     comparable = _comparable(one.restriction.data, one.holdout, k)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.core import seeds
-from privacygauge.core.checks import listed
+from privacygauge.core.checks import short_list
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
@@ -46,7 +46,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenTestSet:
     """A test set that is given: trials differ in what the attacker draws."""
 
     holdout: Holdout
@@ -66,7 +66,7 @@ class Series:
     analyst: Analyst
     """The attack."""
     deal: Callable[[np.random.Generator], Holdout]
-    """Returns the test set; `Uniform` or `Given`."""
+    """Returns the test set; `Uniform` or `GivenTestSet`."""
     k: int
     """Queries."""
     trials: int
@@ -127,7 +127,7 @@ def plays(series: Sequence[Series], effort: Effort) -> Mapping[str, Trials]:
     """
     labels = [one.label for one in series]
     if len(set(labels)) < len(labels):
-        raise InputError(f"labels of series must differ, got {listed(labels)}: leave one out")
+        raise InputError(f"labels of series must differ, got {short_list(labels)}: leave one out")
     work = Plays(tuple(series), effort.seed)
     with kept_or_scratch(effort.run) as place:
         opened = open_run(place, work.plan())

@@ -75,10 +75,10 @@ def feldman_fig4(effort: Effort) -> Table:
 
 def first_attained(bias: float, n: int, m: int) -> int:
     """Return the fewest queries for which theory gives NB at least `bias` on average."""
-    return most_submissions(lambda k: expected(n, m, k), math.nextafter(bias, 0.0)) + 1
+    return most_submissions(lambda k: theoretical_bias(n, m, k), math.nextafter(bias, 0.0)) + 1
 
 
-def expected(n: int, m: int, k: int) -> float:
+def theoretical_bias(n: int, m: int, k: int) -> float:
     """Return NB's bias by theory: by Poisson label counts from 10 classes on.
 
     By one formula for all k, so that it grows with k.
@@ -93,7 +93,7 @@ def queries_from(bias: float, m: int, k: int, found: Estimate) -> Estimate | Ski
     """
     if found.low <= 0:
         return Skipped("queries", f"the bias after {k} queries is not above 0 for certain")
-    power = math.log(expected(POINTS, m, 2 * k) / expected(POINTS, m, k), 2)
+    power = math.log(theoretical_bias(POINTS, m, 2 * k) / theoretical_bias(POINTS, m, k), 2)
     value, high, low = (
         k * (bias / end) ** (1 / power) for end in (found.value, found.low, found.high)
     )
@@ -148,9 +148,9 @@ def _slopes(
         if isinstance(ends[0], Estimate) and isinstance(ends[1], Estimate)
         else skipped
     )
-    theory = _between(needed[bias, first], needed[bias, last], last / first)
+    theory = _power_between(needed[bias, first], needed[bias, last], last / first)
     most = first_attained(bias, POINTS, MORE_CLASSES)
-    further = _between(needed[bias, first], most, MORE_CLASSES / first)
+    further = _power_between(needed[bias, first], most, MORE_CLASSES / first)
     return Row(
         f"bias {bias}, slope",
         {
@@ -161,7 +161,7 @@ def _slopes(
     )
 
 
-def _between(few: int, many: int, ratio: float) -> float:
+def _power_between(few: int, many: int, ratio: float) -> float:
     return math.log(many / few) / math.log(ratio)
 
 

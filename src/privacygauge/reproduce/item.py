@@ -59,12 +59,12 @@ class Item:
         return "; ".join(part for part in (by, self.why) if part)
 
 
-def titled(key: str) -> str:
+def item_title(key: str) -> str:
     """Return what a paper calls a table or figure.
 
     Examples
     --------
-    >>> titled("table4-defences"), titled("fig3a"), titled("claims")
+    >>> item_title("table4-defences"), item_title("fig3a"), item_title("claims")
     ('Table 4', 'Figure 3(a)', 'in its text')
     """
     found = re.match(r"(table|fig)(\d+)([a-z]?)", key)
@@ -91,7 +91,7 @@ def items(paper: str, prefix: str, *rows: tuple[str, str, Status, *tuple[str, ..
         Item(
             f"{prefix}-{key}",
             paper=paper,
-            number=titled(key),
+            number=item_title(key),
             what=what,
             status=status,
             why="".join(told[:1]),

@@ -106,7 +106,7 @@ LAYOUTS = (
 """Every data set that is taken from a folder."""
 
 
-def owned(name: str, folder: Path) -> Mapping[str, str]:
+def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
     """Return the data that a folder holds for a reproduction, checked: size and checksum by name.
 
     Parameters

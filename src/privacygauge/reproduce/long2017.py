@@ -77,7 +77,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Training:
+class GradientDescent:
     """How a network of Table 2 is trained, by plain gradient descent."""
 
     epochs: int
@@ -88,7 +88,7 @@ class Training:
     """Learning rate; 0.01 in the paper."""
 
 
-TRAINING = {"Adult": Training(100, 20, 0.01), "Purchase": Training(30, 10, 0.1)}
+TRAINING = {"Adult": GradientDescent(100, 20, 0.01), "Purchase": GradientDescent(30, 10, 0.1)}
 """Data to the training of its network.
 
 Single records at 0.01 (or, ten times faster and as accurate, ten records at 0.1) fit Location30 to
@@ -98,7 +98,7 @@ the paper's training and test accuracy are equal: there 20 records at 0.01.
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRow:
     """A row of the paper."""
 
     train: float
@@ -118,7 +118,7 @@ TABLE_1 = {
 """Attack to accuracy, precision, recall and correlation with PDTP."""
 
 TABLE_2 = {
-    "NN-Purchase": Published(
+    "NN-Purchase": PublishedRow(
         train=1.0000,
         test=0.6434,
         accuracy=0.8533,
@@ -127,7 +127,7 @@ TABLE_2 = {
         pdtp=3.4019,
         correlation=0.7653,
     ),
-    "NB-Purchase": Published(
+    "NB-Purchase": PublishedRow(
         train=0.8641,
         test=0.7204,
         accuracy=0.5958,
@@ -136,7 +136,7 @@ TABLE_2 = {
         pdtp=0.9027,
         correlation=0.9239,
     ),
-    "LR-Purchase": Published(
+    "LR-Purchase": PublishedRow(
         train=1.0000,
         test=0.6241,
         accuracy=0.7888,
@@ -145,7 +145,7 @@ TABLE_2 = {
         pdtp=2.8917,
         correlation=0.8138,
     ),
-    "NN-Adult": Published(
+    "NN-Adult": PublishedRow(
         train=0.8555,
         test=0.8566,
         accuracy=0.5340,
@@ -154,7 +154,7 @@ TABLE_2 = {
         pdtp=0.5847,
         correlation=0.4588,
     ),
-    "NB-Adult": Published(
+    "NB-Adult": PublishedRow(
         train=0.8453,
         test=0.8410,
         accuracy=0.5128,
@@ -163,7 +163,7 @@ TABLE_2 = {
         pdtp=0.0299,
         correlation=0.5166,
     ),
-    "LR-Adult": Published(
+    "LR-Adult": PublishedRow(
         train=0.8711,
         test=0.8536,
         accuracy=0.5134,
@@ -293,7 +293,7 @@ def _play(
     run: Path | None,
     quick: tuple[int, int, int],
 ) -> CandidateAudit:
-    model, x, y = made(label, effort.seed)
+    model, x, y = model_and_candidates(label, effort.seed)
     iterations, n_targets, measurements = sizes(effort, quick)
     return audit_candidates(
         model,
@@ -319,7 +319,7 @@ def sizes(effort: Effort, quick: tuple[int, int, int]) -> tuple[int, int, int]:
     return iterations, effort.some(TARGETS, 40), min(MEASUREMENTS, iterations)
 
 
-def made(label: str, seed: int) -> tuple[object, NDArray[Any], Ints]:
+def model_and_candidates(label: str, seed: int) -> tuple[object, NDArray[Any], Ints]:
     """Return how the model is trained, and the candidates, for a row of Table 2."""
     kind, data = label.split("-")
     x, y, numeric = _adult(kind, seed) if data == "Adult" else _purchases(seed)

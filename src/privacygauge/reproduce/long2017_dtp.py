@@ -16,7 +16,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.adult import adult, adult_binary
-from privacygauge.reproduce.long2017 import NUMBERS, TABLE_2, made, network
+from privacygauge.reproduce.long2017 import NUMBERS, TABLE_2, model_and_candidates, network
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 LEVEL = 0.95
@@ -57,7 +57,7 @@ _QUICK_7 = "Quick form: 10 networks on 1,000 records; the paper has 100 on 10,00
 
 def long_fig3(effort: Effort) -> Table:
     """Return Figure 3: whether more measurements of PDTP tell more about the attack."""
-    learner, x, y = made("NB-Purchase", effort.seed)
+    learner, x, y = model_and_candidates("NB-Purchase", effort.seed)
     found = audit_candidates(
         learner,
         x,
@@ -89,22 +89,25 @@ def long_fig3(effort: Effort) -> Table:
 
 def long_fig7(effort: Effort) -> Table:
     """Return Figure 7: how far initial weights move a prediction."""
-    return _varied("long-fig7", "Figure 7", lambda one: one.initialisation, effort)
+    return _variation_table("long-fig7", "Figure 7", lambda one: one.initialisation, effort)
 
 
 def long_fig8(effort: Effort) -> Table:
     """Return Figure 8: how far the other records move a prediction."""
-    return _varied("long-fig8", "Figure 8", lambda one: one.sampling, effort)
+    return _variation_table("long-fig8", "Figure 8", lambda one: one.sampling, effort)
 
 
-def _varied(name: str, figure: str, chosen: Callable[[Variation], Floats], effort: Effort) -> Table:
+def _variation_table(
+    name: str, figure: str, chosen: Callable[[Variation], Floats], effort: Effort
+) -> Table:
     rows = tuple(
-        Row(CLASSES[one.label], beside(one, chosen(one))) for one in _varied_networks(effort)
+        Row(CLASSES[one.label], variation_cells(one, chosen(one)))
+        for one in _varied_networks(effort)
     )
     return Table(name, f"Long et al. (2017), {figure}", rows, effort.noted(_NOTES_7, _QUICK_7))
 
 
-def beside(one: Variation, others: Floats) -> dict[str, Cell]:
+def variation_cells(one: Variation, others: Floats) -> dict[str, Cell]:
     """Return a record's own effect beside how far something else moves its prediction.
 
     Parameters

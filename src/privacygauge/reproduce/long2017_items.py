@@ -9,11 +9,11 @@ from privacygauge.reproduce.item import Status, items
 from privacygauge.reproduce.verdict import (
     Judgement,
     above,
-    alike,
     below,
+    claim_of_equality,
     grows,
     larger,
-    planted,
+    planted_claim,
 )
 
 PAPER = "Long et al. (2017)"
@@ -152,7 +152,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 "the correlation grows with the measurements",
                 [(f"mean of {n}", "correlation") for n in (1, 2, 5, 10, 20, 50, 100)],
             ),
-            alike(
+            claim_of_equality(
                 "ten measurements do as well as a hundred, within 0.1",
                 ("mean of 10", "correlation"),
                 ("mean of 100", "correlation"),
@@ -163,17 +163,17 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "long-fig6": Judgement(
         claims=(
             # The 45 people of rare ages were put there for these.
-            planted(
+            planted_claim(
                 below(
                     "made up: one removal brings the DTP below 1",
                     (_MADE_UP, "after one removal"),
                     1,
                 )
             ),
-            planted(
+            planted_claim(
                 below("made up: some stop is below 1", (_MADE_UP, "at the best stopping point"), 1)
             ),
-            planted(above("made up: the DTP rises again, a saw", (_MADE_UP, "rises"))),
+            planted_claim(above("made up: the DTP rises again, a saw", (_MADE_UP, "rises"))),
             below("Adult: one removal brings the DTP below 1", (_ADULT, "after one removal"), 1),
             below("Adult: some stop is below 1", (_ADULT, "at the best stopping point"), 1),
             above("Adult: the DTP rises again, a saw", (_ADULT, "rises")),

@@ -74,7 +74,7 @@ def complete_adult() -> People:
     """Return the 45,222 records of Adult in which no value is missing."""
     frame = _complete()
     age = frame["age"].to_numpy(np.int64)
-    named = [_coded(frame[name]) for name in ("marital-status", "race", "sex")]
+    named = [_category_codes(frame[name]) for name in ("marital-status", "race", "sex")]
     codes = np.column_stack([age - age.min(), *named])
     sizes = tuple(int(v) + 1 for v in codes.max(axis=0))
     return People(codes, frame["income"].to_numpy(np.int64), sizes)
@@ -98,7 +98,7 @@ def made_up(n: int, rng: np.random.Generator) -> People:
     """
     frame = _complete()
     marital = frame["marital-status"].map(_MARITAL).to_numpy(np.int64)
-    others = [marital, *(_coded(frame[name]) for name in ("race", "sex"))]
+    others = [marital, *(_category_codes(frame[name]) for name in ("race", "sex"))]
     known = np.column_stack([frame["age"].to_numpy(np.int64), *others])
     income = frame["income"].to_numpy(np.int64)
     drawn = rng.integers(len(known), size=n)
@@ -124,7 +124,7 @@ def long_fig6(effort: Effort) -> Table:
     for done, (label, people, alpha, order) in enumerate(plan, 1):
         rows.append(_row(label, people, alpha=alpha, order=order, steps=steps))
         effort.told(done, len(plan))
-    rows.append(_unsmoothed(real))
+    rows.append(_row_without_smoothing(real))
     return Table("long-fig6", "Long et al. (2017), Figure 6", tuple(rows), _notes(steps))
 
 
@@ -142,12 +142,12 @@ def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> 
         label,
         {
             name: Cell(paper.get(name), exact(value, n, method))
-            for name, value in said(path).items()
+            for name, value in removal_numbers(path).items()
         },
     )
 
 
-def said(path: RemovalPath) -> Mapping[str, float]:
+def removal_numbers(path: RemovalPath) -> Mapping[str, float]:
     """Return what Figure 6 shows of a removal.
 
     Returns
@@ -170,7 +170,7 @@ def said(path: RemovalPath) -> Mapping[str, float]:
     }
 
 
-def _unsmoothed(people: People) -> Row:
+def _row_without_smoothing(people: People) -> Row:
     """Return how many records have an infinite DTP without smoothing, where no path is drawn."""
     left = categorical_records(
         people.codes, people.income, sizes=people.sizes, n_classes=2, alpha=0.0
@@ -192,7 +192,7 @@ def _complete() -> pd.DataFrame:
     return frame[~(frame == "?").any(axis=1)]
 
 
-def _coded(values: ArrayLike) -> Ints:
+def _category_codes(values: ArrayLike) -> Ints:
     return np.unique(np.asarray(values, str), return_inverse=True)[1].astype(np.int64)
 
 

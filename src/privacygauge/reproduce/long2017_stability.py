@@ -15,7 +15,7 @@ from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.dtp.stability import (
     StabilityBound,
     bayes_inference_delta,
-    dtp_bound,
+    bound_over_queries,
     laplace_delta,
     lsq_delta,
     naive_bayes_bound,
@@ -89,7 +89,7 @@ class Classifier:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class AnswerChanges:
     """What the answers show of each record of a training set."""
 
     own: Floats
@@ -187,7 +187,7 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
     }
 
 
-def leave_each_out(learner: Learner, data: SmallData) -> Shown:
+def leave_each_out(learner: Learner, data: SmallData) -> AnswerChanges:
     """Return what the answers show of each record: every query, every class.
 
     A query that has no answer with the record, or none without it, shows nothing: the definition
@@ -200,7 +200,7 @@ def leave_each_out(learner: Learner, data: SmallData) -> Shown:
     largest = _ratio(with_it[None], without).max(axis=(1, 2))
     own = fitted.log_p(data.x)[rows, data.y], fitted.log_p_without(rows)[rows, data.y]
     possible = np.isfinite(own[0]) & np.isfinite(own[1])
-    return Shown(_ratio(*own), largest, possible & ~_alone(learner, data))
+    return AnswerChanges(_ratio(*own), largest, possible & ~_have_own_leaf(learner, data))
 
 
 def _ratio(log_p: Floats, log_q: Floats) -> Floats:
@@ -210,7 +210,7 @@ def _ratio(log_p: Floats, log_q: Floats) -> Floats:
     return np.asarray(np.where(np.isnan(found), 0.0, found), np.float64)
 
 
-def _alone(learner: Learner, data: SmallData) -> Bools:
+def _have_own_leaf(learner: Learner, data: SmallData) -> Bools:
     """Return which records have a leaf of a tree to themselves, (n,).
 
     Without such a record the leaf has no records, and proposition 6.8 no answer.
@@ -221,10 +221,12 @@ def _alone(learner: Learner, data: SmallData) -> Bools:
     return np.asarray(((leaves[:, None] == leaves[..., None]).sum(axis=2) == 1).any(axis=0))
 
 
-def _proven(classifier: Classifier, data: SmallData, shown: Shown, bound: StabilityBound) -> Floats:
+def _proven(
+    classifier: Classifier, data: SmallData, shown: AnswerChanges, bound: StabilityBound
+) -> Floats:
     if classifier.certified is not None:
         return classifier.certified(data)
-    return dtp_bound(np.exp(shown.own), bound)
+    return bound_over_queries(np.exp(shown.own), bound)
 
 
 def _delta(classifier: Classifier, data: SmallData) -> Cell:

@@ -13,8 +13,8 @@ from privacygauge.datasets.files import data_in
 from privacygauge.errors import InputError
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.drawing import figure_svg
-from privacygauge.reproduce.layouts import owned
-from privacygauge.reproduce.result import Result, read_result
+from privacygauge.reproduce.layouts import data_in_folder
+from privacygauge.reproduce.result import ReproductionResult, read_result
 from privacygauge.reproduce.table import Effort, Reproduction
 from privacygauge.runs.results import write_results
 
@@ -25,7 +25,7 @@ class Outcome:
 
     name: str
     """The reproduction."""
-    result: Result | None
+    result: ReproductionResult | None
     """What came out; None where something that it needs is missing."""
     said: str
     """The verdict, or what is missing."""
@@ -77,15 +77,15 @@ def effort_for(known: Reproduction, effort: Effort) -> Effort:
     return effort if known.name in IN_PARTS else replace(effort, share=1.0)
 
 
-def made(known: Reproduction, effort: Effort) -> Result:
+def make_result(known: Reproduction, effort: Effort) -> ReproductionResult:
     """Return a reproduction's result, with the seconds that it took."""
     effort = effort_for(known, effort)
-    data = {} if effort.data is None else owned(known.name, effort.data)
+    data = {} if effort.data is None else data_in_folder(known.name, effort.data)
     start = time.monotonic()
     with data_in(effort.data):
         table = known.make(effort)
     seconds = time.monotonic() - start
-    return Result(
+    return ReproductionResult(
         table=table,
         form=effort.form,
         seed=effort.seed,
@@ -95,7 +95,7 @@ def made(known: Reproduction, effort: Effort) -> Result:
     )
 
 
-def keep(known: Reproduction, result: Result, out: Path) -> None:
+def keep(known: Reproduction, result: ReproductionResult, out: Path) -> None:
     """Write a result as ``NAME.json`` and its figure as ``NAME.svg``, whole or not at all."""
     files = {
         f"{known.name}.json": result.to_json(
@@ -107,7 +107,7 @@ def keep(known: Reproduction, result: Result, out: Path) -> None:
     write_results(out, files)
 
 
-def kept(known: Reproduction, effort: Effort, out: Path) -> Result | None:
+def load_kept_result(known: Reproduction, effort: Effort, out: Path) -> ReproductionResult | None:
     """Return the result that a folder holds, if it was made in this form, seed and version."""
     path = out / f"{known.name}.json"
     if not path.is_file():
@@ -116,7 +116,7 @@ def kept(known: Reproduction, effort: Effort, out: Path) -> Result | None:
         found = read_result(path)
     except InputError:  # of an older version: it is made again
         return None
-    data = {} if effort.data is None else owned(known.name, effort.data)
+    data = {} if effort.data is None else data_in_folder(known.name, effort.data)
     asked = (effort_for(known, effort).form, effort.seed, own_version(), data)
     return found if (found.form, found.seed, found.version, found.data) == asked else None
 
@@ -125,7 +125,7 @@ def run_folder(out: Path, known: Reproduction, effort: Effort) -> Path:
     """Return the folder of what a reproduction trains; each form and each data has its own."""
     form = effort_for(known, effort).form.replace(" ", "-")
     if effort.data is not None:
-        given = "".join(owned(known.name, effort.data).values())
+        given = "".join(data_in_folder(known.name, effort.data).values())
         form += f"-{hashlib.sha256(given.encode()).hexdigest()[:12]}"
     return out / "runs" / form / known.name
 
@@ -151,19 +151,19 @@ def make_all(
         Where data or a package is missing, with the line that says which.
     """
     for known in asked:
-        found = kept(known, effort, out)
+        found = load_kept_result(known, effort, out)
         if found is not None:
-            yield Outcome(known.name, found, _said(found), True)
+            yield Outcome(known.name, found, _verdict_text(found), True)
             continue
         try:
-            result = made(known, replace(effort, run=run_folder(out, known, effort)))
+            result = make_result(known, replace(effort, run=run_folder(out, known, effort)))
         except (InputError, ModuleNotFoundError) as error:
             yield Outcome(known.name, None, " ".join(str(error).split()))
             continue
         keep(known, result, out)
-        yield Outcome(known.name, result, _said(result))
+        yield Outcome(known.name, result, _verdict_text(result))
 
 
-def _said(result: Result) -> str:
+def _verdict_text(result: ReproductionResult) -> str:
     name = result.table.name
     return str(judgement(name, result.form, result.data).of(result.table))

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.report.numbers import DASH, fixed
+from privacygauge.report.numbers import DASH, decimal
 from privacygauge.reproduce.table import Cell, Table
-from privacygauge.reproduce.verdict import Judged, Judgement
+from privacygauge.reproduce.verdict import JudgedClaim, Judgement
 
 WIDEST = 4
 """Columns of numbers side by side; more go into a further table."""
@@ -51,11 +51,11 @@ def _parts(
     for start in range(0, len(across), WIDEST):
         part = across[start : start + WIDEST]
         places = [[(name, other) if turned else (other, name) for name in part] for other in down]
-        found.append(_one(table, judgement, across=part, down=down, places=places))
+        found.append(_one_table(table, judgement, across=part, down=down, places=places))
     return found
 
 
-def claims_table(claims: Sequence[Judged]) -> str:
+def claims_table(claims: Sequence[JudgedClaim]) -> str:
     """Return the claims with their effects, which are above 0 where a claim is true.
 
     An empty text where none of them was measured.
@@ -91,7 +91,7 @@ def number(found: Estimate | Skipped) -> str:
     return value if low == high else f"{value} ({low} to {high})"
 
 
-def _one(
+def _one_table(
     table: Table,
     judgement: Judgement,
     across: Sequence[str],
@@ -112,11 +112,11 @@ def _one(
             cell = cells[line][place]
             row.append("" if cell is None else number(cell.ours))
             if known[place]:
-                row.append(_published(*places[line][place], cell, judgement))
+                row.append(_published_text(*places[line][place], cell, judgement))
     return table_of(head, rows)
 
 
-def _published(row: str, column: str, cell: Cell | None, judgement: Judgement) -> str:
+def _published_text(row: str, column: str, cell: Cell | None, judgement: Judgement) -> str:
     if cell is None or cell.published is None:
         return ""
     word = judgement.of_cell(row, column, cell)
@@ -139,8 +139,8 @@ def _decimals(largest: float, width: float) -> int:
 
 def _decimal(value: float, decimals: int) -> str:
     if math.isinf(value):
-        return fixed(value, 0)
-    whole, _, rest = fixed(value, decimals).partition(".")
+        return decimal(value, 0)
+    whole, _, rest = decimal(value, decimals).partition(".")
     sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     grouped = f"{sign}{int(digits):,}"
     return f"{grouped}.{rest}" if rest else grouped

@@ -21,7 +21,7 @@ from privacygauge.synthetic.attacks.attention import TargetAttention
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.distance import Cosine, Distance, Minkowski
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.judging import Group
+from privacygauge.synthetic.games.judging import TargetGroup
 from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
 from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Selector, Vulnerable
 from privacygauge.synthetic.table import Table as Records
@@ -144,7 +144,7 @@ def meeus_fig4(effort: Effort) -> Table:
     parts = [(data, epsilon) for data in DATA for epsilon in epsilons]
     for number, (data, epsilon) in enumerate(parts):
         part = replace(effort, progress=part_of(effort, number, len(parts)))
-        found = _played(
+        found = _play_audit(
             data, PrivBayes(epsilon), ways=METHODS, attacks=(QueryBased(),), effort=part
         )
         named = f"{data}, epsilon {epsilon:g}"
@@ -159,7 +159,7 @@ def _by_method(
     parts = [(data, made_by) for data in DATA for made_by in GENERATORS]
     for i, (data, made_by) in enumerate(parts):
         part = replace(effort, progress=part_of(effort, i, len(parts)))
-        found = _played(data, GENERATORS[made_by], ways=METHODS, attacks=(attack,), effort=part)
+        found = _play_audit(data, GENERATORS[made_by], ways=METHODS, attacks=(attack,), effort=part)
         known = dict(zip(METHODS, published[data, made_by], strict=True))
         rows += _rows(found, f"{data}, {made_by}", known)
     return _table(name, number, rows, effort)
@@ -169,7 +169,7 @@ def _figure_3(
     name: str, number: str, ways: Mapping[str, Selector], default: str, effort: Effort
 ) -> Table:
     """Return a figure with each way's lead over the default one, paired by record."""
-    found = _played("Adult", SynthPop(), ways=ways, attacks=(QueryBased(),), effort=effort)
+    found = _play_audit("Adult", SynthPop(), ways=ways, attacks=(QueryBased(),), effort=effort)
     rows = _rows(found, "Adult, SynthPop", {})
     aucs = {group.method: _by_record(found, group) for group in found.groups}
     rows = [
@@ -179,7 +179,7 @@ def _figure_3(
     return _table(name, number, rows, effort)
 
 
-def _by_record(found: SyntheticAudit, group: Group) -> Mapping[int, float]:
+def _by_record(found: SyntheticAudit, group: TargetGroup) -> Mapping[int, float]:
     """Return the AUC of each record of a group, by its row of the table."""
     records = found.targets.rows[group.positions].tolist()
     return dict(zip(records, found.best.aucs[group.positions].tolist(), strict=True))
@@ -205,7 +205,7 @@ def lead(aucs: Mapping[int, float], others: Mapping[int, float]) -> Estimate:
     return mean(gaps, LEVEL, unit="records")
 
 
-def _played(
+def _play_audit(
     data: str,
     generator: Generator,
     ways: Mapping[str, Selector],

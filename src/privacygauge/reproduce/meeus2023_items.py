@@ -10,10 +10,10 @@ from privacygauge.reproduce.verdict import (
     Claim,
     Judgement,
     above,
-    alike,
+    claim_of_equality,
     larger,
     near,
-    paired,
+    paired_claim,
 )
 
 PAPER = "Meeus et al. (2023)"
@@ -68,9 +68,9 @@ def _distance_wins() -> Judgement:
 
 def _as_the_default(ways: tuple[str, ...], default: str) -> tuple[Claim, ...]:
     return tuple(
-        paired(
+        paired_claim(
             (f"Adult, SynthPop: {way}", f"less {default}"),
-            alike(
+            claim_of_equality(
                 f"{way} finds records as much at risk as {default}, within {_ALIKE:g}",
                 (f"Adult, SynthPop: {way}", _MEAN),
                 (f"Adult, SynthPop: {default}", _MEAN),

@@ -12,11 +12,11 @@ from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
 from privacygauge.reproduce.mireshghallah2022_cells import Line, row_of
 from privacygauge.reproduce.mireshghallah2022_setting import (
-    Asked,
+    ModelPairOptions,
+    ModelSetting,
     Scale,
-    Setting,
     Target,
-    setting_of,
+    model_setting,
 )
 from privacygauge.reproduce.table import Effort, Table
 
@@ -25,17 +25,17 @@ FPR = 0.1
 LOW_FPR = 0.01
 """Of Table 10."""
 
-BASE = Asked()
+BASE = ModelPairOptions()
 """The usual target, reference and masks."""
-SMALL = Asked(Target("small"))
-SMALL_LONGER = Asked(Target("small", 2))
-LONGER = Asked(Target(times=2))
-NEAR_WORDS = Asked(plan=MaskPlan(unit="word"))
-FAR_WORDS = Asked(plan=MaskPlan(unit="word"), domain="far")
+SMALL = ModelPairOptions(Target("small"))
+SMALL_LONGER = ModelPairOptions(Target("small", 2))
+LONGER = ModelPairOptions(Target(times=2))
+NEAR_WORDS = ModelPairOptions(plan=MaskPlan(unit="word"))
+FAR_WORDS = ModelPairOptions(plan=MaskPlan(unit="word"), domain="far")
 """The far reference has a tokenizer of its own, so that masks are shared word by word."""
-NAMED = Asked(Target(named=True), named=("member",))
-NAMED_ALIKE = Asked(Target(named=True), named=("member", "nonmember", "population"))
-NORMALISED = Asked(plan=MaskPlan("single"))
+NAMED = ModelPairOptions(Target(named=True), named=("member",))
+NAMED_ALIKE = ModelPairOptions(Target(named=True), named=("member", "nonmember", "population"))
+NORMALISED = ModelPairOptions(plan=MaskPlan("single"))
 """Every token masked once, alone."""
 
 
@@ -158,8 +158,8 @@ def table_by(
             few = "Quick form: without the last row, as no sample with a name in front is short."
             kept = lines[:-1]
             notes = (*notes, few)
-        with setting_of(effort) as setting:
-            for done, (line, scores) in enumerate(scored(setting, kept), 1):
+        with model_setting(effort) as setting:
+            for done, (line, scores) in enumerate(score_lines(setting, kept), 1):
                 rows.append(row_of(line, scores, fpr))
                 effort.told(done, len(kept))
         name = f"mireshghallah-table{number}"
@@ -187,11 +187,11 @@ mireshghallah_table11 = table_by(11, TABLE_11, _SWAPPED)
 """The normalised energy, which masks every token once, alone."""
 
 
-def scored(
-    setting: Setting, lines: Sequence[Line]
+def score_lines(
+    setting: ModelSetting, lines: Sequence[Line]
 ) -> Iterator[tuple[Line, tuple[TextScores, ...]]]:
     """Yield every line with its energies of every draw; lines that ask alike share them."""
-    known: dict[Asked, tuple[TextScores, ...]] = {}
+    known: dict[ModelPairOptions, tuple[TextScores, ...]] = {}
     for line in lines:
         if line.asked not in known:
             known[line.asked] = setting.scores(line.asked)

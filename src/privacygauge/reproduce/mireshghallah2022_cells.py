@@ -18,7 +18,7 @@ from privacygauge.language.attacks import (
     energy_transcript,
 )
 from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
-from privacygauge.reproduce.mireshghallah2022_setting import Asked
+from privacygauge.reproduce.mireshghallah2022_setting import ModelPairOptions
 from privacygauge.reproduce.table import Cell, Row
 
 LEVEL = 0.95
@@ -48,7 +48,7 @@ class Line:
 
     label: str
     """Its name."""
-    asked: Asked
+    asked: ModelPairOptions
     """Of which models."""
     view: Callable[[TextScores], TextScores]
     """From samples to the units that are judged."""
@@ -68,11 +68,11 @@ def row_of(line: Line, scores: Sequence[TextScores], fpr: float) -> Row:
         The false-positive rate that thresholds are chosen for, in (0, 1).
     """
     known = dict(zip(COLUMNS, line.published, strict=True)) if line.published else {}
-    found = over_draws([measured(line.view(draw), fpr) for draw in scores])
+    found = over_draws([measure_draw(line.view(draw), fpr) for draw in scores])
     return Row(line.label, {name: Cell(known.get(name), ours) for name, ours in found.items()})
 
 
-def measured(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped]:
+def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped]:
     """Return the numbers of one draw: areas, and precision, recall and FPR at every threshold.
 
     Notes
@@ -99,11 +99,11 @@ def measured(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped]:
 
 
 def over_draws(draws: Sequence[Measured]) -> dict[str, Estimate | Skipped]:
-    """Return the mean of every number over draws, with its interval; see `mean_of`."""
-    return {name: mean_of(name, [draw[name] for draw in draws]) for name in draws[0]}
+    """Return the mean of every number over draws, with its interval; see `mean_over_draws`."""
+    return {name: mean_over_draws(name, [draw[name] for draw in draws]) for name in draws[0]}
 
 
-def mean_of(name: str, values: Sequence[Estimate | Skipped]) -> Estimate | Skipped:
+def mean_over_draws(name: str, values: Sequence[Estimate | Skipped]) -> Estimate | Skipped:
     """Return the mean of a rate over draws: Student's interval, cut at 0 and 1.
 
     Draws share no note and have targets of their own, so that their spread holds both the notes'

@@ -23,18 +23,18 @@ from privacygauge.reproduce.mireshghallah2022 import (
     long,
     notes_on,
     samples,
-    scored,
+    score_lines,
     short,
 )
 from privacygauge.reproduce.mireshghallah2022_cells import (
     Line,
     Measured,
     mean_difference,
-    mean_of,
-    measured,
+    mean_over_draws,
+    measure_draw,
 )
-from privacygauge.reproduce.mireshghallah2022_figures import studied
-from privacygauge.reproduce.mireshghallah2022_setting import Setting, setting_of
+from privacygauge.reproduce.mireshghallah2022_figures import study_features
+from privacygauge.reproduce.mireshghallah2022_setting import ModelSetting, model_setting
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 NAME = "mireshghallah-claims"
@@ -141,11 +141,11 @@ def mireshghallah_claims(effort: Effort) -> Table:
         same draw, with Student's interval over draws), and in how many draws it is; then
         controls, beside the value that they should have. The last notes say which claims hold.
     """
-    with setting_of(effort) as setting:
-        drawn = _measured(setting, effort)
+    with model_setting(effort) as setting:
+        drawn = _measure_lines(setting, effort)
     rows = [_row(claim, drawn) for claim in CLAIMS]
     for label, (line, column), wanted in CONTROLS:
-        cell = Cell(wanted, mean_of(label, [draw[column] for draw in drawn[line]]))
+        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[line]]))
         rows.append(Row(f"control: {label}", {"value": cell}))
     notes = (*notes_on(effort), "Published values of controls are what they should be.")
     title = "Mireshghallah et al. (2022), its claims"
@@ -194,14 +194,14 @@ def _count_above(
     return exact(above, len(told), "counted")
 
 
-def _measured(setting: Setting, effort: Effort) -> dict[str, list[Measured]]:
+def _measure_lines(setting: ModelSetting, effort: Effort) -> dict[str, list[Measured]]:
     found: dict[str, list[Measured]] = {}
-    for done, (line, scores) in enumerate(scored(setting, LINES), 1):
-        found[line.label] = [_with_gain(measured(line.view(draw), FPR)) for draw in scores]
+    for done, (line, scores) in enumerate(score_lines(setting, LINES), 1):
+        found[line.label] = [_with_gain(measure_draw(line.view(draw), FPR)) for draw in scores]
         if line.label == "samples":
-            found[AT_LOW_FPR] = [_with_gain(measured(draw, LOW_FPR)) for draw in scores]
+            found[AT_LOW_FPR] = [_with_gain(measure_draw(draw, LOW_FPR)) for draw in scores]
             for number, draw in enumerate(scores):
-                for features, numbers in studied(setting, number, draw).items():
+                for features, numbers in study_features(setting, number, draw).items():
                     found.setdefault(", ".join(features), []).append(numbers)
         effort.told(done, len(LINES))
     return found

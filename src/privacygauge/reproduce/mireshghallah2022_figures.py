@@ -25,8 +25,8 @@ from privacygauge.language.features import (
 from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, TextScores
 from privacygauge.language.tokenizer import read_tokenizer
 from privacygauge.reproduce.mireshghallah2022 import BASE, LOW_FPR, notes_on
-from privacygauge.reproduce.mireshghallah2022_cells import LEVEL, mean_of, over_draws
-from privacygauge.reproduce.mireshghallah2022_setting import Setting, setting_of
+from privacygauge.reproduce.mireshghallah2022_cells import LEVEL, mean_over_draws, over_draws
+from privacygauge.reproduce.mireshghallah2022_setting import ModelSetting, model_setting
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 LINEAR = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -68,7 +68,7 @@ _STUDY = (
 
 def mireshghallah_fig3(effort: Effort) -> Table:
     """Return Figure 3: the distribution of the likelihood ratio and of the loss, by quantiles."""
-    with setting_of(effort) as setting:
+    with model_setting(effort) as setting:
         drawn = setting.scores(BASE)
     rows = []
     for share in QUANTILES:
@@ -106,8 +106,8 @@ def mireshghallah_fig5(effort: Effort) -> Table:
 
 def mireshghallah_table7(effort: Effort) -> Table:
     """Return Table 7: what the members have in common that the likelihood ratio finds."""
-    with setting_of(effort) as setting:
-        drawn = [studied(setting, draw, x) for draw, x in enumerate(setting.scores(BASE))]
+    with model_setting(effort) as setting:
+        drawn = [study_features(setting, draw, x) for draw, x in enumerate(setting.scores(BASE))]
     rows = []
     for row, published in TABLE_7.items():
         known = dict(zip(_PARTS, published, strict=True))
@@ -118,8 +118,8 @@ def mireshghallah_table7(effort: Effort) -> Table:
     return Table("mireshghallah-table7", "Mireshghallah et al. (2022), Table 7", tuple(rows), notes)
 
 
-def studied(
-    setting: Setting, draw: int, scores: TextScores
+def study_features(
+    setting: ModelSetting, draw: int, scores: TextScores
 ) -> dict[tuple[str, ...], dict[str, Estimate | Skipped]]:
     """Return for every row of Table 7 the numbers of one draw."""
     rows = np.flatnonzero(scores.member)
@@ -137,7 +137,7 @@ def studied(
     return found
 
 
-def _columns(setting: Setting, draw: int, scores: TextScores) -> Floats:
+def _columns(setting: ModelSetting, draw: int, scores: TextScores) -> Floats:
     assert scores.text is not None
     text = [scores.text[row] for row in np.flatnonzero(scores.member).tolist()]
     tokenizer = read_tokenizer(setting.target(BASE.target, draw))
@@ -162,13 +162,13 @@ def _numbers(fit: FeatureFit) -> dict[str, Estimate | Skipped]:
 
 
 def _figure(name: str, number: str, fprs: Sequence[float], effort: Effort) -> Table:
-    with setting_of(effort) as setting:
+    with model_setting(effort) as setting:
         drawn = setting.scores(BASE)
     rows = []
     for fpr in fprs:
         published = PUBLISHED.get(fpr, (None, None))
         cells = {
-            label: Cell(paper, mean_of(label, [_tpr(draw, signal, fpr) for draw in drawn]))
+            label: Cell(paper, mean_over_draws(label, [_tpr(draw, signal, fpr) for draw in drawn]))
             for label, signal, paper in zip(
                 ("TPR, loss", "TPR, LR"), (LOSS, LIKELIHOOD_RATIO), published, strict=True
             )

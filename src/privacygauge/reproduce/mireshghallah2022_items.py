@@ -48,7 +48,7 @@ def _ratio_wins(rows: Sequence[str], one: str = _LR, other: str = _LOSS) -> tupl
     return tuple(larger(f"{row}: LR beats the loss", (row, one), (row, other)) for row in rows)
 
 
-def _more(what: str, row: str, other: str, column: str) -> Claim:
+def _claim_of_more(what: str, row: str, other: str, column: str) -> Claim:
     return larger(what, (row, column), (other, column))
 
 
@@ -61,27 +61,33 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "mireshghallah-table2": Judgement(
         claims=(
             *_ratio_wins(("sample level", "note level")),
-            _more("notes leak more than samples, LR", "note level", "sample level", _LR),
-            _more("notes leak more than samples, loss", "note level", "sample level", _LOSS),
+            _claim_of_more("notes leak more than samples, LR", "note level", "sample level", _LR),
+            _claim_of_more(
+                "notes leak more than samples, loss", "note level", "sample level", _LOSS
+            ),
         )
     ),
     "mireshghallah-table3": Judgement(
         claims=(
             *_ratio_wins((_SHORT, _LONG)),
-            _more("long samples leak more, LR", _LONG, _SHORT, _LR),
-            _more("long samples leak more, loss", _LONG, _SHORT, _LOSS),
+            _claim_of_more("long samples leak more, LR", _LONG, _SHORT, _LR),
+            _claim_of_more("long samples leak more, loss", _LONG, _SHORT, _LOSS),
         )
     ),
     "mireshghallah-table4": Judgement(
         claims=(
             *_ratio_wins(("small", "small, longer", "large", "large, longer")),
-            _more("large and longer leaks more than small, LR", "large, longer", "small", _LR),
-            _more("large and longer leaks more than small, loss", "large, longer", "small", _LOSS),
+            _claim_of_more(
+                "large and longer leaks more than small, LR", "large, longer", "small", _LR
+            ),
+            _claim_of_more(
+                "large and longer leaks more than small, loss", "large, longer", "small", _LOSS
+            ),
         )
     ),
     "mireshghallah-table5": Judgement(
         claims=(
-            _more(
+            _claim_of_more(
                 "a near reference serves better",
                 "near reference, words",
                 "far reference, words",
@@ -96,9 +102,9 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     ),
     "mireshghallah-table6": Judgement(
         claims=(
-            _more("names make samples leak more, LR", _NAMED, _SAMPLES, _LR),
-            _more("names hide samples from the loss", _SAMPLES, _NAMED, _LOSS),
-            _more(
+            _claim_of_more("names make samples leak more, LR", _NAMED, _SAMPLES, _LR),
+            _claim_of_more("names hide samples from the loss", _SAMPLES, _NAMED, _LOSS),
+            _claim_of_more(
                 "names make notes leak more, LR",
                 "note level, members named",
                 "note level, without names",
@@ -108,9 +114,13 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     ),
     "mireshghallah-table7": Judgement(
         claims=(
-            _more("punctuation tells more than length", "non-alphanumeric", "length", "AUC, test"),
-            _more("punctuation tells more than digits", "non-alphanumeric", "digits", "AUC, test"),
-            _more(
+            _claim_of_more(
+                "punctuation tells more than length", "non-alphanumeric", "length", "AUC, test"
+            ),
+            _claim_of_more(
+                "punctuation tells more than digits", "non-alphanumeric", "digits", "AUC, test"
+            ),
+            _claim_of_more(
                 "rare tokens add to punctuation",
                 "non-alphanumeric, rarest tokens",
                 "non-alphanumeric",

@@ -22,7 +22,7 @@ from privacygauge.core import seeds
 from privacygauge.datasets.mtsamples import PARTS, Sentences, mtsamples
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import load_masked
-from privacygauge.language.names import names_of, with_names
+from privacygauge.language.names import fictitious_names, prefix_names
 from privacygauge.language.scores import TextScores
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import TextRecords
@@ -111,7 +111,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelPairOptions:
     """What is asked of a target and a reference."""
 
     target: Target = field(default_factory=Target)
@@ -125,7 +125,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ModelSetting:
     """Notes, models and energies of one effort; everything is made when it is first asked for."""
 
     scale: Scale
@@ -137,7 +137,7 @@ class Setting:
     n_jobs: int | None = None
     """Workers that ask models."""
 
-    def scores(self, asked: Asked) -> tuple[TextScores, ...]:
+    def scores(self, asked: ModelPairOptions) -> tuple[TextScores, ...]:
         """Return the energies of every draw, each with its own notes and its own target."""
         return tuple(self._scores(asked, draw) for draw in range(self.scale.draws))
 
@@ -176,7 +176,7 @@ class Setting:
             seed=self.seed,
         ).path
 
-    def _scores(self, asked: Asked, draw: int) -> TextScores:
+    def _scores(self, asked: ModelPairOptions, draw: int) -> TextScores:
         target = self.target(asked.target, draw)
         reference = self.reference(asked.domain)
         sides = [self._side(name, draw, asked.named) for name in SIDES]
@@ -196,7 +196,9 @@ class Setting:
         assert found.group is not None
         # A generator for each side: a name belongs to one note of one side.
         rng = seeds.stream(self.seed, "reproduce", "names", name, draw)
-        return replace(found, text=with_names(found.text, found.group, names_of(found.group, rng)))
+        return replace(
+            found, text=prefix_names(found.text, found.group, fictitious_names(found.group, rng))
+        )
 
     def _notes(self, name: str, draw: int) -> Sentences:
         start = draw * self.scale.notes
@@ -227,13 +229,13 @@ class Setting:
 
 
 @contextlib.contextmanager
-def setting_of(effort: Effort) -> Iterator[Setting]:
+def model_setting(effort: Effort) -> Iterator[ModelSetting]:
     """Yield the setting of an effort; without a folder of its own, models are removed at the end.
 
     The models of ``DIR/runs/full/mireshghallah-table2`` lie beside it, in `FOLDER`.
     """
     with kept_or_scratch(effort.shared(FOLDER)) as place:
-        yield Setting(Scale.of(effort), effort.seed, Path(place), effort.n_jobs)
+        yield ModelSetting(Scale.of(effort), effort.seed, Path(place), effort.n_jobs)
 
 
 def far_texts(most: int) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.reproduce.catalogue import ITEMS, PROTOCOLS, REPRODUCTIONS, judgement
 from privacygauge.reproduce.item import Item, Status
 from privacygauge.reproduce.markdown import claims_table, numbers_tables, table_of
-from privacygauge.reproduce.protocol import said
-from privacygauge.reproduce.result import FULL, Result, read_result
+from privacygauge.reproduce.protocol import value_text
+from privacygauge.reproduce.result import FULL, ReproductionResult, read_result
 
 MOST_LINES = 30
 """Lines of tables of numbers; of longer ones a reader sees the claims, and opens the numbers."""
@@ -31,17 +31,19 @@ def page(results: Path) -> str:
     """
     known = results_in(results)
     parts = ["# Reproduction\n", index(known)]
-    parts += [f"## {name}\n\n{shown(result, f'{name}.json')}" for name, result in known.items()]
+    parts += [
+        f"## {name}\n\n{result_markdown(result, f'{name}.json')}" for name, result in known.items()
+    ]
     return "\n".join(parts)
 
 
-def results_in(folder: Path) -> Mapping[str, Result]:
+def results_in(folder: Path) -> Mapping[str, ReproductionResult]:
     """Return the results of a folder by name, in the catalogue's order."""
     paths = {known.name: folder / f"{known.name}.json" for known in REPRODUCTIONS}
     return {name: read_result(path) for name, path in paths.items() if path.is_file()}
 
 
-def index(known: Mapping[str, Result], paper: str | None = None) -> str:
+def index(known: Mapping[str, ReproductionResult], paper: str | None = None) -> str:
     """Return a table of everything that the papers print and what became of it.
 
     Parameters
@@ -69,8 +71,8 @@ def protocol(paper: str) -> str:
             (
                 one.what,
                 one.section,
-                "not stated" if one.paper is None else said(one.paper),
-                said(one.ours),
+                "not stated" if one.paper is None else value_text(one.paper),
+                value_text(one.ours),
                 f"{one.same}: {one.why}" if one.why else one.same,
                 one.where,
             )
@@ -79,7 +81,7 @@ def protocol(paper: str) -> str:
     )
 
 
-def shown(result: Result, link: str) -> str:
+def result_markdown(result: ReproductionResult, link: str) -> str:
     """Return a result: its form, its verdict, its claims and its numbers.
 
     Parameters
@@ -93,22 +95,23 @@ def shown(result: Result, link: str) -> str:
     verdict = judged.of(result.table)
     numbers = "\n".join(numbers_tables(result.table, judged))
     parts = [
-        f"**`{name}`**, {_form(result)}{_given(result)}, seed {result.seed}, {_intervals(result)}"
+        f"**`{name}`**, {_form(result)}{_own_data_text(result)}, seed {result.seed}, "
+        f"{_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
         claims_table(verdict.claims),
-        _folded(numbers) if numbers.count("\n") > MOST_LINES else numbers,
+        _collapsible(numbers) if numbers.count("\n") > MOST_LINES else numbers,
         _left_out(result),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
-def _folded(text: str) -> str:
+def _collapsible(text: str) -> str:
     """Return a text that a reader opens, in GitHub's Markdown too."""
     return f"<details><summary>The numbers</summary>\n\n{text}\n</details>"
 
 
-def _entry(item: Item, known: Mapping[str, Result]) -> Sequence[str]:
+def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]:
     """Return number, content, status and verdict; the number links to the result."""
     results = [known[name] for name in item.by or (item.name,) if name in known]
     made = item.status not in (Status.NOT_POSSIBLE, Status.NO_RESULT)
@@ -119,13 +122,13 @@ def _entry(item: Item, known: Mapping[str, Result]) -> Sequence[str]:
     return (number, item.what, item.status.value, "; ".join(verdicts))
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: ReproductionResult) -> str:
     """Return a result's verdict, with its form where that is not the full one."""
     told = str(judgement(result.table.name, result.form, result.data).of(result.table))
     return told if result.form == FULL else f"{told}, {result.form}"
 
 
-def _units(result: Result) -> str:
+def _units(result: ReproductionResult) -> str:
     """Return how many independent units its numbers rest on: the fewest and the most."""
     found = [
         cell.ours.n
@@ -140,18 +143,18 @@ def _units(result: Result) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _form(result: Result) -> str:
+def _form(result: ReproductionResult) -> str:
     if result.form == FULL:
         return "full form"
     return "quick form: small, with wide intervals" if result.form == "quick" else result.form
 
 
-def _given(result: Result) -> str:
+def _own_data_text(result: ReproductionResult) -> str:
     """Return which of the paper's own data were given."""
     return "".join(f", on {name} ({size})" for name, size in result.data.items())
 
 
-def _intervals(result: Result) -> str:
+def _intervals(result: ReproductionResult) -> str:
     """Return the level of the intervals and the units behind them."""
     units = _units(result)
     if not units:
@@ -166,7 +169,7 @@ def _intervals(result: Result) -> str:
     return f"{said} intervals, n = {units}, "
 
 
-def _left_out(result: Result) -> str:
+def _left_out(result: ReproductionResult) -> str:
     """Return why numbers are missing, each reason once."""
     reasons = {
         cell.ours.reason

@@ -46,8 +46,8 @@ class Entry:
     @property
     def deviation(self) -> str:
         """The setting in a sentence, for the notes of a result."""
-        stated = "not stated" if self.paper is None else said(self.paper)
-        return f"{self.what}: {stated} in the paper, {said(self.ours)} here: {self.why}"
+        stated = "not stated" if self.paper is None else value_text(self.paper)
+        return f"{self.what}: {stated} in the paper, {value_text(self.ours)} here: {self.why}"
 
     @property
     def where(self) -> str:
@@ -60,18 +60,18 @@ class Entry:
         return any(fnmatchcase(name, pattern) for pattern in self.names.split())
 
 
-def said(value: Value) -> str:
+def value_text(value: Value) -> str:
     """Return a value as people read it.
 
     Examples
     --------
-    >>> said(48842), said(0.01), said((1, 5, 10)), said("tanh")
+    >>> value_text(48842), value_text(0.01), value_text((1, 5, 10)), value_text("tanh")
     ('48,842', '0.01', '1, 5, 10', 'tanh')
     """
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
-        return ", ".join(said(one) for one in value)
+        return ", ".join(value_text(one) for one in value)
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.reproduce.table import Cell, Row, Table
-from privacygauge.reproduce.verdict import Judged, Judgement
+from privacygauge.reproduce.verdict import JudgedClaim, Judgement
 
 QUICK = "quick"
 """The small form of a reproduction."""
@@ -21,7 +21,7 @@ FULL = "full"
 
 
 @dataclass(frozen=True)
-class Result:
+class ReproductionResult:
     """A table that was made, and how."""
 
     table: Table
@@ -75,7 +75,7 @@ def judged_lines(table: Table, judgement: Judgement) -> list[dict[str, Any]]:
     ]
 
 
-def read_result(path: Path) -> Result:
+def read_result(path: Path) -> ReproductionResult:
     """Return a kept result; the verdict is not read but judged again.
 
     Raises
@@ -94,7 +94,7 @@ def read_result(path: Path) -> Result:
             tuple(Row(label, cells) for label, cells in rows.items()),
             tuple(plain["notes"]),
         )
-        return Result(
+        return ReproductionResult(
             table=table,
             form=plain["form"],
             seed=plain["seed"],
@@ -116,7 +116,7 @@ def _cell(line: Mapping[str, Any]) -> Cell:
     return Cell(line["published"], Estimate(*numbers))
 
 
-def _plain_claim(one: Judged) -> dict[str, Any]:
+def _plain_claim(one: JudgedClaim) -> dict[str, Any]:
     plain: dict[str, Any] = {"claim": one.claim, "verdict": one.word}
     if isinstance(one.effect, Skipped):
         return {**plain, "skipped": one.effect.reason}

@@ -60,7 +60,7 @@ def song_table4(effort: Effort) -> Table:
             ("published", PUBLISHED.predictions(weak[i], y)),
             ("alike", ALIKE.predictions(values[n + i], y)),
         ):
-            found[name].append(_measured(target, shadow, effort.seed))
+            found[name].append(_measure_accuracies(target, shadow, effort.seed))
     return Table(
         "song-table4",
         "Song & Mittal (2021), Table 4, Location30",
@@ -135,7 +135,8 @@ def _row(name: str, paper: float, found: Mapping[str, list[dict[str, float]]]) -
     """Return a row; what concerns the target alone has one cell."""
     cells = {
         f"{column} shadow": Cell(
-            paper if column == "published" else None, _mean([one[name] for one in measured])
+            paper if column == "published" else None,
+            _mean_over_pairs([one[name] for one in measured]),
         )
         for column, measured in found.items()
     }
@@ -144,7 +145,7 @@ def _row(name: str, paper: float, found: Mapping[str, list[dict[str, float]]]) -
     return Row(name, cells)
 
 
-def _measured(target: Predictions, shadow: Predictions, seed: int) -> dict[str, float]:
+def _measure_accuracies(target: Predictions, shadow: Predictions, seed: int) -> dict[str, float]:
     right = target.values.argmax(axis=1) == target.labels
     found = {
         "train accuracy": float(right[target.member].mean()),
@@ -157,5 +158,5 @@ def _measured(target: Predictions, shadow: Predictions, seed: int) -> dict[str, 
     return found
 
 
-def _mean(values: list[float]) -> Estimate:
+def _mean_over_pairs(values: list[float]) -> Estimate:
     return mean(np.array(values), LEVEL, unit="pairs of models")

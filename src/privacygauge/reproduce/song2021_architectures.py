@@ -13,7 +13,7 @@ from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     ReferenceRows,
 )
-from privacygauge.classifier.defences.defence import defended
+from privacygauge.classifier.defences.defence import defend_predictions
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.networks import MLP, SONG_MITTAL_2021
 from privacygauge.classifier.shadows import cohort_of, train_all
@@ -28,12 +28,12 @@ from privacygauge.reproduce.song2021_bins import (
     over_models,
     panels,
     plot_bins,
-    titled,
+    title_panel,
 )
 from privacygauge.reproduce.song2021_calibration import accuracy_row
-from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, Scored, scored
+from privacygauge.reproduce.song2021_classifiers import QUICK, MemberScores, Pair, score_pairs
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, Setting, setting, states
+from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, DataSetting, setting, states
 from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
@@ -144,7 +144,7 @@ def song_fig4(effort: Effort) -> Table:
         for shape in architectures(one.activation)[: 2 if effort.quick else None]
     ]
     trained = (
-        (name_of(one.name, shape), _pairs(one, shape, effort, number, len(parts)))
+        (network_title(one.name, shape), _pairs(one, shape, effort, number, len(parts)))
         for number, (one, shape) in enumerate(parts)
     )
     title = f"Song & Mittal (2021), Figure 4, on {' and '.join(data)}"
@@ -165,8 +165,8 @@ def song_fig12(effort: Effort) -> Table:
     ]
     trained = (
         (
-            name_of(f"{one.name}, {defence}", shape),
-            (_regularised if defence == REGULARISED else _noisy)(
+            network_title(f"{one.name}, {defence}", shape),
+            (_regularised_pairs if defence == REGULARISED else _noisy)(
                 one, shape, effort, number, len(parts)
             ),
         )
@@ -182,13 +182,13 @@ def _rows(trained: Iterable[tuple[str, Sequence[Pair]]], most: float, seed: int)
     """Return the rows of a figure: accuracies and errors by architecture, the largest, the bins."""
     summary = []
     bins = []
-    widest: list[tuple[Sequence[Scored], str]] = []
+    widest: list[tuple[Sequence[MemberScores], str]] = []
     for name, pairs in trained:
         summary.append(accuracy_row(name, pairs))
-        if not _learnt(pairs):
+        if not _have_learnt(pairs):
             summary.append(Row(f"{name}: RMSE", {SCORE: Cell(None, _NOTHING)}))
             continue
-        found = scored(pairs, seed, (SCORE,))
+        found = score_pairs(pairs, seed, (SCORE,))
         widest.append((found, name))
         summary.append(_errors(name, found, seed))
         bins += bin_rows(name, found, (SCORE,))
@@ -213,12 +213,12 @@ def draw_fig4(table: Table) -> Figure:
                 label=name.removeprefix(f"{title} "),
             )
         diagonal(ax)
-        titled(ax, title, "Mean privacy risk score", "Real share of members")
+        title_panel(ax, title, "Mean privacy risk score", "Real share of members")
         legend(ax, loc="upper left")
     return figure
 
 
-def name_of(data: str, shape: Architecture) -> str:
+def network_title(data: str, shape: Architecture) -> str:
     """Return what the table calls networks of an architecture on some data."""
     return f"{data} {shape.label}"
 
@@ -227,7 +227,7 @@ _NOTHING = Skipped(SCORE, "the network has not learnt its members")
 
 
 def _pairs(
-    data: Setting, shape: Architecture, effort: Effort, number: int, parts: int
+    data: DataSetting, shape: Architecture, effort: Effort, number: int, parts: int
 ) -> list[Pair]:
     n = effort.some(PAIRS, 1)
     networks = replace(NETWORKS, make=shape.network, epochs=QUICK if effort.quick else EPOCHS)
@@ -251,8 +251,8 @@ def _pairs(
     ]
 
 
-def _regularised(
-    data: Setting, shape: Architecture, effort: Effort, number: int, parts: int
+def _regularised_pairs(
+    data: DataSetting, shape: Architecture, effort: Effort, number: int, parts: int
 ) -> list[Pair]:
     """Return pairs of models with adversarial regularisation, the shadow model by its own."""
     n = effort.some(PAIRS, 1)
@@ -281,18 +281,18 @@ def _regularised(
 
 
 def _noisy(
-    data: Setting, shape: Architecture, effort: Effort, number: int, parts: int
+    data: DataSetting, shape: Architecture, effort: Effort, number: int, parts: int
 ) -> list[Pair]:
     """Return pairs of undefended models whose answers go through MemGuard, each through its own."""
     found = []
     for i, pair in enumerate(_pairs(data, shape, effort, number, parts)):
         rngs = [seeds.stream(effort.seed, "memguard", number, i, role) for role in range(2)]
-        target = defended(MemGuard(), pair.target, rngs[0])
-        found.append(Pair(target, defended(MemGuard(), pair.shadow, rngs[1])))
+        target = defend_predictions(MemGuard(), pair.target, rngs[0])
+        found.append(Pair(target, defend_predictions(MemGuard(), pair.shadow, rngs[1])))
     return found
 
 
-def _learnt(pairs: Sequence[Pair]) -> bool:
+def _have_learnt(pairs: Sequence[Pair]) -> bool:
     """Return whether all targets get enough of their members right."""
     return all(
         float(np.mean(target.values.argmax(axis=1)[target.member] == target.labels[target.member]))
@@ -301,7 +301,7 @@ def _learnt(pairs: Sequence[Pair]) -> bool:
     )
 
 
-def _errors(name: str, found: Sequence[Scored], seed: int) -> Row:
+def _errors(name: str, found: Sequence[MemberScores], seed: int) -> Row:
     some = calibrations(found, SCORE, seed, LEVEL)
     alike = over_models([one.rmse_of_bins for one in some], "bins alike", least=0.0)
     return Row(
@@ -313,7 +313,7 @@ def _errors(name: str, found: Sequence[Scored], seed: int) -> Row:
     )
 
 
-def _largest(found: Sequence[tuple[Sequence[Scored], str]], seed: int) -> Estimate | Skipped:
+def _largest(found: Sequence[tuple[Sequence[MemberScores], str]], seed: int) -> Estimate | Skipped:
     """Return the largest error, each interval at a level at which all hold together."""
     if not found:
         return _NOTHING

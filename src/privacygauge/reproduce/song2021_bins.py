@@ -12,9 +12,9 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.calibration import Reliability, reliability
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, SIZE, styled
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, SIZE, style_axes
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_classifiers import Scored
+from privacygauge.reproduce.song2021_classifiers import MemberScores
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_white_box import over_pairs
 from privacygauge.reproduce.table import Cell, Row, Table
@@ -37,7 +37,7 @@ def bin_label(name: str, number: int) -> str:
     return f"{name}: score in [{low:g}, {high:g}{']' if number == BINS - 1 else ')'}"
 
 
-def bin_rows(name: str, found: Sequence[Scored], scores: Sequence[str]) -> list[Row]:
+def bin_rows(name: str, found: Sequence[MemberScores], scores: Sequence[str]) -> list[Row]:
     """Return a row for every bin: the members in it, their share there, and the mean score."""
     return [
         Row(
@@ -48,7 +48,9 @@ def bin_rows(name: str, found: Sequence[Scored], scores: Sequence[str]) -> list[
     ]
 
 
-def calibrations(found: Sequence[Scored], score: str, seed: int, level: float) -> list[Reliability]:
+def calibrations(
+    found: Sequence[MemberScores], score: str, seed: int, level: float
+) -> list[Reliability]:
     """Return how far the scores of each target are from the real share of members."""
     rngs = [seeds.stream(seed, "bootstrap", score, i) for i in range(len(found))]
     return [
@@ -69,8 +71,8 @@ def over_models(
 def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label: str) -> None:
     """Draw the real share of members against the mean score of each bin."""
     labels = [bin_label(name, i) for i in range(BINS)]
-    x = known(cells(table, labels, f"{score}: mean score"))
-    y = known(cells(table, labels, f"{score}: share of members"))
+    x = measured_by_place(cells(table, labels, f"{score}: mean score"))
+    y = measured_by_place(cells(table, labels, f"{score}: share of members"))
     colour = SERIES[number % len(SERIES)]
     places = sorted(set(x) & set(y))
     if not places:
@@ -94,10 +96,10 @@ def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(SIZE[0] * columns, SIZE[1] * rows), layout="constrained")
-    return figure, [styled(ax) for ax in figure.subplots(rows, columns, squeeze=False).flat]
+    return figure, [style_axes(ax) for ax in figure.subplots(rows, columns, squeeze=False).flat]
 
 
-def titled(ax: Axes, title: str, x: str, y: str) -> None:
+def title_panel(ax: Axes, title: str, x: str, y: str) -> None:
     """Name a panel and its axes."""
     ax.set_title(title, fontsize=9, loc="left", color=INK)
     ax.set(xlabel=x, ylabel=y)
@@ -115,13 +117,13 @@ def cells(table: Table, labels: Sequence[str], column: str) -> list[Cell | None]
     return [rows.get(label, {}).get(column) for label in labels]
 
 
-def known(given: Sequence[Cell | None]) -> dict[int, Estimate]:
+def measured_by_place(given: Sequence[Cell | None]) -> dict[int, Estimate]:
     """Return what was measured, by place; what was not is left out."""
     found = [None if cell is None else cell.ours for cell in given]
     return {place: ours for place, ours in enumerate(found) if isinstance(ours, Estimate)}
 
 
-def _bin(found: Sequence[Scored], score: str, number: int) -> dict[str, Cell]:
+def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Cell]:
     held = [_places(one.by_name[score]) == number for one in found]
     pairs = list(zip(found, held, strict=True))
     here = over_fits([proportion(rows[one.member], level=LEVEL) for one, rows in pairs])

@@ -16,11 +16,11 @@ from privacygauge.reproduce.song2021_bins import (
     calibrations,
     cells,
     diagonal,
-    known,
+    measured_by_place,
     over_models,
     panels,
     plot_bins,
-    titled,
+    title_panel,
 )
 from privacygauge.reproduce.song2021_classifiers import (
     ATTACKS,
@@ -28,10 +28,10 @@ from privacygauge.reproduce.song2021_classifiers import (
     REGULARISED,
     STOPPED,
     UNDEFENDED,
+    MemberScores,
     Pair,
-    Scored,
     classifiers,
-    scored,
+    score_pairs,
 )
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_settings import PURCHASE, setting
@@ -90,7 +90,7 @@ def song_fig3(effort: Effort) -> Table:
         if isinstance(pairs, Skipped):
             rows.append(Row(f"{kind}: RMSE", {"risk score": Cell(None, pairs)}))
             continue
-        found = scored(pairs, effort.seed, names)
+        found = score_pairs(pairs, effort.seed, names)
         rows.append(accuracy_row(kind, pairs, ACCURACY[kind]))
         rows += _errors(kind, found, names, effort.seed)
         rows += bin_rows(kind, found, DRAWN)
@@ -108,7 +108,7 @@ def draw_fig3(table: Table) -> Figure:
             _plot_members(own[number], table, kind=kind, score=score, number=number)
             plot_bins(own[-1], table, name=kind, score=score, number=number, label=kind)
         diagonal(own[-1])
-        titled(own[-1], score, "Mean score", "Real share of members")
+        title_panel(own[-1], score, "Mean score", "Real share of members")
         legend(own[-1], loc="upper left")
     return figure
 
@@ -131,7 +131,7 @@ def _right(pair: Pair, *, inside: bool) -> Estimate:
     return proportion(guess == pair.target.labels[rows], level=LEVEL)
 
 
-def _errors(kind: str, found: Sequence[Scored], names: Sequence[str], seed: int) -> list[Row]:
+def _errors(kind: str, found: Sequence[MemberScores], names: Sequence[str], seed: int) -> list[Row]:
     """Return how far each score is from the real share, and how much farther than the paper's."""
     paper = RMSE[kind]
     by_name = {name: calibrations(found, name, seed, LEVEL) for name in names}
@@ -153,8 +153,8 @@ def _errors(kind: str, found: Sequence[Scored], names: Sequence[str], seed: int)
 
 def _plot_members(ax: Axes, table: Table, kind: str, score: str, number: int) -> None:
     labels = [bin_label(kind, i) for i in range(BINS)]
-    share = known(cells(table, labels, f"{score}: of the members"))
+    share = measured_by_place(cells(table, labels, f"{score}: of the members"))
     at = [(place + 0.5) / BINS for place in share]
     ax.bar(at, [100 * one.value for one in share.values()], 0.9 / BINS, color=SERIES[number])
     ax.set(xlim=(0, 1))
-    titled(ax, kind, score[0].upper() + score[1:], "Members, %")
+    title_panel(ax, kind, score[0].upper() + score[1:], "Members, %")

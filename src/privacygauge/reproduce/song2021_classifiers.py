@@ -26,8 +26,8 @@ from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, play
-from privacygauge.reproduce.song2021_epochs import Trained, Training, models_by_epoch
-from privacygauge.reproduce.song2021_settings import Setting, states
+from privacygauge.reproduce.song2021_epochs import EpochWork, Trained, models_by_epoch
+from privacygauge.reproduce.song2021_settings import DataSetting, states
 from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from privacygauge.reproduce.table import Effort, part_of
 from privacygauge.runs.folder import kept_or_scratch
@@ -71,7 +71,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class MemberScores:
     """What one target's records look like to those who learnt on its shadow model."""
 
     member: Bools
@@ -80,7 +80,7 @@ class Scored:
     """Probabilities of being a member, (n,) in [0, 1], by what estimates them."""
 
 
-def classifiers(setting: Setting, effort: Effort) -> Mapping[str, list[Pair] | Skipped]:
+def classifiers(setting: DataSetting, effort: Effort) -> Mapping[str, list[Pair] | Skipped]:
     """Return pairs of models without a defence, with adversarial regularisation, stopped early.
 
     The undefended model stops after the first epoch whose accuracy is not below the regularised
@@ -108,12 +108,12 @@ def classifiers(setting: Setting, effort: Effort) -> Mapping[str, list[Pair] | S
     }
 
 
-def scored(pairs: Sequence[Pair], seed: int, names: Sequence[str]) -> list[Scored]:
+def score_pairs(pairs: Sequence[Pair], seed: int, names: Sequence[str]) -> list[MemberScores]:
     """Return the probabilities of being a member that these of `ATTACKS` learn on the shadows."""
-    return [_scored(pair, seed, number, names) for number, pair in enumerate(pairs)]
+    return [_score_pair(pair, seed, number, names) for number, pair in enumerate(pairs)]
 
 
-def _scored(pair: Pair, seed: int, number: int, names: Sequence[str]) -> Scored:
+def _score_pair(pair: Pair, seed: int, number: int, names: Sequence[str]) -> MemberScores:
     rounds = PredictionGame(pair.target, pair.shadow).deal(1, seeds.stream(seed, "deal"))
     found = {}
     for name in names:
@@ -121,11 +121,11 @@ def _scored(pair: Pair, seed: int, number: int, names: Sequence[str]) -> Scored:
         assert isinstance(played, Play)  # predictions with a shadow give all that these need
         score = played.transcript.score
         found[name] = expit(score) if name.startswith("network") else score
-    return Scored(pair.target.member, found)
+    return MemberScores(pair.target.member, found)
 
 
 def _logits(
-    setting: Setting, kind: int, role: int, n: int, effort: Effort, folder: Path
+    setting: DataSetting, kind: int, role: int, n: int, effort: Effort, folder: Path
 ) -> NDArray[Any]:
     """Return what n models of a kind and a role say after the epochs, (n, e, a, k)."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
@@ -140,14 +140,14 @@ def _logits(
     own = states(effort.seed, role, n)
     rows = np.arange(setting.n_asked)
     cohort = cohort_of(setting.x, setting.y, inside, effort.seed, asked=rows, states=own)
-    work = Training(trainer, cohort, (last,) if kind else (*EARLY, last))
+    work = EpochWork(trainer, cohort, (last,) if kind else (*EARLY, last))
     run = folder / f"kind-{kind}-role-{role}"
     told = part_of(effort, 2 * kind + role, 4)
     found = models_by_epoch(work, run, seed=effort.seed, n_jobs=effort.n_jobs, progress=told)
     return np.concatenate([one.logits for one in found])
 
 
-def _epoch(setting: Setting, plain: NDArray[Any], regularised: NDArray[Any]) -> int | Skipped:
+def _epoch(setting: DataSetting, plain: NDArray[Any], regularised: NDArray[Any]) -> int | Skipped:
     """Return after which epoch training stops, by the records of the shadow model."""
     rows = setting.sides[1].rows
     right = plain[:-1, rows].argmax(axis=2) == setting.y[rows]
@@ -155,7 +155,9 @@ def _epoch(setting: Setting, plain: NDArray[Any], regularised: NDArray[Any]) -> 
     return first_epoch(EARLY, right.mean(axis=1), float(wanted.mean()))
 
 
-def _pairs(setting: Setting, logits: Sequence[NDArray[Any]], epochs: Sequence[int]) -> list[Pair]:
+def _pairs(
+    setting: DataSetting, logits: Sequence[NDArray[Any]], epochs: Sequence[int]
+) -> list[Pair]:
     target, shadow = setting.sides
     return [
         Pair(

@@ -179,10 +179,10 @@ def _paper(
 
 def authors_predictions(key: str) -> tuple[Predictions, Predictions]:
     """Return the authors' predictions of the target and of the shadow model."""
-    known = _read("location_labels_membership.npz")
+    known = _read_own_file("location_labels_membership.npz")
     target, shadow = (
         predictions(
-            probs=_read(f"location_{side}_predictions.npz")[key],
+            probs=_read_own_file(f"location_{side}_predictions.npz")[key],
             labels=known[f"y_{side}"],
             member=known[f"member_{side}"],
             name=f"location_{side}_predictions.npz",
@@ -192,7 +192,7 @@ def authors_predictions(key: str) -> tuple[Predictions, Predictions]:
     return target, shadow
 
 
-def _read(name: str) -> dict[str, Floats]:
+def _read_own_file(name: str) -> dict[str, Floats]:
     path = own_file(name)
     if path is None:
         raise InputError(

@@ -13,7 +13,13 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.report.axes import DASHES, SERIES, legend
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_bins import cells, known, over_models, panels, titled
+from privacygauge.reproduce.song2021_bins import (
+    cells,
+    measured_by_place,
+    over_models,
+    panels,
+    title_panel,
+)
 from privacygauge.reproduce.song2021_calibration import COPY, DRAWN
 from privacygauge.reproduce.song2021_classifiers import (
     CLASSIFIERS,
@@ -21,7 +27,7 @@ from privacygauge.reproduce.song2021_classifiers import (
     STOPPED,
     UNDEFENDED,
     classifiers,
-    scored,
+    score_pairs,
 )
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_settings import PURCHASE, setting
@@ -69,10 +75,12 @@ def song_fig5(effort: Effort) -> Table:
         if isinstance(pairs, Skipped):
             found[kind] = pairs
             continue
-        of_all = scored(pairs, effort.seed, DRAWN[:1])
+        of_all = score_pairs(pairs, effort.seed, DRAWN[:1])
         found[kind] = [one.by_name[DRAWN[0]][one.member] for one in of_all]
     rows = [Row(cut_label(cut), _shares(found, cut)) for cut in CUTS]
-    rows.append(Row("mean score", {kind: _mean(kind, scores) for kind, scores in found.items()}))
+    rows.append(
+        Row("mean score", {kind: _mean_cell(kind, scores) for kind, scores in found.items()})
+    )
     rows += _claims(found)
     return Table(
         "song-fig5", f"Song & Mittal (2021), Figure 5, on {data.name}", tuple(rows), _NOTES
@@ -83,12 +91,12 @@ def draw_fig5(table: Table) -> Figure:
     """Return the figure: the share of the members with a lower score, by classifier."""
     figure, (ax,) = panels(1, 1)
     for number, kind in enumerate(CLASSIFIERS):
-        found = known(cells(table, [cut_label(cut) for cut in CUTS], kind))
+        found = measured_by_place(cells(table, [cut_label(cut) for cut in CUTS], kind))
         x = [0.0, *(CUTS[place] for place in found)]
         y = [0.0, *(100 * (1 - one.value) for one in found.values())]
         ax.plot(x, y, color=SERIES[number], ls=DASHES[number], lw=1.6, label=kind)
     ax.set(xlim=(0, 1), ylim=(0, 101))
-    titled(ax, table.title, "Privacy risk score", "Members with a lower score, %")
+    title_panel(ax, table.title, "Privacy risk score", "Members with a lower score, %")
     legend(ax, loc="upper left")
     return figure
 
@@ -111,7 +119,7 @@ def _shares(found: Mapping[str, list[Floats] | Skipped], cut: float) -> dict[str
     return row
 
 
-def _mean(kind: str, scores: list[Floats] | Skipped) -> Cell:
+def _mean_cell(kind: str, scores: list[Floats] | Skipped) -> Cell:
     paper = MEAN if kind == UNDEFENDED else None
     if isinstance(scores, Skipped):
         return Cell(paper, scores)
@@ -130,11 +138,15 @@ def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
             assert isinstance(absent, Skipped)
             rows.append(Row(label, {"mean score": Cell(None, absent)}))
             continue
-        rows.append(Row(label, _compared(first, second, RECALL[one][HIGH] - RECALL[other][HIGH])))
+        rows.append(
+            Row(label, _comparison_cells(first, second, RECALL[one][HIGH] - RECALL[other][HIGH]))
+        )
     return rows
 
 
-def _compared(first: Sequence[Floats], second: Sequence[Floats], paper: float) -> dict[str, Cell]:
+def _comparison_cells(
+    first: Sequence[Floats], second: Sequence[Floats], paper: float
+) -> dict[str, Cell]:
     both = list(zip(first, second, strict=True))
     high = [(a >= HIGH).astype(np.float64) - (b >= HIGH) for a, b in both]
     apart = [float(ks_2samp(a, b, method="asymp").statistic) for a, b in both]

@@ -18,18 +18,18 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.rates import difference, mean, proportion
 from privacygauge.report.axes import SERIES, legend
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_bins import panels, titled
-from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, scored
+from privacygauge.reproduce.song2021_bins import panels, title_panel
+from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, score_pairs
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_neighbours import (
     HIGH,
     LOW,
-    Chosen,
+    ChosenRecords,
     extreme_classes,
     kept_class,
     plane,
 )
-from privacygauge.reproduce.song2021_settings import LOCATION, TEXAS, Setting, setting
+from privacygauge.reproduce.song2021_settings import LOCATION, TEXAS, DataSetting, setting
 from privacygauge.reproduce.song2021_training import NETWORKS as TANH
 from privacygauge.reproduce.song2021_white_box import over_pairs, seen_inside
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
@@ -104,15 +104,15 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
     data = setting(TEXAS, effort.seed)
     sides = _sides(data, effort, effort.some(PAIRS, 1))
     found = [
-        _chosen(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)
+        _choose_rows(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)
         for number, (target, shadow) in enumerate(sides)
     ]
     rows = [
         _risk(found),
-        _row("others that are predicted right", found, _predicted),
-        _row("members among members keep their class", found, _kept(True, True)),
-        _row("others among members keep their class", found, _kept(False, True)),
-        _row("members among others keep their class", found, _kept(True, False)),
+        _row("others that are predicted right", found, _predicted_right),
+        _row("members among members keep their class", found, _class_kept_among(True, True)),
+        _row("others among members keep their class", found, _class_kept_among(False, True)),
+        _row("members among others keep their class", found, _class_kept_among(True, False)),
         _correlations(found),
     ]
     first = found[0]
@@ -146,12 +146,12 @@ def draw_fig9(table: Table) -> Figure:
                     lw=0.8,
                     label=f"{label}, {group}",
                 )
-        titled(ax, "Members" if member else "Others", "t-SNE, first", "t-SNE, second")
+        title_panel(ax, "Members" if member else "Others", "t-SNE, first", "t-SNE, second")
     legend(axes[1], loc="center left", bbox_to_anchor=(1.0, 0.5), title="Class")
     return figure
 
 
-def _sides(data: Setting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
+def _sides(data: DataSetting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
     """Return n targets seen from inside, each with a shadow model that is trained like it."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
     rows = data.sides[0].rows[:1]
@@ -160,16 +160,16 @@ def _sides(data: Setting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, Wh
     )
 
 
-def _chosen(
+def _choose_rows(
     target: WhiteBoxSide, shadow: WhiteBoxSide, least: int, seed: int, number: int
-) -> Chosen:
+) -> ChosenRecords:
     seen = target.signals
-    (found,) = scored([Pair(target.predictions, shadow.predictions)], seed, (_SCORE,))
+    (found,) = score_pairs([Pair(target.predictions, shadow.predictions)], seed, (_SCORE,))
     risk = found.by_name[_SCORE]
     classes = extreme_classes(risk, seen.labels, target.member, least)
     rows = np.flatnonzero(np.isin(seen.labels, [c for group in classes.values() for c in group]))
     features = seen.hidden[rows]
-    return Chosen(
+    return ChosenRecords(
         spaces={"features": features, "map": plane(features, seeds.stream(seed, "plane", number))},
         labels=seen.labels[rows],
         member=target.member[rows],
@@ -179,7 +179,7 @@ def _chosen(
     )
 
 
-def _risk(found: Sequence[Chosen]) -> Row:
+def _risk(found: Sequence[ChosenRecords]) -> Row:
     def of(group: str) -> Estimate:
         scores = [one.risk[one.of(group, member=True)] for one in found]
         return over_fits([mean(some, LEVEL, unit="members") for some in scores])
@@ -187,10 +187,10 @@ def _risk(found: Sequence[Chosen]) -> Row:
     return Row("mean risk score", {group: Cell(RISK[group], of(group)) for group in (LOW, HIGH)})
 
 
-_Hits = Callable[[Chosen, str], Mapping[str, Bools]]
+_Hits = Callable[[ChosenRecords, str], Mapping[str, Bools]]
 
 
-def _row(label: str, found: Sequence[Chosen], hits: _Hits) -> Row:
+def _row(label: str, found: Sequence[ChosenRecords], hits: _Hits) -> Row:
     """Return shares of records of both groups of classes, and by how much they differ."""
     low, high = ([hits(one, group) for one in found] for group in (LOW, HIGH))
     cells = {}
@@ -206,14 +206,14 @@ def _row(label: str, found: Sequence[Chosen], hits: _Hits) -> Row:
     return Row(label, cells)
 
 
-def _predicted(one: Chosen, group: str) -> Mapping[str, Bools]:
+def _predicted_right(one: ChosenRecords, group: str) -> Mapping[str, Bools]:
     return {"": one.right[one.of(group, member=False)]}
 
 
-def _kept(asked: bool, among: bool) -> _Hits:
+def _class_kept_among(asked: bool, among: bool) -> _Hits:
     """Return what tells which records keep their class: members or others, among either."""
 
-    def hits(one: Chosen, group: str) -> Mapping[str, Bools]:
+    def hits(one: ChosenRecords, group: str) -> Mapping[str, Bools]:
         rows = one.of(group, member=asked)
         near = one.member == among
         return {
@@ -224,7 +224,7 @@ def _kept(asked: bool, among: bool) -> _Hits:
     return hits
 
 
-def _correlations(found: Sequence[Chosen]) -> Row:
+def _correlations(found: Sequence[ChosenRecords]) -> Row:
     cells = {}
     for space in _SPACES:
         each: list[Estimate | Skipped] = [

@@ -25,7 +25,7 @@ Trained = EarlyStopping | AdversarialRegularisation
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class EpochWork:
     """Trains models of one kind: what workers are sent."""
 
     trainer: Trained
@@ -67,7 +67,7 @@ class Training:
 
 
 def models_by_epoch(
-    work: Training,
+    work: EpochWork,
     run: Path,
     seed: int,
     n_jobs: int | None = None,

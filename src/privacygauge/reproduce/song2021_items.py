@@ -20,12 +20,12 @@ _LESS = "white-box less modified-entropy"
 _GAMES = ("half known", "shadow model")
 
 
-def _compared(judgement: Judgement) -> Judgement:
+def _on_same_data(judgement: Judgement) -> Judgement:
     """Return the judgement on the paper's own data, whose numbers can agree."""
     return replace(judgement, same_data=("*",))
 
 
-def _calibrated(view: str) -> tuple[Claim, ...]:
+def _calibration_claims(view: str) -> tuple[Claim, ...]:
     score = ("risk score, histogram", view)
     network = ("network's output", view)
     return (
@@ -34,7 +34,7 @@ def _calibrated(view: str) -> tuple[Claim, ...]:
     )
 
 
-def _defended(by: str) -> tuple[Claim, ...]:
+def _defence_claims(by: str) -> tuple[Claim, ...]:
     return (
         larger(
             f"{by}: a network that does not know of it finds less",
@@ -89,7 +89,8 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "song-table4-defences": Judgement(
-        same_data=("memguard*",), claims=tuple(one for by in _DEFENDED for one in _defended(by))
+        same_data=("memguard*",),
+        claims=tuple(one for by in _DEFENDED for one in _defence_claims(by)),
     ),
     "song-table5": Judgement(
         claims=tuple(
@@ -132,7 +133,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         )
     ),
     "song-fig3": Judgement(
-        on={"Purchase100": _compared},
+        on={"Purchase100": _on_same_data},
         claims=tuple(
             claim
             for kind in CLASSIFIERS
@@ -154,7 +155,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(below("every architecture's RMSE is below 0.1", ("largest RMSE", _SCORE), 0.1),)
     ),
     "song-fig5": Judgement(
-        on={"Purchase100": _compared},
+        on={"Purchase100": _on_same_data},
         claims=(
             below(
                 "regularisation lowers the mean score",
@@ -167,7 +168,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "song-fig9": Judgement(
-        on={"Texas100": _compared},
+        on={"Texas100": _on_same_data},
         claims=(
             *(
                 above(
@@ -230,7 +231,9 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             ),
         )
     ),
-    "song-fig11": Judgement(claims=tuple(one for view in _VIEWS for one in _calibrated(view))),
+    "song-fig11": Judgement(
+        claims=tuple(one for view in _VIEWS for one in _calibration_claims(view))
+    ),
 }
 """Reproduction to how it is judged."""
 

@@ -26,7 +26,7 @@ PERPLEXITY = 30.0
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenRecords:
     """The records of the chosen classes, and what is known of them."""
 
     spaces: Mapping[str, Floats]

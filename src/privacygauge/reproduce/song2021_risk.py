@@ -21,7 +21,7 @@ from privacygauge.evaluate.calibration import reliability
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_white_box import over_pairs, views
+from privacygauge.reproduce.song2021_white_box import over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 ESTIMATORS: Mapping[str, Estimator] = {"histogram": Histogram(), "isotonic": Isotonic()}
@@ -173,7 +173,7 @@ def _views(effort: Effort) -> tuple[_View, ...]:
     """Return the fits on the authors' predictions, and on models trained here."""
     return tuple(
         _View(name, tuple(_fit(*pair, effort.seed) for pair in pairs))
-        for name, pairs in views(effort).items()
+        for name, pairs in white_box_pairs(effort).items()
     )
 
 

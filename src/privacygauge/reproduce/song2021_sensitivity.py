@@ -65,7 +65,7 @@ def song_fig7(effort: Effort) -> Table:
     """
     x, y = location30()
     folds = _folds(4 if effort.quick else PARTS, effort.seed)
-    found = _measured(_trained(effort, x, y, folds), y, folds, effort.seed)
+    found = _measure_sensitivity(_train_logits(effort, x, y, folds), y, folds, effort.seed)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     rows.append(Row("rank correlation with the score", _correlations(found)))
     return Table("song-fig7", "Song & Mittal (2021), Figure 7, on Location30", tuple(rows), _NOTES)
@@ -94,7 +94,7 @@ def _folds(n: int, seed: int) -> list[Ints]:
     return np.array_split(seeds.stream(seed, "folds").permutation(members), n)
 
 
-def _trained(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDArray[Any]:
+def _train_logits(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDArray[Any]:
     """Return the logits of the target, of a shadow model, and of the target without each part."""
     inside = np.repeat([TARGET.inside(len(y))], 2 + len(folds), axis=0)
     inside[1] = ALIKE.inside(len(y))
@@ -113,7 +113,9 @@ def _trained(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDArray[A
         )
 
 
-def _measured(values: NDArray[Any], y: Ints, folds: list[Ints], seed: int) -> _Sensitivity:
+def _measure_sensitivity(
+    values: NDArray[Any], y: Ints, folds: list[Ints], seed: int
+) -> _Sensitivity:
     target = TARGET.predictions(values[0], y)
     shadow = ALIKE.predictions(values[1], y)
     changes = np.array(

@@ -60,7 +60,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class DataSetting:
     """Data, and who learns which of them."""
 
     name: str
@@ -85,7 +85,7 @@ def states(seed: int, role: int, n: int) -> tuple[int, ...]:
     return tuple(int(seeds.stream(seed, "model", role, i).integers(2**31)) for i in range(n))
 
 
-def setting(wanted: str, seed: int) -> Setting:
+def setting(wanted: str, seed: int) -> DataSetting:
     """Return the user's copy of these data, in random order; without one Location30.
 
     Song & Mittal (2021), section 3.3: a tenth of Purchase100 and 10,000 records of Texas100 are
@@ -103,19 +103,19 @@ def setting(wanted: str, seed: int) -> Setting:
     if len(there) < len(paths):
         # Location30 comes in the order of those who published it.
         return _cut(LOCATION, *location30())
-    x, y = _read(wanted, there)
+    x, y = _read_data(wanted, there)
     order = seeds.stream(seed, "records", wanted).permutation(len(y))
     return _cut(wanted, x[order], y[order])
 
 
-def _read(wanted: str, paths: list[Path]) -> tuple[NDArray[Any], Ints]:
+def _read_data(wanted: str, paths: list[Path]) -> tuple[NDArray[Any], Ints]:
     packed = next((path for path in paths if path.suffix == ".gz"), None)
     if packed is not None:
         raise InputError(f"{wanted} must be unpacked, got {packed.name}: unpack it there")
     return purchase100(*paths) if wanted == PURCHASE else texas100(*paths)
 
 
-def _cut(name: str, x: NDArray[Any], y: Ints) -> Setting:
+def _cut(name: str, x: NDArray[Any], y: Ints) -> DataSetting:
     n = MEMBERS[name]
     left = len(y) - 4 * MEMBERS[name]
     if left < 2:
@@ -125,4 +125,4 @@ def _cut(name: str, x: NDArray[Any], y: Ints) -> Setting:
     half = min(left // 2, n)
     references = (range(4 * n + i * half, 4 * n + (i + 1) * half) for i in range(2))
     target, shadow = (Side(2 * i * n, n, rows) for i, rows in enumerate(references))
-    return Setting(name, x=x, y=y, sides=(target, shadow), activation=_ACTIVATIONS[name])
+    return DataSetting(name, x=x, y=y, sides=(target, shadow), activation=_ACTIVATIONS[name])

@@ -17,7 +17,7 @@ from privacygauge.evaluate.playing import audit
 from privacygauge.reproduce.song2021 import LEVEL
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_3, printed_rows
-from privacygauge.reproduce.song2021_white_box import over_pairs, views
+from privacygauge.reproduce.song2021_white_box import over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 SIGNALS = tuple(signal for signal in METRICS if signal != "correctness")
@@ -39,15 +39,15 @@ _Played = Mapping[tuple[str, bool], tuple[Play, Evaluation]]
 def song_table3(effort: Effort) -> Table:
     """Return Table 3: accuracy with one threshold, with one for each class, and the difference."""
     found = {
-        name: [_played(target, shadow, effort.seed) for target, shadow in sides]
-        for name, sides in views(effort).items()
+        name: [_play_thresholds(target, shadow, effort.seed) for target, shadow in sides]
+        for name, sides in white_box_pairs(effort).items()
     }
     rows = [row for signal in SIGNALS for row in _rows(signal, found)]
     rows += printed_rows(TABLE_3)
     return Table("song-table3", "Song & Mittal (2021), Table 3, on Location30", tuple(rows), _NOTES)
 
 
-def _played(target: Predictions, shadow: Predictions, seed: int) -> _Played:
+def _play_thresholds(target: Predictions, shadow: Predictions, seed: int) -> _Played:
     """Return every attack's guesses and evaluation, by signal and whether classes differ."""
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
     attacks = {

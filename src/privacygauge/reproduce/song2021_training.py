@@ -31,7 +31,7 @@ from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce.song2021 import ALIKE, LEVEL, TARGET
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_epochs import Trained, Training, models_by_epoch
+from privacygauge.reproduce.song2021_epochs import EpochWork, Trained, models_by_epoch
 from privacygauge.reproduce.song2021_printed import TABLE_2, printed_rows
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
@@ -83,12 +83,12 @@ def song_table2(effort: Effort) -> Table:
     The quick form takes adversarial regularisation of one weight and two pairs of models, the
     full one three weights, dropout and weight decay with four.
     """
-    found = _trained(effort, (_adversarial(SHOWN),) if effort.quick else _defences())
+    found = _train_by_epoch(effort, (_adversarial(SHOWN),) if effort.quick else _defences())
     undefended = found[_NONE]
     rows = [_row(_NONE, [pair.curve.points[-1] for pair in undefended])]
     for name, pairs in found.items():
         if name != _NONE:
-            rows += _compared(name, pairs, undefended)
+            rows += _comparison_rows(name, pairs, undefended)
     return Table(
         "song-table2",
         "Song & Mittal (2021), Table 2, on Location30",
@@ -99,7 +99,7 @@ def song_table2(effort: Effort) -> Table:
 
 def song_fig2(effort: Effort) -> Table:
     """Return Figure 2: test accuracy after each epoch, without and with a defence, and the risk."""
-    found = _trained(effort, (_adversarial(SHOWN),))
+    found = _train_by_epoch(effort, (_adversarial(SHOWN),))
     rows = []
     for number, epoch in enumerate(RECORDED):
         cells = {}
@@ -149,7 +149,7 @@ def _adversarial(weight: float) -> _Defended:
     return _Defended(f"adversarial regularisation, weight {weight:g}", target, shadow)
 
 
-def _trained(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list[_Pair]]:
+def _train_by_epoch(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list[_Pair]]:
     x, y = location30()
     n = 2 if effort.quick else 4
     plain = EarlyStopping(NETWORKS)
@@ -160,7 +160,7 @@ def _trained(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list
         for number, defended in enumerate(asked):
             sides = []
             for role, trainer in enumerate((defended.target, defended.shadow)):
-                work = Training(trainer, _cohort(x, y, role=role, n=n, seed=effort.seed), RECORDED)
+                work = EpochWork(trainer, _cohort(x, y, role=role, n=n, seed=effort.seed), RECORDED)
                 run = Path(folder) / f"{defended.name}-{role}".replace(" ", "-").replace(",", "")
                 told = part_of(effort, 2 * number + role, 2 * len(asked))
                 sides.append(
@@ -194,7 +194,7 @@ def _pair(target: Trajectories, shadow: Trajectories, y: Ints, seed: int) -> _Pa
     return _Pair(curve, right.mean(axis=1))
 
 
-def _compared(name: str, pairs: Sequence[_Pair], undefended: Sequence[_Pair]) -> list[Row]:
+def _comparison_rows(name: str, pairs: Sequence[_Pair], undefended: Sequence[_Pair]) -> list[Row]:
     """Return the defence's row, and for each way to stop early one row and the difference."""
     points = [pair.curve.points[-1] for pair in pairs]
     rows = [_row(name, points)]

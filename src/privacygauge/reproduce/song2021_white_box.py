@@ -88,7 +88,7 @@ def song_table5(effort: Effort) -> Table:
     The quick form has one pair of a target and a shadow model, the full one five.
     """
     pairs = trained_sides(effort, 1 if effort.quick else 5)
-    found = {name: [_played(*pair, name, effort.seed) for pair in pairs] for name in _GAMES}
+    found = {name: [_play_white_box(*pair, name, effort.seed) for pair in pairs] for name in _GAMES}
     rows = [_accuracy("train accuracy", pairs, inside=True)]
     rows.append(_accuracy("test accuracy", pairs, inside=False))
     rows += [_attack(title, found) for title in found[_GAMES[0]][0]]
@@ -107,7 +107,7 @@ def trained_sides(effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSi
     return seen_inside(NETWORKS, (TARGET, ALIKE), *location30(), n, effort, kept)
 
 
-def views(effort: Effort) -> dict[str, list[tuple[Predictions, Predictions]]]:
+def white_box_pairs(effort: Effort) -> dict[str, list[tuple[Predictions, Predictions]]]:
     """Return pairs of a target's and a shadow model's predictions: the authors', and ours."""
     trained = trained_sides(effort, 1 if effort.quick else 5)
     return {
@@ -183,7 +183,7 @@ def _side(
     return WhiteBoxSide(signals, side.inside(len(y))[side.rows])
 
 
-def _played(target: WhiteBoxSide, shadow: WhiteBoxSide, game: str, seed: int) -> _Played:
+def _play_white_box(target: WhiteBoxSide, shadow: WhiteBoxSide, game: str, seed: int) -> _Played:
     """Return every attack's guesses and their evaluation, by the attack's title."""
     dealt = WhiteBoxGame(target, None if game == _GAMES[0] else shadow)
     rounds = dealt.deal(1, seeds.stream(seed, "deal"))

@@ -36,7 +36,7 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim of the paper with the effect that was measured."""
 
     claim: str
@@ -73,9 +73,9 @@ class Claim:
     planted: bool = False
     """Whether the data were made so that it is true: then it is shown, and not judged."""
 
-    def judged(self, table: Table, *, decides: bool = True) -> Judged:
+    def judged(self, table: Table, *, decides: bool = True) -> JudgedClaim:
         """Return the claim with its effect in a table."""
-        return Judged(self.what, self.effect(table), self.planted, decides)
+        return JudgedClaim(self.what, self.effect(table), self.planted, decides)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Verdict:
 
     numbers: tuple[Word, ...]
     """Of every number that the paper prints."""
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedClaim, ...]
     """Of its claims."""
 
     @property
@@ -200,7 +200,7 @@ _NUMBERS = {"differs": ("differs", "differ"), "open": ("is open", "are open")}
 
 def above(what: str, at: Place, value: float = 0.0) -> Claim:
     """Return the claim that a number is above a value."""
-    return Claim(what, lambda table: _shifted(what, _at(table, at), -value))
+    return Claim(what, lambda table: _shift_estimate(what, _at(table, at), -value))
 
 
 def of_rows(what: str, row: str, column: str = "*") -> Claim:
@@ -228,7 +228,9 @@ def of_rows(what: str, row: str, column: str = "*") -> Claim:
 
 def below(what: str, at: Place, value: float = 0.0) -> Claim:
     """Return the claim that a number is below a value."""
-    return Claim(what, lambda table: _turned(_shifted(what, _at(table, at), -value)))
+    return Claim(
+        what, lambda table: _negate_estimate(_shift_estimate(what, _at(table, at), -value))
+    )
 
 
 def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
@@ -241,12 +243,12 @@ def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
     return Claim(what, lambda table: _less(what, _at(table, one), _at(table, other), by))
 
 
-def planted(claim: Claim) -> Claim:
+def planted_claim(claim: Claim) -> Claim:
     """Return a claim that is shown and not judged: the data were made so that it is true."""
     return replace(claim, planted=True)
 
 
-def paired(difference: Place, claim: Claim, of: Callable[[str, Place], Claim]) -> Claim:
+def paired_claim(difference: Place, claim: Claim, of: Callable[[str, Place], Claim]) -> Claim:
     """Return a claim about a paired difference where the table has it, else another one.
 
     Parameters
@@ -271,7 +273,7 @@ def smaller(what: str, one: Place, other: Place) -> Claim:
     return larger(what, other, one)
 
 
-def alike(what: str, one: Place, other: Place, within: float) -> Claim:
+def claim_of_equality(what: str, one: Place, other: Place, within: float) -> Claim:
     """Return the claim that two numbers differ by less than `within`."""
 
     def effect(table: Table) -> Estimate | Skipped:
@@ -327,14 +329,14 @@ def _at(table: Table, place: Place) -> Estimate | Skipped:
     return Skipped(place[0], "not in this form") if cell is None else cell.ours
 
 
-def _shifted(what: str, found: Estimate | Skipped, by: float) -> Estimate | Skipped:
+def _shift_estimate(what: str, found: Estimate | Skipped, by: float) -> Estimate | Skipped:
     if isinstance(found, Skipped):
         return Skipped(what, found.reason)
     ends = found.low + by, found.high + by
     return Estimate(found.value + by, *ends, found.level, found.n, found.method)
 
 
-def _turned(found: Estimate | Skipped) -> Estimate | Skipped:
+def _negate_estimate(found: Estimate | Skipped) -> Estimate | Skipped:
     if isinstance(found, Skipped):
         return found
     # From 0, so that no zero is negative.

@@ -62,12 +62,12 @@ def check_writable(directory: Path) -> None:
             f"{directory} is a file, not a directory: choose another folder"
         ) from error
     except OSError as error:
-        raise OutputError(sentence(f"{directory} cannot be created", error)) from error
+        raise OutputError(failure_sentence(f"{directory} cannot be created", error)) from error
     probe = _sibling(directory / "probe")
     try:
         probe.open("xb").close()
     except OSError as error:
-        raise OutputError(sentence(f"no file can be made in {directory}", error)) from error
+        raise OutputError(failure_sentence(f"no file can be made in {directory}", error)) from error
     finally:
         _remove(probe)
 
@@ -108,7 +108,7 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
             os.replace(source, at)
     except OSError as error:
         name = final[hidden.index(at)] if at in hidden else at
-        raise OutputError(sentence(f"{name} cannot be written", error)) from error
+        raise OutputError(failure_sentence(f"{name} cannot be written", error)) from error
     finally:
         for path in hidden:
             _remove(path)
@@ -140,7 +140,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
+def failure_sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
     """Return one line for the user: what failed, why in plain words, and the way out."""
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
     return f"{what} ({' '.join(reason.split())}): {way_out}"

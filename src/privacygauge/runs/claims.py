@@ -45,7 +45,7 @@ class Claims:
     def held(self, run: Run, task: Task) -> Iterator[bool]:
         """Give whether a task is this process's to compute, and hold it meanwhile."""
         turn = self.turns.get(task.number, 0)
-        key = None if run.is_done(task) else _claimed(run.folder, task, turn)
+        key = None if run.is_done(task) else _claim_task(run.folder, task, turn)
         if key is None:
             yield False
             return
@@ -98,7 +98,7 @@ def _parts(name: str) -> tuple[int, int]:
     return (int(number), int(turn)) if number.isdigit() and turn.isdigit() else (-1, 0)
 
 
-def _claimed(folder: Folder, task: Task, turn: int) -> str | None:
+def _claim_task(folder: Folder, task: Task, turn: int) -> str | None:
     """Return the key of a claim on a task that no other process can have; None where one has it."""
     key = f"{CLAIMS}/{task.number}.{turn}"
     if folder.is_local:

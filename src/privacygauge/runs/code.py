@@ -29,7 +29,7 @@ class Code:
         return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
 
 
-class Recorded:
+class RecordedCode:
     """Stands for code that is not there, and is known by what a run recorded of it."""
 
     code: Code
@@ -38,17 +38,19 @@ class Recorded:
     """What the code said of itself, as JSON values."""
 
 
-def changed(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
     """Return which pieces on both sides have changed, in a few words; None where none has."""
     differing = [name for name in there if name in here and there[name] != here[name]]
     names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
-    return f"{_some(names)} {'has' if len(names) == 1 else 'have'} changed" if names else None
+    return (
+        f"{_first_three(names)} {'has' if len(names) == 1 else 'have'} changed" if names else None
+    )
 
 
 def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
     """Return a piece of code that only one of two runs has, in a few words; None where none is."""
     if here and not there:
-        return f"it does not say what code made it, and here it is {_some(list(here))}"
+        return f"it does not say what code made it, and here it is {_first_three(list(here))}"
     name = next(
         iter([*(n for n in here if n not in there), *(n for n in there if n not in here)]), ""
     )
@@ -56,7 +58,7 @@ def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None
     return f"{name} is part of the code {where}" if name else None
 
 
-def _some(names: list[str]) -> str:
+def _first_three(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.core.checks import frozen, listed
+from privacygauge.core.checks import frozen, short_list
 from privacygauge.core.coins import Coins
-from privacygauge.core.memory import free_memory, in_words
+from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.errors import InputError
-from privacygauge.runs.encoding import AbsentError, Layout, read
+from privacygauge.runs.encoding import AbsentError, Layout, read_chunks
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import ArraySpec, Plan, Task, canonical
 
@@ -86,11 +86,14 @@ def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> b
     return digest.digest()
 
 
-def checked(plan: Plan, task: Task, values: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+def check_task_arrays(
+    plan: Plan, task: Task, values: Mapping[str, ArrayLike]
+) -> dict[str, NDArray[Any]]:
     """Return what a task gave as arrays of the planned types, or say what is wrong with it."""
     if set(values) != set(plan.arrays):
         raise InputError(
-            f"a task must give the arrays {listed(plan.arrays)}, got {listed(sorted(values))}"
+            f"a task must give the arrays {short_list(plan.arrays)}, got "
+            f"{short_list(sorted(values))}"
         )
     return {name: _fitting(spec, task, name, values[name]) for name, spec in plan.arrays.items()}
 
@@ -266,8 +269,8 @@ class StoredRows:
         n_bytes = prod(self.shape) * self.dtype.itemsize if whole else 0
         if n_bytes > free_memory():
             raise InputError(
-                f"{path}: the array {self.name} takes {in_words(n_bytes)} of memory, and "
-                f"{in_words(free_memory())} are free: use a larger machine"
+                f"{path}: the array {self.name} takes {bytes_text(n_bytes)} of memory, and "
+                f"{bytes_text(free_memory())} are free: use a larger machine"
             )
         asked = (rows if isinstance(rows, tuple) else (rows,)) + (slice(None),) * len(self.shape)
         pairs = list(zip(asked[: len(self.shape)], self.shape, strict=True))
@@ -275,7 +278,9 @@ class StoredRows:
         kept = tuple(0 if np.ndim(np.arange(length)[some]) == 0 else slice(None)
                      for some, length in pairs)  # fmt: skip
         try:
-            return read(self.layout, f"{self.group}/{self.name}", places, self.folder.get)[kept]
+            return read_chunks(self.layout, f"{self.group}/{self.name}", places, self.folder.get)[
+                kept
+            ]
         except AbsentError as error:
             raise InputError(
                 f"{path} lacks a part of the array {self.name}: start the run again to complete it"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.runs.atomic import sentence
+from privacygauge.runs.atomic import failure_sentence
 from privacygauge.runs.folder import REACH_IT, reaching
 
 
-def copied(url: str, to: Path) -> Path:
+def copy_object(url: str, to: Path) -> Path:
     """Return a local file with the content of an object.
 
     Parameters
@@ -72,7 +72,7 @@ def _readable(url: str) -> Iterator[tuple[Any, str]]:
     except FileNotFoundError as error:
         raise InputError(f"{url} does not exist") from error
     except OSError as error:
-        raise InputError(sentence(f"{url} cannot be read", error, REACH_IT)) from error
+        raise InputError(failure_sentence(f"{url} cannot be read", error, REACH_IT)) from error
 
 
 def _copy(system: Any, path: str, to: Path) -> None:

@@ -44,17 +44,19 @@ class Layout:
         return np.nan if np.dtype(self.dtype).kind == "f" else False
 
 
-def metadata(layouts: Mapping[str, Layout], attributes: Mapping[str, Any]) -> dict[str, bytes]:
+def group_metadata(
+    layouts: Mapping[str, Layout], attributes: Mapping[str, Any]
+) -> dict[str, bytes]:
     """Return the files that describe a group: one for the group, one for every array."""
     group = {"attributes": dict(attributes), "zarr_format": 3, "node_type": "group"}
-    described = {f"{name}/zarr.json": _described(layout) for name, layout in layouts.items()}
+    described = {f"{name}/zarr.json": _array_metadata(layout) for name, layout in layouts.items()}
     return {
         key: json.dumps(told, indent=2).encode()
         for key, told in {"zarr.json": group, **described}.items()
     }
 
 
-def _described(layout: Layout) -> dict[str, Any]:
+def _array_metadata(layout: Layout) -> dict[str, Any]:
     """Return what zarr's format 3 says of an array."""
     kind = np.dtype(layout.dtype)
     order = {"configuration": {"endian": "little"}} if kind.itemsize > 1 else {}
@@ -156,14 +158,14 @@ def layout_of(content: bytes) -> Layout:
 
 
 def _plain(layout: Layout) -> Any:
-    return json.loads(json.dumps(_described(layout)))
+    return json.loads(json.dumps(_array_metadata(layout)))
 
 
 Selection = NDArray[np.intp]
 """The places along a dimension that are read, in their order."""
 
 
-def read(
+def read_chunks(
     layout: Layout, name: str, places: Sequence[Selection], get: Callable[[str], bytes | None]
 ) -> NDArray[Any]:
     """Return the values at some places along each dimension: only chunks that hold them are read.
@@ -193,7 +195,7 @@ def read(
         content = get("/".join([name, "c", *map(str, numbers)]))
         if content is None:
             raise AbsentError
-        values[_index(there)] = _decoded(layout, content)[_index(here)]
+        values[_index(there)] = _decode_chunk(layout, content)[_index(here)]
     return values
 
 
@@ -213,7 +215,7 @@ def _index(places: Sequence[Selection]) -> tuple[Any, ...]:
     return tuple(steps) if all(runs) else np.ix_(*places)
 
 
-def _decoded(layout: Layout, content: bytes) -> NDArray[Any]:
+def _decode_chunk(layout: Layout, content: bytes) -> NDArray[Any]:
     from google_crc32c import value
     from numcodecs.zstd import Zstd
 

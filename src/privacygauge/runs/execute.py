@@ -178,7 +178,10 @@ class _Tally:
 def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
     """Return whether all tasks that were left are done; not if a worker died."""
     try:
-        with warnings.catch_warnings(), contextlib.closing(_finished(tally, work, n_jobs)) as done:
+        with (
+            warnings.catch_warnings(),
+            contextlib.closing(_finish_tasks(tally, work, n_jobs)) as done,
+        ):
             # After an interruption joblib warns that results go unused. They are on disk.
             warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)
             # loky starts another worker where one grew too large: nothing that users should do.
@@ -202,7 +205,7 @@ def _deaths() -> tuple[type[BaseException], ...]:
     )
 
 
-def _finished(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[int, None, None]:
+def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[int, None, None]:
     """Yield the number of every task as soon as it is done, in any order."""
     from joblib import Parallel, delayed, parallel
 
@@ -241,7 +244,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
     joblib (1.6 too) passes on what a task returns or raises, not that its workers died.
     """
     # A result of a task, unlike data that was sent, is made again where its worker dies.
-    shared = client.submit(functools.partial(_same, work), pure=False)
+    shared = client.submit(functools.partial(_same_work, work), pure=False)
     futures = [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
     try:
         for future in sys.modules["distributed"].as_completed(futures):
@@ -263,7 +266,7 @@ class _InRay:
         return work(task)
 
 
-def _same(work: Work) -> Work:
+def _same_work(work: Work) -> Work:
     return work
 
 

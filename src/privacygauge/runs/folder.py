@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from privacygauge.errors import InputError, OutputError
-from privacygauge.runs.atomic import sentence
-from privacygauge.runs.sharing import Way, computed
+from privacygauge.runs.atomic import failure_sentence
+from privacygauge.runs.sharing import Way, computing
 
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
 REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
@@ -68,12 +68,12 @@ def _require_no_secret(kind: str, place: str) -> None:
         )
 
 
-def located(path: str | Path) -> str:
+def absolute_place(path: str | Path) -> str:
     """Return the same place for every process, wherever it works: absolute, or a URL."""
     return url_of(path) or os.path.abspath(path)
 
 
-def shown(path: str | Path) -> str:
+def place_text(path: str | Path) -> str:
     """Return how a place is written for people: as it was given."""
     return url_of(path) or str(path)
 
@@ -99,7 +99,7 @@ def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
     if path is not None:
         yield str(path)
         return
-    with scratch() as folder, computed(Way.ALONE):
+    with scratch() as folder, computing(Way.ALONE):
         yield folder
 
 
@@ -163,11 +163,11 @@ class Folder:
         except OSError as error:
             way_out = _FREE_SOME if self.is_local else REACH_IT
             what = f"{self.path}/{key} cannot be {how}"
-            raise OutputError(sentence(what, error, way_out)) from error
+            raise OutputError(failure_sentence(what, error, way_out)) from error
 
     def _unread(self, key: str, error: OSError) -> InputError:
         way_out = "allow reading it, or choose another folder" if self.is_local else REACH_IT
-        return InputError(sentence(f"{self.path}{key} cannot be read", error, way_out))
+        return InputError(failure_sentence(f"{self.path}{key} cannot be read", error, way_out))
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes under `key`; None where there are none or the disk cannot read them.
@@ -179,7 +179,7 @@ class Folder:
         """
         gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
-            return _read(self._at(key)) if self.is_local else self._fetched(key)
+            return _read_file(self._at(key)) if self.is_local else self._fetched(key)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -235,7 +235,7 @@ class Folder:
         """
         with self._changing(key, "written"):
             try:
-                with _created(self._at(key)) as written:
+                with _create_file(self._at(key)) as written:
                     written.write(content)
             except FileExistsError:
                 return False
@@ -261,7 +261,7 @@ class Folder:
         A folder that holds nothing else is left out, as an object store has none.
         """
         try:
-            found = [*_filled(self._at(key))] if self.is_local else self._listed(key)
+            found = [*_nonempty_entries(self._at(key))] if self.is_local else self._listed(key)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -309,7 +309,7 @@ class Folder:
         if not self.is_local or os.name != "posix":
             yield
             return
-        descriptor = _opened(self.path)
+        descriptor = _open_descriptor(self.path)
         try:
             _lock(descriptor, self.path, shared)
             yield
@@ -327,11 +327,11 @@ def folders_below(path: str) -> Iterator[Folder]:
         yield Folder(at)
 
 
-def _opened(path: str) -> int:
+def _open_descriptor(path: str) -> int:
     try:
         return os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise OutputError(sentence(f"{path} cannot be opened", error)) from error
+        raise OutputError(failure_sentence(f"{path} cannot be opened", error)) from error
 
 
 def _lock(descriptor: int, path: str, shared: bool) -> None:
@@ -355,7 +355,7 @@ def _lock(descriptor: int, path: str, shared: bool) -> None:
         return
 
 
-def _filled(path: str) -> Iterator[str]:
+def _nonempty_entries(path: str) -> Iterator[str]:
     """Yield what a folder holds, without folders that an interrupted write has left empty."""
     with os.scandir(path) as entries:
         for entry in entries:
@@ -374,7 +374,7 @@ def _is_kept(name: str) -> bool:
     return not name.endswith(_PARTIAL)
 
 
-def _read(file: str) -> bytes:
+def _read_file(file: str) -> bytes:
     with open(file, "rb") as content:
         return content.read()
 
@@ -383,7 +383,7 @@ def _write(file: str, content: bytes) -> None:
     """Write a file whole or not at all; a digest finds what a power cut takes."""
     unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
     try:
-        with _created(unfinished) as written:
+        with _create_file(unfinished) as written:
             written.write(content)
         os.replace(unfinished, file)
     except OSError:
@@ -392,7 +392,7 @@ def _write(file: str, content: bytes) -> None:
         raise
 
 
-def _created(file: str) -> BinaryIO:
+def _create_file(file: str) -> BinaryIO:
     try:
         return open(file, "xb")
     except FileNotFoundError:

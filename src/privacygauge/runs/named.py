@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from privacygauge.core.checks import listed
+from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import Folder, located, shown, url_of
+from privacygauge.runs.folder import Folder, absolute_place, place_text, url_of
 from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 
@@ -35,7 +35,9 @@ def run_in(given: Path) -> Path:
             return place
     if url_of(given):
         read_run(given)  # says what is wrong where a URL cannot be reached
-    raise InputError(f"{shown(given)} holds no run; privacygauge runs lists those below a folder")
+    raise InputError(
+        f"{place_text(given)} holds no run; privacygauge runs lists those below a folder"
+    )
 
 
 def invocation_of(run: Path) -> Mapping[str, Any]:
@@ -49,12 +51,13 @@ def invocation_of(run: Path) -> Mapping[str, Any]:
     invocation = read_run(run_in(run)).invocation
     if not invocation:
         raise InputError(
-            f"{shown(run)} was started from Python: make the same call again, with the same folder"
+            f"{place_text(run)} was started from Python: make the same call again, with the same "
+            "folder"
         )
     return invocation
 
 
-def moved(
+def with_moved_files(
     asked: Mapping[str, Any], files: Collection[str], given: Sequence[str], run: Path
 ) -> dict[str, Any]:
     """Return the options of a run, with the files that were moved since it began.
@@ -85,7 +88,7 @@ def moved(
         path = file if equals else text
         if name not in known:
             raise InputError(
-                f"--data {text}: the run has no file {name!r}; it has {listed(known) or 'none'}"
+                f"--data {text}: the run has no file {name!r}; it has {short_list(known) or 'none'}"
             )
         if url_of(path) is None:
             here = file_hashes({name: Path(path).absolute()})[name].rpartition(" ")[2]
@@ -96,7 +99,7 @@ def moved(
                     f"{path} is not the file that the run began with, {asked[name]}: its digest "
                     "differs; name that file, or start a new run in another folder"
                 )
-        found[name] = located(path)
+        found[name] = absolute_place(path)
     for name in known:
         if url_of(found[name]) is None and not Path(found[name]).exists():
             raise InputError(
@@ -115,11 +118,11 @@ def require_finished(run: Path) -> None:
         One line: how many tasks are missing, and the way out.
     """
     place = run_in(run)
-    inner = [name for name in Folder(located(place)).names() if name.startswith(SCORES)]
+    inner = [name for name in Folder(absolute_place(place)).names() if name.startswith(SCORES)]
     parts = [place, *(place / name for name in inner)]
     missing = [task for part in parts for task in read_run(part).missing()]
     if missing:
         raise InputError(
-            f"{shown(run)} is not finished, {len(missing)} task(s) are missing: privacygauge "
-            f"resume {shown(run)}"
+            f"{place_text(run)} is not finished, {len(missing)} task(s) are missing: privacygauge "
+            f"resume {place_text(run)}"
         )

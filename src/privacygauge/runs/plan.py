@@ -109,7 +109,7 @@ class Plan:
         for name, spec in self.arrays.items():
             self._check_array(name, spec)
         self._check_size()
-        object.__setattr__(self, "settings", _fixed(json.loads(canonical(self.settings))))
+        object.__setattr__(self, "settings", _freeze(json.loads(canonical(self.settings))))
         object.__setattr__(self, "units", tuple(self.units))
         if self.units and len(self.units) != self.n_units:
             raise InputError(
@@ -215,7 +215,7 @@ class Plan:
             raise InputError(f"the text does not describe a plan: {error}") from error
 
 
-def difference(there: Plan, here: Plan) -> str | None:
+def first_difference(there: Plan, here: Plan) -> str | None:
     """Return the first setting that differs between two plans, in one line; None for equal ones.
 
     Parameters
@@ -232,7 +232,7 @@ def difference(there: Plan, here: Plan) -> str | None:
         left = a.get(name, _ABSENT)
         right = b.get(name, _ABSENT)
         if _telling(left) != _telling(right):
-            return f"{name} is {_shown(left)} there and {_shown(right)} here"
+            return f"{name} is {_short_text(left)} there and {_short_text(right)} here"
     return on_one_side(there.code.digests, here.code.digests)
 
 
@@ -269,10 +269,10 @@ def _plain(value: object) -> Json:
     return {key: _plain(part) for key, part in value.items()}
 
 
-def _fixed(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     if isinstance(value, dict):
-        return MappingProxyType({key: _fixed(part) for key, part in value.items()})
-    return tuple(map(_fixed, value)) if isinstance(value, list) else value
+        return MappingProxyType({key: _freeze(part) for key, part in value.items()})
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
 def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
@@ -302,7 +302,7 @@ def _telling(value: object) -> object:
     return value if value is _ABSENT else canonical(value)
 
 
-def _shown(value: object) -> str:
+def _short_text(value: object) -> str:
     text = "not set" if value is _ABSENT else canonical(value).strip('"')
     return text if len(text) <= 60 else f"{text[:57]}..."
 

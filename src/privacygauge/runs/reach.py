@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.runs.code import Code, Recorded
+from privacygauge.runs.code import Code, RecordedCode
 from privacygauge.runs.source import (
     OWN,
     PYTHON,
@@ -104,13 +104,13 @@ class _Reach:
         self.pieces.setdefault(name, set()).add(text)
 
     def _text(self, value: Any, owner: str) -> str:
-        if isinstance(value, Recorded):
+        if isinstance(value, RecordedCode):
             self._recorded(value.code)
             return "recorded"
         if isinstance(value, types.FunctionType):
-            return self._later(_called(value), lambda: self._function(value))
+            return self._later(_qualified_name(value), lambda: self._function(value))
         if isinstance(value, type):
-            return self._later(_called(value), lambda: self._class(value))
+            return self._later(_qualified_name(value), lambda: self._class(value))
         if (parts := _parts(value)) is not None:
             return f"{type(value).__name__} {[self.of(part, owner) for part in parts]}"
         if isinstance(value, types.ModuleType):
@@ -165,7 +165,7 @@ class _Reach:
             return named
         # What runs here is the user's, and may raise anything.
         try:
-            return f"{named} {self._sequence(_reduced(value), owner)}"
+            return f"{named} {self._sequence(_object_parts(value), owner)}"
         except Exception:  # noqa: BLE001
             self.unchecked.add(f"{owner}: a {kind.__name__}, whose content cannot be compared")
             return named
@@ -174,20 +174,20 @@ class _Reach:
         text = self.of(value, owner)
         described = (*_PLAIN, types.FunctionType, type, list, tuple, dict, np.ndarray)
         if not isinstance(value, described) and package_of(module_of(type(value))) != OWN:
-            self.add(f"the values of {_called(_unwrapped(value))}", text)
+            self.add(f"the values of {_qualified_name(_unwrap(value))}", text)
 
     def _compiled(self, value: Any) -> str:
         holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
         module = module_of(value) or module_of(holder) or module_of(type(holder))
         if is_theirs(module):
-            self.unchecked.add(f"{_called(value)}: compiled")
+            self.unchecked.add(f"{_qualified_name(value)}: compiled")
         else:
             self._package(module)
-        return f"compiled {_called(value)}"
+        return f"compiled {_qualified_name(value)}"
 
     def _function(self, function: types.FunctionType) -> None:
         code = function.__code__
-        name = _called(function)
+        name = _qualified_name(function)
         carried = dict(
             zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
         )
@@ -252,13 +252,13 @@ class _Reach:
 
     def _class(self, kind: type) -> None:
         for base in (*kind.__bases__, type(kind)):
-            self.of(base, _called(kind))
+            self.of(base, _qualified_name(kind))
         if not is_theirs(module_of(kind)):
             self._package(module_of(kind))
             return
-        self.add(_called(kind), f"{[_called(base) for base in kind.__mro__]}")
+        self.add(_qualified_name(kind), f"{[_qualified_name(base) for base in kind.__mro__]}")
         for key, value in vars(kind).items():
-            owner = f"{_called(kind)}.{key}"
+            owner = f"{_qualified_name(kind)}.{key}"
             if _is_code(value):
                 self.of(value, owner)
             elif not (isinstance(value, _SLOTS) or key.startswith("_abc_") or _dunder(key)):
@@ -307,13 +307,13 @@ def _state(value: Any) -> dict[str, Any]:
     return dict(getattr(value, "__dict__", {}))
 
 
-def _unwrapped(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     while isinstance(value, functools.partial | types.MethodType):
         value = value.func if isinstance(value, functools.partial) else value.__func__
     return value
 
 
-def _reduced(value: Any) -> list[Any]:
+def _object_parts(value: Any) -> list[Any]:
     """Return what an object consists of: parameters, fields, or what pickling it asks for."""
     if hasattr(value, "get_params"):  # a trained estimator is the same when it is trained again
         return sorted(value.get_params(deep=False).items())
@@ -364,7 +364,7 @@ def _constant(value: object) -> str:
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 
-def _called(thing: Any) -> str:
+def _qualified_name(thing: Any) -> str:
     name = str(getattr(thing, "__qualname__", type(thing).__qualname__))
     return f"{module_of(thing)}.{name}" if module_of(thing) else name
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from privacygauge.errors import OutputError
-from privacygauge.runs.atomic import sentence, write_all
-from privacygauge.runs.folder import Folder, shown, url_of
+from privacygauge.runs.atomic import failure_sentence, write_all
+from privacygauge.runs.folder import Folder, place_text, url_of
 
 LIST = ".privacygauge-files"
 """The list of what was written into a folder, in that folder."""
@@ -56,23 +56,23 @@ def require_free(
     OutputError
         One line: the first such file, why it stays, and the way out.
     """
-    written = _written(directory)
+    written = _written_digests(directory)
     for name in names:
         path = Path(directory) / name
         if any(_is_same(path, given) for given in inputs):
             raise OutputError(
-                f"{shown(path)} is an input, and a result of the same name would replace it: "
+                f"{place_text(path)} is an input, and a result of the same name would replace it: "
                 f"{way_out}"
             )
         if url_of(path) is None and path.is_dir():
             raise OutputError(
-                f"{shown(path)} is a directory, and a file is to be written: {way_out}"
+                f"{place_text(path)} is a directory, and a file is to be written: {way_out}"
             )
         if (found := _digest(directory, name)) is None or found in written.get(name, ()):
             continue
         why = "has changed since PrivacyGauge wrote it" if name in written else "is there already"
         mine = "" if name in written else ", and PrivacyGauge did not write it"
-        raise OutputError(f"{shown(path)} {why}{mine}; it would be replaced: {way_out}")
+        raise OutputError(f"{place_text(path)} {why}{mine}; it would be replaced: {way_out}")
 
 
 def write_results(
@@ -87,9 +87,9 @@ def write_results(
         nothing is written.
     """
     directory = Path(directory)
-    with _alone(directory):
+    with _exclusive_list(directory):
         require_free(directory, files, way_out=way_out)
-        known = dict(_written(directory))
+        known = dict(_written_digests(directory))
         for name, content in files.items():
             # An interruption leaves the earlier content or this one: both are ours.
             earlier = _digest(directory, name)
@@ -100,9 +100,9 @@ def write_results(
         return write_all(directory, files)
 
 
-def _written(directory: Path) -> Mapping[str, list[str]]:
+def _written_digests(directory: Path) -> Mapping[str, list[str]]:
     """Return the digests of what was written into a folder, by name."""
-    content = _read(directory, LIST)
+    content = _read_bytes(directory, LIST)
     try:
         found = json.loads(content or b"{}")
     except ValueError:
@@ -122,11 +122,11 @@ def _digest(directory: Path, name: str) -> str | None:
             return None
         if not stat.S_ISREG(kind):
             return "not a file of its own"  # a link, a folder, a device: no digest is that
-    content = _read(directory, name)
+    content = _read_bytes(directory, name)
     return hashlib.sha256(content).hexdigest() if content else None
 
 
-def _read(directory: Path, name: str) -> bytes | None:
+def _read_bytes(directory: Path, name: str) -> bytes | None:
     if (url := url_of(directory)) is not None:
         return Folder(url).get(name)
     path = Path(directory) / name
@@ -135,7 +135,7 @@ def _read(directory: Path, name: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise OutputError(sentence(f"{path} cannot be read", error)) from error
+        raise OutputError(failure_sentence(f"{path} cannot be read", error)) from error
 
 
 def _is_same(path: Path, given: str | Path) -> bool:
@@ -151,7 +151,7 @@ def _is_same(path: Path, given: str | Path) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(directory: Path) -> Iterator[None]:
+def _exclusive_list(directory: Path) -> Iterator[None]:
     """Keep other processes from adding to the same list meanwhile, as far as the system can."""
     if url_of(directory) is not None or os.name != "posix":
         yield
@@ -161,7 +161,7 @@ def _alone(directory: Path) -> Iterator[None]:
     try:
         descriptor = os.open(directory, os.O_RDONLY)
     except OSError as error:
-        raise OutputError(sentence(f"{directory} cannot be opened", error)) from error
+        raise OutputError(failure_sentence(f"{directory} cannot be opened", error)) from error
     try:
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:

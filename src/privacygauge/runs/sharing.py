@@ -36,7 +36,7 @@ def way() -> Way:
 
 
 @contextlib.contextmanager
-def computed(how: Way) -> Iterator[None]:
+def computing(how: Way) -> Iterator[None]:
     """Compute runs in a way inside of a ``with`` block."""
     token = _WAY.set(how)
     try:
@@ -56,7 +56,7 @@ def sharing(*, plan_only: bool = False) -> Iterator[None]:
     """
     with (
         contextlib.suppress(Enough),
-        computed(Way.PLAN_ONLY if plan_only else Way.BESIDE_OTHERS),
+        computing(Way.PLAN_ONLY if plan_only else Way.BESIDE_OTHERS),
     ):
         yield
 

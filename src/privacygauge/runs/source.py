@@ -43,7 +43,7 @@ def files_beside(path: Path) -> Files:
 
     They are read, and nothing is imported.
     """
-    return _reached(path.stem, path, path.parent)
+    return _reachable_files(path.stem, path, path.parent)
 
 
 def files_of_module(name: str) -> Files:
@@ -66,14 +66,14 @@ def files_of_module(name: str) -> Files:
         return Files()
     path = Path(spec.origin)
     depth = len(parts) - (path.name != "__init__.py")
-    return _reached(name, path, path.parents[depth])
+    return _reachable_files(name, path, path.parents[depth])
 
 
 def pieces_of(files: Mapping[str, Path]) -> dict[str, str]:
     """Return a digest of every definition and constant of some files, by its name."""
     found: dict[str, str] = {}
     for module, path in files.items():
-        found |= _read(path.read_bytes(), module, path.name == "__init__.py").pieces
+        found |= _parse_source(path.read_bytes(), module, path.name == "__init__.py").pieces
     return found
 
 
@@ -83,7 +83,7 @@ def digest(content: str | bytes) -> str:
     return hashlib.sha256(plain).hexdigest()[:16]
 
 
-def _reached(module: str, path: Path, folder: Path) -> Files:
+def _reachable_files(module: str, path: Path, folder: Path) -> Files:
     found = Files()
     size = 0
     waiting = deque([(module, path)])
@@ -97,7 +97,7 @@ def _reached(module: str, path: Path, folder: Path) -> Files:
             found.cut = f"{module}: of the files that it imports all after the first {len(found):,}"
             break
         found[name] = place
-        named = _read(content, name, place.name == "__init__.py").imports
+        named = _parse_source(content, name, place.name == "__init__.py").imports
         waiting += [one for text in named for one in _files(text, folder) if text]
     return found
 
@@ -110,16 +110,16 @@ class _Source(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4 * MOST_FILES)  # several functions import the same files
-def _read(content: bytes, module: str, is_package: bool) -> _Source:
+def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
     """Return what a file imports, and digests of what it defines; of no Python its own digest."""
     tree = _tree(content)
     if tree is None:
         return _Source((), {module: digest(content)})
     package = module if is_package else module.rpartition(".")[0]
-    return _Source(tuple(sorted(set(_imported(tree, package)))), _pieces(tree, module))
+    return _Source(tuple(sorted(set(_imported_names(tree, package)))), _pieces(tree, module))
 
 
-def _imported(tree: ast.AST, package: str) -> Iterator[str]:
+def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
     """Return the names of what a file imports; of a package's parts, those that may be modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -208,7 +208,7 @@ def is_installed(file: str) -> bool:
     below another) if an installer recorded the file as one of its distribution.
     """
     places = {Path(file).absolute(), Path(file).resolve()}
-    if any(place.is_relative_to(root) for place in places for root in _installed()):
+    if any(place.is_relative_to(root) for place in places for root in _install_roots()):
         return True
     return any(_of_distribution(place) for place in places)
 
@@ -221,7 +221,7 @@ def _of_distribution(file: Path) -> bool:
     for folder in file.parents:
         if folder.name in _OF_INSTALLERS or (folder.suffix == ".egg" and file != folder):
             return True
-        if file.relative_to(folder).as_posix() in _recorded(folder):
+        if file.relative_to(folder).as_posix() in _recorded_files(folder):
             return True
     return False
 
@@ -231,7 +231,7 @@ _OF_INSTALLERS = ("site-packages", "dist-packages")
 
 
 @functools.cache
-def _recorded(folder: Path) -> frozenset[str]:
+def _recorded_files(folder: Path) -> frozenset[str]:
     """Return the files that installers recorded in a folder, relative to it."""
     found: set[str] = set()
     for known in distributions(path=[str(folder)]):
@@ -280,7 +280,7 @@ def _has(found: Distribution, top: str) -> bool:
 
 
 @functools.cache
-def _installed() -> tuple[Path, ...]:
+def _install_roots() -> tuple[Path, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     known = sysconfig.get_paths()
     given = [known[name] for name in names] + [*site.getsitepackages(), site.getusersitepackages()]

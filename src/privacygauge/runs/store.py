@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.core.checks import listed
+from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError, OutputError
-from privacygauge.runs.code import NOT_CHECKED, changed
+from privacygauge.runs.code import NOT_CHECKED, changed_pieces
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
@@ -26,7 +26,7 @@ from privacygauge.runs.contents import (
     Rows,
     Static,
     StoredRows,
-    checked,
+    check_task_arrays,
     digest_layout,
     layouts,
     record_in,
@@ -34,9 +34,15 @@ from privacygauge.runs.contents import (
     task_digest,
     unreadable,
 )
-from privacygauge.runs.encoding import chunk_files, chunk_keys, layout_of, metadata
-from privacygauge.runs.folder import Folder, folders_below, located, require_local, shown
-from privacygauge.runs.plan import Plan, Task, difference
+from privacygauge.runs.encoding import chunk_files, chunk_keys, group_metadata, layout_of
+from privacygauge.runs.folder import (
+    Folder,
+    absolute_place,
+    folders_below,
+    place_text,
+    require_local,
+)
+from privacygauge.runs.plan import Plan, Task, first_difference
 from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"
@@ -151,7 +157,9 @@ class Run:
         OutputError
             If a file cannot be written; the task is then not done.
         """
-        files = chunk_files(layouts(self.plan), checked(self.plan, task, values), task.start)
+        files = chunk_files(
+            layouts(self.plan), check_task_arrays(self.plan, task, values), task.start
+        )
         row = np.frombuffer(task_digest(self.plan, task, sorted(files.items())), np.uint8)[None]
         last = chunk_files(digest_layout(self.plan), {DIGEST: row}, task.number)
         for key, content in [*sorted(files.items()), *last.items()]:
@@ -201,7 +209,7 @@ def open_run(
     """
     static = static or {}
     _check_names(plan, static)
-    folder = Folder(located(path))
+    folder = Folder(absolute_place(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
     replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
@@ -218,7 +226,8 @@ def open_run(
         _forget_cut_task(folder, stored.plan, plan)
     elif not replaces and (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
-            f"{shown(path)} holds something else than a run ({listed(names, 3)}): choose another "
+            f"{place_text(path)} holds something else than a run ({short_list(names, 3)}): choose "
+            "another "
             "folder"
         )
     if invocation is None and stored is not None:
@@ -243,7 +252,7 @@ def failing(path: str | Path) -> Iterator[None]:
 
     Not where nothing could be written: that is the disk's doing.
     """
-    folder = Folder(located(path))
+    folder = Folder(absolute_place(path))
     try:
         yield
     except OutputError:
@@ -258,7 +267,7 @@ def failing(path: str | Path) -> Iterator[None]:
 
 def forget_failure(path: str | Path) -> None:
     """Remove the note that the work of a run failed, if there is one."""
-    folder = Folder(located(path))
+    folder = Folder(absolute_place(path))
     if folder.is_local:
         folder.remove(FAILED)
 
@@ -268,7 +277,7 @@ def is_void(path: str | Path) -> bool:
 
     Another plan may take its place: a first try that fails does not block its folder.
     """
-    folder = Folder(located(path))
+    folder = Folder(absolute_place(path))
     return folder.is_local and folder.get(FAILED) is not None
 
 
@@ -298,13 +307,13 @@ def read_run(path: str | Path) -> Run:
     InputError
         If there is none, or both copies of its plan are damaged.
     """
-    stored = _stored_record(Folder(located(path)))
+    stored = _stored_record(Folder(absolute_place(path)))
     if stored is None:
         raise InputError(
-            f"{shown(path)} holds no run whose plan can be read: name the folder of a run, or "
+            f"{place_text(path)} holds no run whose plan can be read: name the folder of a run, or "
             "start the run again with the same settings to repair it"
         )
-    return Run(located(path), stored.plan, stored.invocation, tuple(stored.static))
+    return Run(absolute_place(path), stored.plan, stored.invocation, tuple(stored.static))
 
 
 def plan_in(run: str | Path) -> Plan | None:
@@ -346,7 +355,7 @@ def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tup
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
     # The record comes first: a folder is known as a run's from its first file on.
     yield _RECORD, record.to_bytes()
-    told = metadata(described, {_INSIDE[1]: record.to_mapping()})
+    told = group_metadata(described, {_INSIDE[1]: record.to_mapping()})
     yield from ((f"{_GROUP}/{key}", content) for key, content in sorted(told.items()))
     for name, layout in given.items():
         values = static[name].values
@@ -372,7 +381,7 @@ def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: s
     InputError
         One line: which pieces have changed, and the way out.
     """
-    told = changed(there, here)
+    told = changed_pieces(there, here)
     if told is not None:
         raise InputError(OTHER_CODE.format(path, told))
 
@@ -413,7 +422,7 @@ def _check_same(there: Record, here: Record, path: str, growing: Container[str])
             f"not shrink: ask for {n} {unit}s or more, or choose another folder"
         )
     grown = here.plan.grown_from(there.plan)
-    differing = None if grown else difference(there.plan, here.plan)
+    differing = None if grown else first_difference(there.plan, here.plan)
     if differing is not None:
         raise InputError(
             f"{path} holds another run: {differing}; choose another folder, or the same settings"

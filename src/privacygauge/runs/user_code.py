@@ -51,7 +51,7 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
         If the run was made with other code: one line that says what has changed.
     """
     here = {name: _pieces(text) for name, text in code_in(given).items()}
-    there = {} if run is None or is_void(run) else _recorded(run)
+    there = {} if run is None or is_void(run) else _recorded_code(run)
     for name in here:
         if name in there:
             _require_same(there[name], here[name], run)
@@ -72,7 +72,7 @@ def named_again(
         If code is not named again, is not the run's, or is named where the run has none.
     """
     found = dict(asked)
-    there = _recorded(run)
+    there = _recorded_code(run)
     for name, again in given.items():
         if not names_code(asked.get(name)):
             if again is not None:
@@ -88,7 +88,7 @@ def named_again(
     return found
 
 
-def _recorded(run: Path) -> Mapping[str, Mapping[str, str]]:
+def _recorded_code(run: Path) -> Mapping[str, Mapping[str, str]]:
     try:
         stored = (read_run(run).invocation or {}).get("code")
     except InputError:
@@ -114,7 +114,7 @@ def _pieces(name: str) -> dict[str, str]:
     return {"the name after the colon": digest(attribute), **known}
 
 
-def imported(name: str) -> Any:
+def import_object(name: str) -> Any:
     """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
     place, attribute = _parts(name)
     module = _from_file(Path(place)) if place.endswith(".py") else _module(place)

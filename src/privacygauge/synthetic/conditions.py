@@ -106,7 +106,7 @@ class Conditions:
             )
         result = np.empty(self.rows.shape[:-1], np.uint32)
         flat = result.reshape(-1)
-        for part in blocks(flat.size, MOST_BITS):
+        for part in row_blocks(flat.size, MOST_BITS):
             met = self.met(part)
             bits = np.zeros((len(met), MOST_BITS), np.bool_)
             bits[:, :n_features] = met
@@ -137,7 +137,7 @@ def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]
     return array
 
 
-def blocks(length: int, width: int) -> Iterator[slice]:
+def row_blocks(length: int, width: int) -> Iterator[slice]:
     """Return slices of `length` rows of `width` cells, each of about `BLOCK` cells."""
     step = max(1, BLOCK // max(1, width))
     return (slice(start, start + step) for start in range(0, length, step))

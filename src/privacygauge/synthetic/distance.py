@@ -228,7 +228,7 @@ def space_of(table: Table, distance: Distance) -> Space:
     n_cat = len(table.schema.categorical)
     codes = table.codes
     sizes = table.sizes
-    numbers = distance.coordinates(scaled(table.numbers))
+    numbers = distance.coordinates(scale_columns(table.numbers))
     if isinstance(distance, Cosine) and n_columns - n_cat == 1:
         # One number has a direction or none, or is missing: a category, found by counting.
         codes = np.column_stack([codes, numbers.argmax(axis=1)])
@@ -246,7 +246,7 @@ def space_of(table: Table, distance: Distance) -> Space:
     )
 
 
-def scaled(numbers: Floats) -> Floats:
+def scale_columns(numbers: Floats) -> Floats:
     """Return numbers from 0, a column's least, to 1, its greatest; missing ones on own axes.
 
     Parameters

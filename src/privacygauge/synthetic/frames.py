@@ -82,11 +82,11 @@ def read_table(
     if not len(frame) or not len(frame.columns):
         raise InputError(f"a table must have records and columns, got {frame.shape}")
     if schema is None:
-        columns, values = zip(*_inferred(frame, continuous, categorical), strict=True)
+        columns, values = zip(*_infer_columns(frame, continuous, categorical), strict=True)
         return Table(Schema(columns), np.column_stack(values))
     if continuous or categorical:
         raise InputError("give a schema, or continuous and categorical, not both: edit the schema")
-    return _encoded(frame, schema)
+    return _encode_frame(frame, schema)
 
 
 def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Table:
@@ -101,7 +101,7 @@ def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Ta
     return read_table(data, continuous=numbers, categorical=texts, drop=drop)
 
 
-def _inferred(
+def _infer_columns(
     frame: pd.DataFrame, continuous: Sequence[str], categorical: Sequence[str]
 ) -> Iterator[tuple[Column, Floats]]:
     """Yield what each column is, ranges and categories as they occur, and its values."""
@@ -248,7 +248,7 @@ def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     ordered = tuple(sorted(texts, key=text_order))
     gaps = bool((codes < 0).any())
     found = Column(str(column.name), "categorical", categories=ordered, missing=gaps)
-    return found, placed(codes, texts, ordered)
+    return found, category_places(codes, texts, ordered)
 
 
 def text_order(text: str) -> tuple[int, float, str]:
@@ -260,12 +260,12 @@ def text_order(text: str) -> tuple[int, float, str]:
     return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
 
 
-def _encoded(frame: pd.DataFrame, schema: Schema) -> Table:
+def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Table:
     absent = [name for name in schema.names if name not in frame.columns]
     if absent:
         raise InputError(
             f"the table has no column {absent[0]!r}, which the schema names; its columns are "
-            f"{checks.listed(frame.columns, 30)}"
+            f"{checks.short_list(frame.columns, 30)}"
         )
     further = [name for name in frame.columns if name not in schema.names]
     if further:
@@ -339,10 +339,10 @@ def _codes(frame: pd.DataFrame, column: Column) -> Floats:
             f"column {column.name!r} has no value in row {row}: set its missing to true in the "
             "schema, or fill it"
         )
-    return placed(codes, texts, column.categories)
+    return category_places(codes, texts, column.categories)
 
 
-def placed(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
+def category_places(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
     """Return the places of texts among the categories."""
     place = {text: code for code, text in enumerate(categories)}
     # The last entry is what code -1, a missing value, becomes.

@@ -56,7 +56,7 @@ class Keys:
         return keys
 
 
-def grouped(keys: Ints) -> tuple[Ints, Ints]:
+def group_by_key(keys: Ints) -> tuple[Ints, Ints]:
     """Return rows in the order of their keys, and where each group of equal ones begins.
 
     Parameters
@@ -79,13 +79,13 @@ def grouped(keys: Ints) -> tuple[Ints, Ints]:
 def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Return the same of all rows that have the key of one of some rows, and perhaps of others."""
     if len(rows) > _FEW * len(keys):
-        return grouped(keys)
+        return group_by_key(keys)
     bits = 4 + len(rows).bit_length()
     spread = (keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - bits)
     marked = np.zeros(2**bits, dtype=np.bool_)
     marked[spread[rows]] = True
     some = np.flatnonzero(marked[spread])
-    order, begins = grouped(keys[some])
+    order, begins = group_by_key(keys[some])
     return some[order], begins
 
 
@@ -95,7 +95,7 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
     All points of a kind are equal, and all equal points are of one kind.
     """
     of_codes = keys_of(list(zip(space.codes.T, space.sizes, strict=True)), len(space))
-    order, begins = grouped(_mixed(of_codes, space.numbers))
+    order, begins = group_by_key(_hash_rows(of_codes, space.numbers))
     again = np.ones(len(order), dtype=np.bool_)
     again[begins] = False
     later = np.flatnonzero(again)
@@ -105,14 +105,14 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
         np.array_equal(of_codes[one], of_codes[other])
         and np.array_equal(space.numbers[one], space.numbers[other])
     ):
-        order, begins = grouped(_exact(of_codes, space.numbers))
+        order, begins = group_by_key(_exact(of_codes, space.numbers))
     counts = np.diff(begins, append=len(order))
     kind = np.empty(len(order), dtype=np.int64)
     kind[order] = np.repeat(np.arange(len(begins)), counts)
     return order[begins], kind, counts
 
 
-def _mixed(keys: Ints, numbers: Floats) -> Ints:
+def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
     """Return a number for each row that is equal where all is, and hardly ever elsewhere."""
     if not numbers.shape[1]:
         return keys

@@ -57,7 +57,7 @@ class _Open:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _OpenPoints:
     """Open points, each with the points that agree with it outside of some columns."""
 
     order: Ints
@@ -78,9 +78,9 @@ class _Asked:
         """What there is for each of the q."""
         return self.place, self.begin, self.size, self.at, self.which
 
-    def __getitem__(self, kept: Bools | Ints) -> _Asked:
+    def __getitem__(self, kept: Bools | Ints) -> _OpenPoints:
         parts = (part[kept] for part in self.columns)
-        return _Asked(self.order, *parts)
+        return _OpenPoints(self.order, *parts)
 
     def blocks(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield, for groups of about one size, the first of those asked in each and how many.
@@ -106,14 +106,14 @@ def _power_above(size: Ints) -> Ints:
     return np.ceil(np.log2(size)).astype(np.int64)
 
 
-def _joined(parts: Sequence[_Asked]) -> _Asked:
+def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
     """Return points asked about several sets of columns as one."""
     shift = np.cumsum([0, *(len(part.order) for part in parts)])
     place, begin, size, at, which = (
         np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
     )
     order = np.concatenate([part.order for part in parts])
-    return _Asked(
+    return _OpenPoints(
         order=order, place=place, begin=begin + shift[which], size=size, at=at, which=which
     )
 
@@ -185,7 +185,7 @@ class _Search:
             parts = list(self._pool.map(about, range(len(some)), some))
             for part in parts:
                 found.compared[part.place] += part.size - 1
-            asked = _joined(parts)
+            asked = _join_points(parts)
             asked = asked[found.compared[asked.place] <= self.most]
             measured = partial(self._measured, found, asked, np.array(some))
             self._merge(found, list(self._pool.map(measured, asked.blocks())))
@@ -197,7 +197,7 @@ class _Search:
             for one in np.unique(which):
                 found.merge(place[which == one], away[which == one])
 
-    def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _Asked:
+    def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _OpenPoints:
         """Return the open points that are not alone in their group."""
         order, begins = grouped_with(self._keys.without(without), rows)
         place = place[order]
@@ -213,12 +213,12 @@ class _Search:
         size = sizes[group]
         asked = np.flatnonzero((place >= 0) & (size > 1))
         sets = np.full(len(order), which)
-        return _Asked(order=order, place=place, begin=begin, size=size, at=at - begin, which=sets)[
-            asked
-        ]
+        return _OpenPoints(
+            order=order, place=place, begin=begin, size=size, at=at - begin, which=sets
+        )[asked]
 
     def _measured(
-        self, found: _Open, asked: _Asked, sets: Ints, block: tuple[Ints, Ints]
+        self, found: _Open, asked: _OpenPoints, sets: Ints, block: tuple[Ints, Ints]
     ) -> tuple[Ints, Ints, Floats]:
         """Return which open points have nearer others in a block, and how far the nearest are."""
         first, count = block

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.conditions import blocks, whole_numbers
+from privacygauge.synthetic.conditions import row_blocks, whole_numbers
 
 Counts = NDArray[np.signedinteger[Any]]
 
@@ -25,7 +25,7 @@ LONGEST_STRIDE = 4
 """In words of 8 bytes; measured."""
 
 
-def answers(masks: ArrayLike, n_features: int) -> Counts:
+def all_query_counts(masks: ArrayLike, n_features: int) -> Counts:
     """Return the counts of all 2^F queries, one for each subset of the attributes.
 
     Parameters
@@ -54,24 +54,24 @@ def answers(masks: ArrayLike, n_features: int) -> Counts:
 
     Examples
     --------
-    >>> answers([3, 1, 2], 2)
+    >>> all_query_counts([3, 1, 2], 2)
     array([3, 2, 2, 1], dtype=int16)
     """
     rows = checked_masks(masks, n_features)
     sets = np.atleast_2d(rows)
     result = np.empty((len(sets), 1 << n_features), count_dtype(rows.shape[-1]))
-    for part, block in _transformed(sets, n_features):
+    for part, block in _count_blocks(sets, n_features):
         result[part] = block
     return result.reshape(*rows.shape[:-1], result.shape[1])
 
 
-def answers_of(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> Counts:
+def some_query_counts(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> Counts:
     """Return the counts of some of the 2^F queries.
 
     Parameters
     ----------
     masks : array_like of shape (n,) or (k, n)
-        As in `answers`.
+        As in `all_query_counts`.
     subsets : array_like of shape (q,)
         The numbers of the queries: bit masks of attributes, in 0..2^F - 1.
     n_features : int
@@ -95,7 +95,7 @@ def answers_of(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> Counts:
     wanted = wanted.astype(np.intp)
     sets = np.atleast_2d(rows)
     result = np.empty((len(sets), len(wanted)), count_dtype(rows.shape[-1]))
-    for part, block in _transformed(sets, n_features):
+    for part, block in _count_blocks(sets, n_features):
         block.take(wanted, axis=1, out=result[part])
     return result.reshape(*rows.shape[:-1], result.shape[1])
 
@@ -121,13 +121,13 @@ def count_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
     return np.int64
 
 
-def _transformed(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, Counts]]:
+def _count_blocks(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, Counts]]:
     """Return blocks of data sets (k, n) with their counts (block, 2^F)."""
     # The low bits select a lane of an 8-byte word, so there must be as many as there are lanes.
     lanes = _lanes(count_dtype(sets.shape[1]))
     low = len(lanes).bit_length() - 1
     n_bits = max(n_features, low)
-    for part in blocks(len(sets), 1 << n_bits):
+    for part in row_blocks(len(sets), 1 << n_bits):
         counts = _superset_sums(_spread(sets[part], lanes, n_bits), lanes, n_bits - low)
         yield part, counts.reshape(-1, 1 << n_bits)[:, : 1 << n_features]
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.conditions import MOST_BITS, Conditions, Masks, blocks
+from privacygauge.synthetic.conditions import MOST_BITS, Conditions, Masks, row_blocks
 from privacygauge.synthetic.queries import Counts, count_dtype
 
 Bitmaps = NDArray[np.uint64]
@@ -130,10 +130,10 @@ def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
         If the shapes do not fit or values are no numbers.
     """
     conditions = Conditions.of(rows, target, at_most)
-    return _packed(conditions.met().reshape(conditions.rows.shape))
+    return _pack_bitmaps(conditions.met().reshape(conditions.rows.shape))
 
 
-def counts_of(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
+def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     """Return the counts of queries on bitmaps.
 
     Parameters
@@ -169,12 +169,12 @@ def counts_of(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     result = np.empty((*words.shape[:-2], named.shape[1]), count_dtype(most_rows))
     sets = words[None] if words.ndim == 2 else words
     for one, counts in zip(sets, np.atleast_2d(result), strict=True):
-        for part in blocks(len(counts), 2 * one.shape[1]):
-            counts[part] = _counted(one, named[:, part])
+        for part in row_blocks(len(counts), 2 * one.shape[1]):
+            counts[part] = _bitmap_counts(one, named[:, part])
     return result
 
 
-def _counted(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
+def _bitmap_counts(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
     """Return the counts (q,) of queries named by columns (most, q)."""
     left = bitmaps.take(named[0], axis=0)
     for attributes in named[1:]:
@@ -186,7 +186,7 @@ def _counted(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
     return totals
 
 
-def _packed(met: NDArray[Any]) -> Bitmaps:
+def _pack_bitmaps(met: NDArray[Any]) -> Bitmaps:
     """Return bitmaps (..., F, w) of conditions (..., n, F)."""
     *sets, n_rows, n_features = met.shape
     n_words = -(-n_rows // WORD)

@@ -121,7 +121,9 @@ class Related:
             If these are not both tables, or their keys do not fit: with the generator's `name`.
         """
         if not isinstance(made, dict) or set(made) != {PEOPLE, ROWS}:
-            got = checks.listed(map(str, made)) if isinstance(made, dict) else type(made).__name__
+            got = (
+                checks.short_list(map(str, made)) if isinstance(made, dict) else type(made).__name__
+            )
             raise InputError(
                 f"generator {name!r} must return a dict of the tables {PEOPLE!r} and {ROWS!r}, got "
                 f"{got}"
@@ -151,7 +153,7 @@ def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
             yield Column(f"{column.name} kinds", "integer", 0, len(known))
 
 
-def joined(
+def join_related_rows(
     frames: Mapping[str, pd.DataFrame],
     related: Sequence[str],
     key: str | None,

@@ -53,7 +53,7 @@ class Column:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise InputError(
-                f"column {self.name!r}: kind must be {checks.listed(get_args(Kind))}, got "
+                f"column {self.name!r}: kind must be {checks.short_list(get_args(Kind))}, got "
                 f"{self.kind!r}"
             )
         if self.is_number:
@@ -137,7 +137,7 @@ class Schema:
 
     def to_json(self) -> str:
         """Return the schema as a text that can be edited and read back."""
-        rows = [json.dumps(_written(column), ensure_ascii=False) for column in self.columns]
+        rows = [json.dumps(_column_to_dict(column), ensure_ascii=False) for column in self.columns]
         body = ",\n    ".join(rows)
         return f'{{\n  "schema": "{FORMAT}",\n  "columns": [\n    {body}\n  ]\n}}\n'
 
@@ -159,10 +159,10 @@ class Schema:
         columns = found.get("columns")
         if not isinstance(columns, list):
             raise InputError('a schema must have a list "columns": write it again')
-        return cls(tuple(_read(entry) for entry in columns))
+        return cls(tuple(_column_from_dict(entry) for entry in columns))
 
 
-def _written(column: Column) -> dict[str, Any]:
+def _column_to_dict(column: Column) -> dict[str, Any]:
     unused = {"categories"} if column.is_number else {"low", "high"}
     unused |= set() if column.date else {"date"}
     return {name: value for name, value in asdict(column).items() if name not in unused}
@@ -179,7 +179,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _read(entry: object) -> Column:
+def _column_from_dict(entry: object) -> Column:
     if not isinstance(entry, Mapping) or not {"name", "kind"} <= set(entry):
         raise InputError(f'every column of a schema must have "name" and "kind", got {entry}')
     for key, value in entry.items():
@@ -191,7 +191,7 @@ def _check_entry(name: str, key: str, value: object) -> None:
     if key not in _TYPES:
         raise InputError(
             f"column {name!r} of the schema has an unknown entry {key!r}; it may have "
-            f"{checks.listed(_TYPES)}"
+            f"{checks.short_list(_TYPES)}"
         )
     wrong = not isinstance(value, _TYPES[key]) or (key in ("low", "high") and value is True)
     if wrong or (isinstance(value, list) and not all(isinstance(text, str) for text in value)):

@@ -17,7 +17,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Cosine, Distance
 from privacygauge.synthetic.table import Table, require_at_least
-from privacygauge.synthetic.vulnerability import DIGITS, Vulnerability, vulnerability
+from privacygauge.synthetic.vulnerability import DIGITS, Vulnerability, vulnerability_of_records
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +143,13 @@ class Vulnerable:
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return the n most vulnerable records; of ties the earlier row first. Nothing is drawn."""
-        return Ranked(lambda: vulnerability(table, self.k, self.distance))(table, n, rng)
+        return MostVulnerable(lambda: vulnerability_of_records(table, self.k, self.distance))(
+            table, n, rng
+        )
 
 
 @dataclass(frozen=True)
-class Ranked:
+class MostVulnerable:
     """The most vulnerable records, by scores that are found elsewhere; one of each person."""
 
     known: Callable[[], Vulnerability]
@@ -228,11 +230,12 @@ def select_targets(
     unknown = [name for name in names if name not in SELECTORS]
     if unknown or not names:
         raise InputError(
-            f"select must name some of {checks.listed(SELECTORS)}, got {checks.listed(names)}"
+            f"select must name some of {checks.short_list(SELECTORS)}, got "
+            f"{checks.short_list(names)}"
         )
     selectors: Mapping[str, Selector] = SELECTORS
     if known is not None:
-        selectors = {**SELECTORS, "distance": Ranked(known)}
+        selectors = {**SELECTORS, "distance": MostVulnerable(known)}
     return tuple(
         selectors[name](table, int(targets), seeds.stream(seed, "select", name)) for name in names
     )

@@ -47,7 +47,7 @@ class Table:
         width = len(self.schema.columns)
         if values.ndim != 2 or values.shape[1] != width:
             raise InputError(f"values must have the shape (n, {width}), got {values.shape}")
-        if not _fits(self.schema, values):
+        if not _fits_schema(self.schema, values):
             for column, found in zip(self.schema.columns, values.T, strict=True):
                 _check_values(column, found)
         object.__setattr__(self, "values", checks.frozen(values))
@@ -79,10 +79,12 @@ class Table:
         import pandas as pd
 
         columns = zip(self.schema.columns, self.values.T, strict=True)
-        return pd.DataFrame({column.name: _shown(column, found) for column, found in columns})
+        return pd.DataFrame(
+            {column.name: _decode_column(column, found) for column, found in columns}
+        )
 
 
-def _fits(schema: Schema, values: Floats) -> bool:
+def _fits_schema(schema: Schema, values: Floats) -> bool:
     """Whether all values are what the schema allows: for all columns at once, which is faster."""
     low, high, whole, missing = schema.limits
     inside = (values >= low) & (values <= high)
@@ -115,7 +117,7 @@ def _refuse(name: str, wrong: NDArray[np.bool_], found: NDArray[Any], rule: str)
         )
 
 
-def _shown(column: Column, found: Floats) -> NDArray[Any]:
+def _decode_column(column: Column, found: Floats) -> NDArray[Any]:
     if not column.is_number:
         texts = np.array([*column.categories, None], dtype=object)
         return texts[found.astype(np.int64)]
@@ -125,7 +127,7 @@ def _shown(column: Column, found: Floats) -> NDArray[Any]:
     return found.astype(np.int64) if whole else found
 
 
-def advice(table: Table) -> tuple[str, ...]:
+def column_advice(table: Table) -> tuple[str, ...]:
     """Return a sentence for each column that had better be left out or looked at.
 
     A column in which every record has a value of its own names the records: it says nothing
@@ -197,5 +199,5 @@ def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> No
     if unknown:
         raise InputError(
             f"{what} names {unknown[0]!r}, which is not a column; the columns are "
-            f"{checks.listed(known, 30)}"
+            f"{checks.short_list(known, 30)}"
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.defence import defended
+from privacygauge.classifier.defences.defence import defend_predictions
 from privacygauge.classifier.defences.games import defence_attacks, defence_games
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.errors import InputError
@@ -38,7 +38,7 @@ def rows_of(p):
 def test_no_nonmember_is_answered_by_a_defence_that_was_fitted_on_it():
     before = made_up(n=101)
     watched = Watched()
-    after = defended(watched, before, np.random.default_rng(0))
+    after = defend_predictions(watched, before, np.random.default_rng(0))
     assert np.array_equal(before.values, after.values)
     members, others = (rows_of(before.values[x]) for x in (before.member, ~before.member))
     answered = set()
@@ -56,7 +56,7 @@ def test_owners_records_are_all_that_the_defence_is_fitted_on():
     before = made_up(n=50)
     owner = made_up(n=80, seed=1)
     watched = Watched()
-    defended(watched, before, np.random.default_rng(0), owner=owner)
+    defend_predictions(watched, before, np.random.default_rng(0), owner=owner)
     [(known, member)] = watched.fits
     assert np.array_equal(known, owner.values)
     assert np.array_equal(member, owner.member)
@@ -87,4 +87,4 @@ def test_the_suite_has_the_attacks_that_defences_are_known_to_forget():
 
 def test_an_owner_of_another_model_is_refused():
     with pytest.raises(InputError, match="have 4 classes, the target's 5"):
-        defended(LabelOnly(), made_up(), np.random.default_rng(0), owner=made_up(k=4))
+        defend_predictions(LabelOnly(), made_up(), np.random.default_rng(0), owner=made_up(k=4))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privacygauge.classifier.defences.defence import Identity, defended
+from privacygauge.classifier.defences.defence import Identity, defend_predictions
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from tests.classifier.defences.catalogue import DEFENCES, label, owners_rows
@@ -92,7 +92,8 @@ def test_labels_and_membership_of_the_records_asked_play_no_part(defence):
         asked, labels=rng.permutation(asked.labels), member=rng.permutation(asked.member)
     )
     one, two = (
-        defended(defence, x, np.random.default_rng(5), owner=owner).values for x in (asked, other)
+        defend_predictions(defence, x, np.random.default_rng(5), owner=owner).values
+        for x in (asked, other)
     )
     assert np.array_equal(one, two)
 
@@ -104,7 +105,7 @@ def test_what_is_right_stays_right_and_the_rest_of_the_file_too(defence, kind):
     values = {kind: softmax(logits) if kind == "probs" else logits}
     names = [f"r{i}" for i in range(60)]
     before = predictions(labels=labels, member=member, ids=names, **values)
-    after = defended(defence, before, np.random.default_rng(0))
+    after = defend_predictions(defence, before, np.random.default_rng(0))
     assert not after.logits
     assert not after.values.flags.writeable
     for name in ("labels", "member", "ids"):
@@ -115,7 +116,7 @@ def test_what_is_right_stays_right_and_the_rest_of_the_file_too(defence, kind):
 
 def test_no_defence_changes_nothing():
     before = made_up()
-    after = defended(Identity(), before, np.random.default_rng(0))
+    after = defend_predictions(Identity(), before, np.random.default_rng(0))
     assert np.array_equal(before.values, after.values)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.defence import defended
+from privacygauge.classifier.defences.defence import defend_predictions
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.reproduce.song2021_defences import authors_predictions
 from tests.thorough import THOROUGH
@@ -15,7 +15,7 @@ def test_what_memguard_promises_holds_for_every_record(data_folder, seed):
     target, _ = authors_predictions("tc_output")
     target = target[slice(None, None, None if THOROUGH else 4)]
     p = target.values.astype(np.float64)
-    answers = defended(MemGuard(), target, np.random.default_rng(seed)).values
+    answers = defend_predictions(MemGuard(), target, np.random.default_rng(seed)).values
     assert np.array_equal(answers.argmax(axis=1), p.argmax(axis=1))
     assert (answers >= 0).all()
     assert np.abs(answers.sum(axis=1) - 1).max() < 1e-6

@@ -14,7 +14,7 @@ from privacygauge.audits.privacy_claim.play import audit_dp_sgd
 from privacygauge.classifier.defences.accountant import SubsampledGaussian, noise_for
 from privacygauge.classifier.defences.dp_sgd import DpSgd
 from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
-from privacygauge.classifier.defences.training import ByOpacus, Private, Undefended
+from privacygauge.classifier.defences.training import ByOpacus, Private, UndefendedTraining
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.rules import Split
@@ -129,7 +129,7 @@ def test_our_accountant_says_what_opacus_says(noise, rate, steps, delta):
 
 @pytest.mark.parametrize("epsilon", [0.5, 32.0])
 def test_the_same_epsilon_gets_the_same_noise_whoever_trains(epsilon):
-    of = Undefended(NETS, 160)
+    of = UndefendedTraining(NETS, 160)
     ours, theirs = (Private(epsilon, 1e-4, by).trainer(of) for by in (None, ByOpacus()))
     assert isinstance(theirs, OpacusDpSgd)
     assert theirs.spent == ours.spent

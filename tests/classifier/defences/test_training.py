@@ -27,7 +27,7 @@ from privacygauge.classifier.defences.training import (
     Private,
     StopAfter,
     TrainingDefence,
-    Undefended,
+    UndefendedTraining,
     WeightDecay,
     WithoutRiskiest,
 )
@@ -38,7 +38,7 @@ from tests.classifier.trainers import Counted
 from tests.thorough import quarter
 
 NETS = Networks(MLP((4,)), epochs=12, batch_size=10)
-OF = Undefended(NETS, 400, references=(1, 5))
+OF = UndefendedTraining(NETS, 400, references=(1, 5))
 
 
 def test_only_the_epochs_change_by_stopping_early():
@@ -62,7 +62,7 @@ def test_the_riskiest_are_removed_from_the_same_training():
     found = WithoutRiskiest(3).trainer(OF)
     assert (found.trainer, found.amount) == (EarlyStopping(NETS), Number(3))
     mine = Counted()
-    assert WithoutRiskiest(0.1).trainer(Undefended(mine, 40)).trainer is mine
+    assert WithoutRiskiest(0.1).trainer(UndefendedTraining(mine, 40)).trainer is mine
     assert WithoutRiskiest(0.1).trainer(OF).amount == Share(0.1)
 
 
@@ -79,7 +79,7 @@ def test_a_trainer_of_the_users_is_taken_as_it_is():
     n=st.integers(50, 5000),
 )
 def test_the_noise_is_what_the_epsilon_needs(epsilon, delta, n):
-    of = Undefended(NETS, n)
+    of = UndefendedTraining(NETS, n)
     defence = Private(epsilon, delta)
     made = defence.trainer(of)
     assert isinstance(made, DpSgd)
@@ -152,14 +152,22 @@ def test_what_is_no_defence_is_refused_in_one_line(text, message):
 @pytest.mark.parametrize(
     ("defence", "of", "message"),
     [
-        (WeightDecay(), Undefended(Counted(), 40), "l2 changes how networks are trained, got"),
+        (
+            WeightDecay(),
+            UndefendedTraining(Counted(), 40),
+            "l2 changes how networks are trained, got",
+        ),
         (StopAfter(13), OF, "must be after one of the 12 epochs, got 13"),
         (
             HiddenDropout(),
-            Undefended(replace(NETS, make=Dropout(MLP((4,)), 0.1)), 40),
+            UndefendedTraining(replace(NETS, make=Dropout(MLP((4,)), 0.1)), 40),
             "dropout is put into an MLP, got networks of another kind",
         ),
-        (Private(1e-6, 1e-9), Undefended(NETS, 40), "epsilon must be one that noise can reach"),
+        (
+            Private(1e-6, 1e-9),
+            UndefendedTraining(NETS, 40),
+            "epsilon must be one that noise can reach",
+        ),
     ],
 )
 def test_what_cannot_be_defended_so_is_refused(defence, of, message):

@@ -24,9 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.audits.dtp.play import audit_dtp
-from privacygauge.classifier.dtp.measure import CLOSED, TRAINED, Measured, TrainingSet
+from privacygauge.classifier.dtp.measure import CLOSED, TRAINED, DtpMeasurement, TrainingSet
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.nearest import settled
+from privacygauge.classifier.dtp.nearest import are_tie_free
 from privacygauge.classifier.dtp.recognised import Shortcut
 from privacygauge.core.checks import Floats, Ints
 from tests.thorough import THOROUGH
@@ -149,7 +149,9 @@ def suited(model: object, x: Floats) -> Floats:
     return np.abs(x) if isinstance(model, MultinomialNB) else x
 
 
-def measured(model: object, x: Floats, y: Ints, width: float = 0.0, queries: int = 20) -> Measured:
+def measured(
+    model: object, x: Floats, y: Ints, width: float = 0.0, queries: int = 20
+) -> DtpMeasurement:
     """Return what is found of all records; what the estimator warns of is known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -241,7 +243,7 @@ def test_settled_answers_are_those_of_every_order_of_ties(k: int) -> None:
         queries = rng.integers(0, 7, size=(12, 2)) / 2
         answers = [_answers(x, y, queries, k, rng.permutation(9)) for _ in range(40)]
         known = np.all(np.array(answers) == answers[0], axis=(0, 1, 3))
-        found = settled(x, y, queries, k)
+        found = are_tie_free(x, y, queries, k)
         assert not (found & ~known).any()
         seen.update(found.tolist())
     assert seen == {True, False}
@@ -285,7 +287,7 @@ def test_a_shortcut_that_refits_contradict_is_not_taken(monkeypatch: pytest.Monk
     x = rng.normal(size=(30, 2))
     y = np.arange(30) % 2
     learner = Shortcut(NaiveBayes((None, None)), np.zeros(30, np.bool_))
-    monkeypatch.setattr("privacygauge.classifier.dtp.measure.recognised", lambda *_: learner)
+    monkeypatch.setattr("privacygauge.classifier.dtp.measure.find_shortcut", lambda *_: learner)
     found = measured(Moody(), x, y)
     assert found.method == TRAINED
     assert found.learner is None

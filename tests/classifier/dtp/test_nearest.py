@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from privacygauge.classifier.dtp import nearest as module
 from privacygauge.classifier.dtp.learner import Bounded, Learner
-from privacygauge.classifier.dtp.nearest import NearestNeighbours, nearest
+from privacygauge.classifier.dtp.nearest import NearestNeighbours, nearest_records
 from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_all, assert_honest
 
@@ -44,7 +44,7 @@ def naive(x, query, m):
 def test_neighbours_are_those_of_a_double_loop(k, drawn):
     x, _, _ = drawn
     rows = list(enumerate(x.tolist()))
-    assert nearest(x, x, k).tolist() == [naive(rows, query, k) for query in x.tolist()]
+    assert nearest_records(x, x, k).tolist() == [naive(rows, query, k) for query in x.tolist()]
 
 
 def test_equal_records_are_equally_far_however_large_their_numbers():
@@ -56,8 +56,8 @@ def test_equal_records_are_equally_far_however_large_their_numbers():
     for query in places[:5]:
         squares = ((x - query) ** 2).sum(axis=1)
         expected = np.lexsort((np.arange(300), squares))[:40].tolist()
-        assert nearest(x, query[None], 40).tolist() == [expected]
-    assert nearest(x, x[:1], 1).tolist() == [naive(rows, x[0].tolist(), 1)]
+        assert nearest_records(x, query[None], 40).tolist() == [expected]
+    assert nearest_records(x, x[:1], 1).tolist() == [naive(rows, x[0].tolist(), 1)]
 
 
 @every_k

@@ -57,7 +57,7 @@ from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.queries import queries_within
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.held import is_frame, taken
+from privacygauge.classifier.held import is_frame, take_records
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
 
@@ -348,8 +348,8 @@ def test_every_pipeline_equals_brute_force(case: Case) -> None:
     shown = []
     for row in ROWS:
         rest = np.delete(everybody, row)
-        without = answers(case.model, taken(held, rest), y[rest], taken(held, [row]))
-        asked = answers(case.model, taken(held, rest), y[rest], queries)
+        without = answers(case.model, take_records(held, rest), y[rest], take_records(held, [row]))
+        asked = answers(case.model, take_records(held, rest), y[rest], queries)
         own.append(log_ratio(whole[row], without[0]))
         shown.append(max(own[-1], log_ratio(told, asked).max()))
     assert_allclose(found.pdtp, own, atol=1e-6, rtol=1e-6)

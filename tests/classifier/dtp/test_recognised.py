@@ -9,7 +9,7 @@ from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
-from privacygauge.classifier.dtp.recognised import recognised
+from privacygauge.classifier.dtp.recognised import find_shortcut
 from tests.classifier.dtp.honest import adult_codes, adult_numbers
 
 pytest.importorskip("sklearn")
@@ -52,7 +52,7 @@ NUMBERS = RNG.normal(size=(250, 3)) + Y[:, None]
     ids=lambda value: "" if isinstance(value, np.ndarray) else repr(value),
 )
 def test_what_is_recognised_and_as_what(model, x, expected):
-    found = recognised(model, x, Y)
+    found = find_shortcut(model, x, Y)
     assert found is not None
     assert type(found.learner) is type(expected)
     if not isinstance(expected, (LinearDiscriminant, QuadraticDiscriminant)):
@@ -95,29 +95,29 @@ class Own(GaussianNB):
     ids=lambda value: "" if isinstance(value, np.ndarray) else type(value).__name__,
 )
 def test_everything_else_is_refitted(model, x):
-    assert recognised(model, x, Y) is None
+    assert find_shortcut(model, x, Y) is None
 
 
 def test_neighbours_are_refitted_where_ties_decide_every_answer():
     ties = RNG.integers(0, 2, size=(250, 4)).astype(float)
-    assert recognised(KNeighborsClassifier(3, algorithm="kd_tree"), ties, Y) is None
+    assert find_shortcut(KNeighborsClassifier(3, algorithm="kd_tree"), ties, Y) is None
 
 
 def test_records_that_only_a_refit_can_answer_for():
     lone = Y.copy()
     last = CODES.copy()
     lone[5], last[7, 1] = 3, 9
-    assert np.flatnonzero(recognised(GaussianNB(), NUMBERS, lone).unsure).tolist() == [5]
-    assert np.flatnonzero(recognised(CategoricalNB(), last, Y).unsure).tolist() == [7]
-    assert not recognised(CategoricalNB(min_categories=10), last, Y).unsure.any()
+    assert np.flatnonzero(find_shortcut(GaussianNB(), NUMBERS, lone).unsure).tolist() == [5]
+    assert np.flatnonzero(find_shortcut(CategoricalNB(), last, Y).unsure).tolist() == [7]
+    assert not find_shortcut(CategoricalNB(min_categories=10), last, Y).unsure.any()
     few = np.where(np.arange(250) < 5, 3, Y)
     model = QuadraticDiscriminantAnalysis(reg_param=0.1)
-    assert not recognised(model, NUMBERS, few).unsure.any()
+    assert not find_shortcut(model, NUMBERS, few).unsure.any()
     few[4] = 0  # four records: without one there are as many as attributes
-    assert np.flatnonzero(recognised(model, NUMBERS, few).unsure).tolist() == [0, 1, 2, 3]
+    assert np.flatnonzero(find_shortcut(model, NUMBERS, few).unsure).tolist() == [0, 1, 2, 3]
     line = np.zeros((250, 1))
     line[3] = 1.0
-    assert np.flatnonzero(recognised(GaussianNB(), line, Y).unsure).tolist() == [3]
+    assert np.flatnonzero(find_shortcut(GaussianNB(), line, Y).unsure).tolist() == [3]
 
 
 def test_a_trial_asks_about_some_of_the_records(monkeypatch):
@@ -129,13 +129,13 @@ def test_a_trial_asks_about_some_of_the_records(monkeypatch):
 
     monkeypatch.setattr(module, "TRIAL", 40)
     monkeypatch.setattr(GaussianNB, "predict_proba", told)
-    assert recognised(GaussianNB(), NUMBERS, Y) is None
+    assert find_shortcut(GaussianNB(), NUMBERS, Y) is None
     assert asked == [40]
 
 
 def test_a_model_that_does_not_agree_is_not_recognised(monkeypatch):
     monkeypatch.setattr(GaussianNB, "predict_proba", lambda self, X: np.full((len(X), 3), 1 / 3))
-    assert recognised(GaussianNB(), NUMBERS, Y) is None
+    assert find_shortcut(GaussianNB(), NUMBERS, Y) is None
 
 
 def test_the_model_is_left_untrained_and_warns_of_nothing():
@@ -143,13 +143,13 @@ def test_the_model_is_left_untrained_and_warns_of_nothing():
     collinear = np.hstack([NUMBERS, NUMBERS])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        recognised(model, collinear, Y)
+        find_shortcut(model, collinear, Y)
     assert not hasattr(model, "coef_")
 
 
 def test_models_of_people_are_recognised(data_folder):
     numbers, y = adult_numbers(3000)
     for model in (GaussianNB(), LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()):
-        assert recognised(model, numbers, y) is not None
+        assert find_shortcut(model, numbers, y) is not None
     codes, y = adult_codes(3000)
-    assert recognised(CategoricalNB(), codes, y) is not None
+    assert find_shortcut(CategoricalNB(), codes, y) is not None

@@ -22,7 +22,7 @@ from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.stability import (
     StabilityBound,
     bayes_inference_delta,
-    dtp_bound,
+    bound_over_queries,
     laplace_delta,
     lsq_delta,
     naive_bayes_bound,
@@ -436,7 +436,7 @@ def assert_joint_holds(left: Left, joints: Left, v: int, m: int, alpha: float) -
         own = which.ravel() == number
         gamma = np.maximum(joints.own[own], log(bound.delta))
         assert (joints.dtp[own] <= gamma + ROUNDING).all()
-        implied = dtp_bound(np.exp(joints.own[own]), bound)
+        implied = bound_over_queries(np.exp(joints.own[own]), bound)
         assert (left.dtp[own] <= implied + ROUNDING).all()
 
 
@@ -444,7 +444,7 @@ def assert_joint_holds(left: Left, joints: Left, v: int, m: int, alpha: float) -
 def test_bayes_inference_survives(number):
     counts = random_sets(np.random.default_rng(3), number, 2, 3)
     left = leave_out(counts, 0, bayes_inference)
-    bound = dtp_bound(np.exp(left.own), bayes_inference_delta())
+    bound = bound_over_queries(np.exp(left.own), bayes_inference_delta())
     assert (left.dtp <= bound + ROUNDING).all()
     asked = left[np.isfinite(left.own)]
     assert (asked.dtp == asked.pdtp).all()  # no other query changes
@@ -468,7 +468,7 @@ def test_networks_survive(number, parents):
     for classifier, delta in ((normalised(joint), 2.0**m), (joint, 1.5 ** (m + 1))):
         left = leave_out(counts, 0, classifier)
         left = left[np.isfinite(left.own)]
-        bound = dtp_bound(np.exp(left.own), lsq_delta(m + 1))
+        bound = bound_over_queries(np.exp(left.own), lsq_delta(m + 1))
         assert (left.dtp <= bound + ROUNDING).all()
         assert (left.dtp <= np.maximum(left.own, log(delta)) + ROUNDING).all()
 
@@ -504,7 +504,7 @@ def test_queries_of_any_features_survive(number):
         for classifier in (joint, normalised(joint)):
             left = leave_out(counts, 0, classifier)
             left = left[np.isfinite(left.own)]
-            bound = dtp_bound(np.exp(left.own), lsq_delta(features))
+            bound = bound_over_queries(np.exp(left.own), lsq_delta(features))
             assert (left.dtp <= bound + ROUNDING).all()
             largest = max(largest, float((left.dtp / bound).max(initial=0)))
     assert largest > 0.9
@@ -529,7 +529,7 @@ def test_random_trees_survive(number, n_trees):
         for answers, classifier in (("geometric-mean", forest), ("normalised", normalised(forest))):
             left = leave_out(counts, 0, classifier)
             left = left[np.isfinite(left.own)]
-            bound = dtp_bound(np.exp(left.own), random_trees_delta(answers))
+            bound = bound_over_queries(np.exp(left.own), random_trees_delta(answers))
             assert (left.dtp <= bound + ROUNDING).all()
 
 
@@ -690,10 +690,10 @@ def test_certified_bound_is_close_on_larger_tables():
 
 def test_theorem_keeps_the_larger_of_both():
     bound = StabilityBound(1.5, "posterior", "here", None, holds_as_printed=False)
-    found = dtp_bound([1.0, 1.6, 1 / 1.6, 0.0, np.inf], bound)
+    found = bound_over_queries([1.0, 1.6, 1 / 1.6, 0.0, np.inf], bound)
     assert_allclose(found, [log(1.5), log(1.6), log(1.6), np.inf, np.inf])
     joint = StabilityBound(1.5, "joint", "here", None, holds_as_printed=False)
-    assert_allclose(dtp_bound([1.0, 1.6], joint), [2 * log(1.5), 2 * log(1.6)])
+    assert_allclose(bound_over_queries([1.0, 1.6], joint), [2 * log(1.5), 2 * log(1.6)])
 
 
 def test_deltas_too_large_for_a_number_are_infinite():
@@ -712,7 +712,7 @@ def test_deltas_too_large_for_a_number_are_infinite():
         (lambda: laplace_delta(5, 2, []), "sizes must be numbers of values of at least 1"),
         (lambda: lsq_delta(0), "n_features must be at least 1, got 0"),
         (lambda: random_trees_delta("mean"), "answers must be .* got 'mean'"),
-        (lambda: dtp_bound(-1.0, lsq_delta(2)), "own_ratio must be at least 0, got -1.0"),
+        (lambda: bound_over_queries(-1.0, lsq_delta(2)), "own_ratio must be at least 0, got -1.0"),
         (lambda: StabilityBound(0.5, "joint", "", None, False), "delta must be at least 1"),
         (lambda: StabilityBound(2.0, "prior", "", None, False), "of must be 'joint' or"),
         (lambda: naive_bayes_bound([2], [[3]], [2]), "shared must lie between 1 and n, got 3"),

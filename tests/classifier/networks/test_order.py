@@ -2,7 +2,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.classifier.networks.task import fill_order, groups, own_order, steps
+from privacygauge.classifier.networks.task import (
+    equal_batch_runs,
+    fill_order,
+    own_order,
+    steps_of_epoch,
+)
 
 
 @given(st.integers(1, 30), st.integers(0, 29), st.integers(0, 5), st.integers(0, 5))
@@ -23,7 +28,7 @@ def test_epochs_and_seeds_have_orders_of_their_own():
 def test_batches_of_a_stack_are_those_of_each_model(sizes, batch_size):
     sizes = np.array(sorted(sizes, reverse=True))
     inside = np.arange(25) < sizes[:, None]
-    found = steps(sizes, batch_size)
+    found = steps_of_epoch(sizes, batch_size)
     order = np.full((len(found), len(sizes), batch_size), -1)
     fill_order(order, inside, range(len(sizes)), 0)
     for model, own in enumerate(inside):
@@ -37,7 +42,7 @@ def test_batches_of_a_stack_are_those_of_each_model(sizes, batch_size):
                 np.testing.assert_allclose(step.shares[model].sum(), 1)
         # What fills a batch up is a record of the model's own.
         assert own[order[:, model]].all()
-    runs = groups(sizes, batch_size)
+    runs = equal_batch_runs(sizes, batch_size)
     assert [i for run in runs for i in range(run.start, run.stop)] == list(range(len(sizes)))
     for step in found:
         assert runs[step.groups - 1].stop == step.active

@@ -11,11 +11,11 @@ from privacygauge.core.attacks.bavaria import (
     Bavaria,
     InverseGamma,
     _log_predictive,
-    alike,
+    are_alike,
     means_prior,
     variance_priors,
 )
-from privacygauge.core.attacks.groups import Group, groups
+from privacygauge.core.attacks.groups import WorldGroup, world_groups
 from privacygauge.core.attacks.lira import LiraOnline, PooledVariance
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
@@ -167,7 +167,7 @@ def test_the_predictive_density_is_bayes_theorem_by_quadrature(values: list[floa
 
         return integrate.quad(at, -6, 8, epsabs=0, epsrel=1e-10, limit=200)[0]
 
-    group = Group(
+    group = WorldGroup(
         np.array([[float(len(values))]]),
         np.array([[naive.mean(values) if values else 0.0]]),
         np.array([[naive.squares(values) if values else 0.0]]),
@@ -193,8 +193,8 @@ def test_the_priors_are_those_that_the_records_were_drawn_from() -> None:
     inside = coin_flips(k, n, rng)
     centre = np.where(inside, means[:, 0], means[:, 1])
     shown = Worlds(np.zeros(n), centre + np.sqrt(variances) * rng.normal(size=(k, n)), inside)
-    both = groups(shown)
-    shared = alike(*both)
+    both = world_groups(shown)
+    shared = are_alike(*both)
     assert not shared.any()
     priors = variance_priors(*both, shared)
     for prior in priors:
@@ -223,8 +223,8 @@ def test_groups_are_alike_unless_means_or_variances_differ(shift, scale, expecte
         member = coin_flips(16, 200, rng)
         signals = np.where(member, shift + scale * rng.normal(size=(16, 200)), 0.0)
         signals = 0.05 * np.where(member, signals, rng.normal(size=(16, 200)))
-        inside, outside = groups(Worlds(np.zeros(200), signals, member))
-        found.append(bool(alike(inside, outside)[0]))
+        inside, outside = world_groups(Worlds(np.zeros(200), signals, member))
+        found.append(bool(are_alike(inside, outside)[0]))
     # Two looks at three standard errors: noise is beyond them in half a percent of the games.
     assert np.mean(found) == pytest.approx(expected, abs=0.1)
 

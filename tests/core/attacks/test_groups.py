@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from privacygauge.core.attacks import groups as groups_of
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
-from privacygauge.core.attacks.groups import average, groups, scored, total
+from privacygauge.core.attacks.groups import average, score_by_ranking, total, world_groups
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOnline
 from privacygauge.core.checks import frozen
@@ -36,7 +36,7 @@ def seen(shown: Worlds) -> Observation:
 
 @given(worlds())
 def test_groups_hold_counts_means_and_squares(shown: Worlds) -> None:
-    found = groups(shown)
+    found = world_groups(shown)
     queries = shown.signal.shape[1] if shown.signal.ndim == 2 else 1
     for q in range(queries):
         _, both = naive.sides(shown, q)
@@ -138,9 +138,9 @@ def test_a_threshold_is_learnt_when_it_is_asked_for() -> None:
         asked.append(len(worlds))
         return worlds.signal
 
-    rule = scored("counted", dealt.observation, counted).rule
+    rule = score_by_ranking("counted", dealt.observation, counted).rule
     assert asked == [4]
-    assert rule == scored("counted", dealt.observation, counted).rule
+    assert rule == score_by_ranking("counted", dealt.observation, counted).rule
     assert asked == [4, 4, *[3] * 8]
     assert rule.threshold == rule.cut.threshold
     assert rule != 3.0

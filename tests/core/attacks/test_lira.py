@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
-from privacygauge.core.attacks.groups import groups
+from privacygauge.core.attacks.groups import world_groups
 from privacygauge.core.attacks.lira import (
     AutoVariance,
     LiraOffline,
@@ -99,7 +99,7 @@ def test_the_pooled_variance_is_that_of_the_noise_and_not_of_the_records() -> No
     # Members' noise has three times the deviation; records differ by far more.
     noise = rng.normal(size=(k, n)) * np.where(inside, 3.0, 1.0)
     shown = Worlds(np.zeros(n), 50 * rng.normal(size=n) + noise, inside)
-    with_it, without_it = groups(shown)
+    with_it, without_it = world_groups(shown)
     for group, other, truth in ((with_it, without_it, 9.0), (without_it, with_it, 1.0)):
         error = truth * np.sqrt(2 / group.freedom.sum())
         assert abs(PooledVariance().of(group, other)[0] - truth) < 4.5 * error

@@ -12,12 +12,12 @@ from privacygauge.holdout.history.evidence import ALL
 from privacygauge.holdout.history.made import (
     ATTACKS,
     HABITS,
-    Work,
+    AccountSubmissions,
     World,
-    attack_rows,
+    attack_submissions,
     attacked_history,
     honest_history,
-    mixed,
+    mix_works,
 )
 from privacygauge.holdout.history.nearness import nearness
 from privacygauge.holdout.history.record import in_time
@@ -128,7 +128,11 @@ def test_flips_of_a_weak_model_are_found_by_nothing_else(share, m):
     rows = np.where(rng.random((60, 1_000)) < share, other, base)
     honest = World.drawn(1_000, m, rng)
     steady = honest.logits(2.0, honest.errors(0.6, rng)).argmax(axis=1)
-    history = mixed(world, [Work("flips", rows), Work("other", np.stack([steady] * 3))], rng)
+    history = mix_works(
+        world,
+        [AccountSubmissions("flips", rows), AccountSubmissions("other", np.stack([steady] * 3))],
+        rng,
+    )
     found = inspect(history, rng).evidence
     assert smallest(found, "random-flips").p_value < 1e-10
     assert min(x.p_value for x in found if x.detector.name != "random-flips") > 1e-3
@@ -140,7 +144,11 @@ def test_resubmissions_are_no_scan():
     rng = RNG(4)
     world = World.drawn(400, 2, rng)
     row = world.logits(2.0, world.errors(0.5, rng)).argmax(axis=1)
-    history = mixed(world, [Work("a", np.stack([row] * 60)), Work("b", row[None])], rng)
+    history = mix_works(
+        world,
+        [AccountSubmissions("a", np.stack([row] * 60)), AccountSubmissions("b", row[None])],
+        rng,
+    )
     assert min(x.p_value for x in inspect(history, rng).evidence) > 0.05
     bare = replace(history, answers=None, labels=None)
     assert min(x.p_value for x in inspect(bare, rng).evidence) > 0.05
@@ -197,9 +205,9 @@ def test_two_accounts_on_one_climb_are_found():
 def test_an_honest_answer_has_a_slope_of_at_most_one():
     rng = RNG(6)
     world = World.drawn(800, 2, rng)
-    queries = Work("asks", attack_rows(world, "nb", 120, rng)[:-1])
+    queries = AccountSubmissions("asks", attack_submissions(world, "nb", 120, rng)[:-1])
     honest = np.stack([world.logits(1.5, world.errors(0.6, rng)).argmax(axis=1) for _ in range(6)])
-    history = mixed(world, [queries, Work("late", honest)], rng)
+    history = mix_works(world, [queries, AccountSubmissions("late", honest)], rng)
     late = replace(history, times=None)
     near = nearness(late, rng)
     random = answers.random_rows(late, near)
@@ -248,7 +256,7 @@ def test_detectors_have_names_of_their_own():
 def test_planted_attacks_gain_what_they_are_for(attack):
     rng = RNG(8)
     world = World.drawn(600, 2, rng)
-    rows = attack_rows(world, attack, 128, rng)
+    rows = attack_submissions(world, attack, 128, rng)
     assert rows.shape[1] == 600
     scores = (rows == world.labels).mean(axis=1)
     assert scores[-1] > np.mean(scores[:-1]) + 0.02

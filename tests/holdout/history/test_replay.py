@@ -13,7 +13,7 @@ from privacygauge.holdout.history.replay import (
     best_so_far,
     improvements,
     noise_curve,
-    records,
+    record_submissions,
     replay,
     scores_ladder,
     winner,
@@ -64,7 +64,7 @@ def test_what_cannot_be_replayed(history):
 def test_rises_and_the_best_so_far():
     scores = np.array([0.5, 0.4, 0.6, 0.6, 0.7])
     assert best_so_far(scores).tolist() == [0.5, 0.5, 0.6, 0.6, 0.7]
-    assert records(scores).tolist() == [False, False, True, False, True]
+    assert record_submissions(scores).tolist() == [False, False, True, False, True]
     assert improvements(scores) == 2
 
 

@@ -132,12 +132,12 @@ class OverHttp:
 
 def replayed(guard, truth, m, submissions, key):
     """Return a guard's answers to submissions, as it gives them without any database."""
-    from privacygauge.holdout.mechanism import Marked
+    from privacygauge.holdout.mechanism import MarkedSubmission
 
     state = guard.start(key)
     answers = []
     for labels in submissions:
-        marked = Marked(int((labels == truth).sum()), len(truth), m, None, labels, truth)
+        marked = MarkedSubmission(int((labels == truth).sum()), len(truth), m, None, labels, truth)
         answer, state = guard.answer(marked, state)
         answers.append(answer)
     return answers

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DatabaseError
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.mechanism import GuardState, Marked
+from privacygauge.holdout.mechanism import GuardState, MarkedSubmission
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board, score
 from privacygauge.holdout.server.accounts import (
@@ -30,7 +30,7 @@ from privacygauge.holdout.server.accounts import (
 )
 from privacygauge.holdout.server.board import HiddenError, KeyConflictError
 from privacygauge.holdout.server.database import connect
-from privacygauge.holdout.server.schema import state_columns, state_of
+from privacygauge.holdout.server.schema import guard_state, state_columns
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import SRC, key_of, labels_of, replayed, replayed_apart
 
@@ -96,7 +96,7 @@ def test_answers_are_the_guards_through_any_restarts(file, guard):
 @pytest.mark.parametrize("best", [None, np.arange(11) % 3 == 0])
 def test_all_of_a_guards_state_is_stored(best):
     state = GuardState(b"key", 5, 0.25, best, -0.125, 7)
-    back = state_of(state_columns(state), 11)
+    back = guard_state(state_columns(state), 11)
     # Without `best`, which has no single truth value.
     assert vars(replace(back, best=None)) == vars(replace(state, best=None))
     np.testing.assert_array_equal(back.best, best)
@@ -480,7 +480,7 @@ def test_a_guard_does_the_same_work_whether_or_not_the_score_rises(name):
     work = {}
     for rises in (True, False):
         first, second = (
-            Marked(int((row == TRUTH).sum()), N, M, None, row, TRUTH)
+            MarkedSubmission(int((row == TRUTH).sum()), N, M, None, row, TRUTH)
             for row in submission_that(rises, 3)
         )
         _, state = guard.answer(first, guard.start(b"key"))

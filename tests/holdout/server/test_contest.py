@@ -258,15 +258,15 @@ def test_private_scores_are_those_of_the_chosen_submission(opened):
     other = board.submit("bea", sent[0]).number
     contest.describe(board.engine, finals=2)
     for chosen, judged in ([], 1), ([numbers[0]], 0), ([numbers[0], numbers[2]], 2):
-        assert contest.choose(board.engine, "ann", chosen, boards.now()) == chosen
+        assert contest.choose_submissions(board.engine, "ann", chosen, boards.now()) == chosen
         ann = next(x for x in ending(board.engine).results if x.account == "ann")
         hidden = ~board.public
         assert ann.submission == numbers[judged]
         assert ann.private == pytest.approx(roc_auc_score(truth[hidden], sent[judged][hidden]))
     with pytest.raises(InputError, match="at most 2 submissions can be chosen, got 3"):
-        contest.choose(board.engine, "ann", numbers, boards.now())
+        contest.choose_submissions(board.engine, "ann", numbers, boards.now())
     with pytest.raises(InputError, match=f"submission {other} is not one of ann"):
-        contest.choose(board.engine, "ann", [other], boards.now())
+        contest.choose_submissions(board.engine, "ann", [other], boards.now())
 
 
 def test_phases_and_a_limit_a_day(opened, clock):

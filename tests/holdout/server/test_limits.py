@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.holdout.server import outside
-from privacygauge.holdout.server.outside import RateLimit, network
+from privacygauge.holdout.server.outside import RateLimit, limited_address
 
 
 class Clock:
@@ -60,4 +60,4 @@ def test_who_has_not_asked_for_longest_is_forgotten(monkeypatch):
     ],
 )
 def test_networks(host, limited_as):
-    assert network(host) == limited_as
+    assert limited_address(host) == limited_as

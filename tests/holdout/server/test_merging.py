@@ -104,7 +104,7 @@ def test_the_account_that_ends_is_gone_and_its_submissions_are_the_others(place)
     merge_accounts(board, "cat", "ann", "the same team")
     assert account_of_token(board.engine, token) == "cat"
     assert {place.account for place in standings(board).places} == {"third", "cat"}
-    assert contest.choose(board.engine, "cat", [2], now()) == [2]
+    assert contest.choose_submissions(board.engine, "cat", [2], now()) == [2]
     assert {each.account: each.submission for each in ending(board.engine).results}["cat"] == 2
     with pytest.raises(BudgetError, match="bea was taken off this board"):
         board.submit("bea", TRUTH)

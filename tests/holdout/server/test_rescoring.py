@@ -19,7 +19,7 @@ from privacygauge.holdout.server.accounts import (
     hide_account,
     show_account,
 )
-from privacygauge.holdout.server.board import now, packed, unpacked
+from privacygauge.holdout.server.board import now, pack_submission, unpack_submission
 from privacygauge.holdout.server.database import connect, reading, writing
 from privacygauge.holdout.server.ending import ending
 from privacygauge.holdout.server.merging import merge_accounts
@@ -53,9 +53,9 @@ def played(file, guard, scope="account", keep=True):
 @pytest.mark.parametrize("m", [2, 3, 256, 257, 10**6])
 def test_what_is_packed_is_unpacked(m):
     labels = labels_of(m, 1_000, m)
-    np.testing.assert_array_equal(unpacked(packed(labels, m), 1_000, m), labels)
+    np.testing.assert_array_equal(unpack_submission(pack_submission(labels, m), 1_000, m), labels)
     if m == 2:
-        assert len(packed(labels, m)) < 300
+        assert len(pack_submission(labels, m)) < 300
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def contest_of(place, guard="ladder", scope="account"):
     contest.describe(board.engine, title="Autumn", rules="Be fair", per_day=30, finals=2)
     codes = contest.invite(board.engine, 3)
     contest.sign_up(board.engine, codes[0], "new")
-    contest.choose(board.engine, "ann", [1, 13], now())
+    contest.choose_submissions(board.engine, "ann", [1, 13], now())
     contest.set_phase(board.engine, "main", "2026-01-01", "2026-01-02")
     with writing(board.engine) as connection:
         connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == "dan").values(per_day=1))

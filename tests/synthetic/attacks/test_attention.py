@@ -148,7 +148,7 @@ def made_network(rng, b, top, width, m):
 
 def odds(weights, rows, there, target):
     tensors = (torch.from_numpy(np.asarray(x)) for x in (rows, there, target))
-    return network.log_odds(weights, *tensors, network.Masks()).numpy()
+    return network.network_scores(weights, *tensors, network.Masks()).numpy()
 
 
 def test_the_score_is_algorithm_1_with_keys():
@@ -200,7 +200,7 @@ def test_own_tables_are_scored_by_networks_that_never_saw_them():
     near = reader_of(Table(view.schema, view.target[None]), 5).nearest
     fold = np.arange(24) % 4
     games = network.Games(near(view.shadows), view.inside, fold, near(view.released))
-    few = network.Training(3, patience=3, batch=6)
+    few = network.AttentionTraining(3, patience=3, batch=6)
     before, _ = network.train(games, few, np.random.default_rng(0))
     for part in range(4):
         changed = replace(games, inside=view.inside ^ (fold == part))
@@ -211,7 +211,7 @@ def test_own_tables_are_scored_by_networks_that_never_saw_them():
 
 def test_the_seed_is_all_that_is_drawn_from_and_torch_is_left_as_it_was():
     view, _ = view_of(np.random.default_rng(8), shadows=20, released=3, n=10)
-    quick = replace(QUICK, training=network.Training(2))
+    quick = replace(QUICK, training=network.AttentionTraining(2))
     threads = torch.get_num_threads()
     state = torch.get_rng_state()
     first = quick.score(view, np.random.default_rng(1))
@@ -234,7 +234,7 @@ def test_the_seed_is_all_that_is_drawn_from_and_torch_is_left_as_it_was():
 
 def test_shuffled_rows_and_other_released_tables_change_no_score():
     view, _ = view_of(np.random.default_rng(9), shadows=20, released=4, n=15, missing=0.1)
-    quick = replace(QUICK, training=network.Training(2))
+    quick = replace(QUICK, training=network.AttentionTraining(2))
     rng = np.random.default_rng(0)
     shuffled = with_tables(view, lambda tables: tables[:, rng.permutation(tables.shape[1])])
     fewer = replace(view, released=view.released[:1])
@@ -263,10 +263,10 @@ def test_its_numbers_are_checked():
     with pytest.raises(InputError, match=r"folds must be at least 3, .*, got 2"):
         TargetAttention(folds=2)
     with pytest.raises(InputError, match="patience must be at least 1, got 0"):
-        network.Training(patience=0)
+        network.AttentionTraining(patience=0)
     with pytest.raises(InputError, match="learning_rate must be above 0, got 0"):
-        network.Training(learning_rate=0)
+        network.AttentionTraining(learning_rate=0)
     with pytest.raises(InputError, match="weight_decay must be at least 0, got -1"):
-        network.Training(weight_decay=-1)
+        network.AttentionTraining(weight_decay=-1)
     with pytest.raises(InputError, match=r"dropout must be in \[0, 1\), got 1"):
-        network.Training(dropout=1)
+        network.AttentionTraining(dropout=1)

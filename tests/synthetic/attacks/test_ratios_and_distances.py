@@ -12,7 +12,7 @@ from privacygauge.synthetic.attacks.density import DensityRatio, MarginalRatio
 from privacygauge.synthetic.attacks.meta import separation
 from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
 from privacygauge.synthetic.generators.binning import Binning
-from privacygauge.synthetic.generators.network import largest, learn_structure
+from privacygauge.synthetic.generators.network import learn_structure, most_informative
 from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import view_of
 
@@ -55,7 +55,7 @@ def test_density_is_a_product_of_smoothed_shares(degree):
     parents = [()] * 5
     if degree:
         nodes = learn_structure(
-            codes(view.known.values)[:-1], binning.sizes, degree, largest, rng_0(0)
+            codes(view.known.values)[:-1], binning.sizes, degree, most_informative, rng_0(0)
         )
         for node in nodes:
             parents[node.attribute] = node.parents

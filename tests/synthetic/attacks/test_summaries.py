@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.core.estimate import Skipped
-from privacygauge.synthetic.attacks.summaries import Groundhog, features_of
+from privacygauge.synthetic.attacks.summaries import Groundhog, table_summaries
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table
@@ -22,7 +22,7 @@ def view(request):
 
 
 def test_naive_features(view):
-    found = features_of(view.schema, view.shadows, "naive")
+    found = table_summaries(view.schema, view.shadows, "naive")
     for row, table in zip(found, view.shadows, strict=True):
         wanted = []
         for column, values in zip(view.schema.columns, table.T, strict=True):
@@ -39,12 +39,12 @@ def test_naive_features(view):
 
 def test_numbers_that_are_all_missing_are_summarised_as_0():
     schema = Schema((Column("x", "continuous", 0.0, 1.0, missing=True),))
-    assert features_of(schema, np.full((1, 4, 1), np.nan), "naive").tolist() == [[0, 0, 0]]
+    assert table_summaries(schema, np.full((1, 4, 1), np.nan), "naive").tolist() == [[0, 0, 0]]
 
 
 def test_histograms(view):
     binning = Binning(view.schema)
-    found = features_of(view.schema, view.shadows, "histogram")
+    found = table_summaries(view.schema, view.shadows, "histogram")
     for row, table in zip(found, view.shadows, strict=True):
         codes = binning.codes(Table(view.schema, table))
         wanted = [
@@ -59,11 +59,11 @@ def test_an_end_of_the_range_may_be_rounded_to_the_outside():
     schema = Schema((Column("x", "continuous", -0.7, 0.1),))
     tables = np.array([[[0.1], [-0.7]]], np.float32)
     assert float(tables.max()) > 0.1
-    assert features_of(schema, tables, "histogram")[0, [0, -1]].tolist() == [0.5, 0.5]
+    assert table_summaries(schema, tables, "histogram")[0, [0, -1]].tolist() == [0.5, 0.5]
 
 
 def test_correlations(view):
-    found = features_of(view.schema, view.shadows, "correlations")
+    found = table_summaries(view.schema, view.shadows, "correlations")
     for row, table in zip(found, view.shadows, strict=True):
         columns = []
         for column, values in zip(view.schema.columns, table.T, strict=True):

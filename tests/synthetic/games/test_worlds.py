@@ -16,17 +16,22 @@ from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Play, play
 from privacygauge.errors import InputError
-from privacygauge.evaluate.by_target import mean_auc
+from privacygauge.evaluate.by_target import mean_auc_of_records
 from privacygauge.synthetic.attacks.attack import Answer, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.density import DensityRatio
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.games import GAMES, Average, Shared
-from privacygauge.synthetic.games.judging import _scores, evaluated
+from privacygauge.synthetic.games.judging import _scores, evaluate_attacks
 from privacygauge.synthetic.games.releases import Making
-from privacygauge.synthetic.games.scores import Scored
+from privacygauge.synthetic.games.scores import ScoredTarget
 from privacygauge.synthetic.games.setting import Setting, Sizes
-from privacygauge.synthetic.games.worlds import OnWorlds, RecordsInWorlds, parted, records_in_worlds
+from privacygauge.synthetic.games.worlds import (
+    OnWorlds,
+    RecordsInWorlds,
+    records_in_worlds,
+    split_attacks,
+)
 from privacygauge.synthetic.generators.generator import Identity, Silence
 from tests.synthetic.made_tables import table_of
 from tests.thorough import crossed, quarter, times
@@ -44,10 +49,10 @@ class InMemory:
     making: Making
     attacks: tuple[ClosestDistance | DensityRatio, ...] = (ClosestDistance(), DensityRatio())
 
-    def of(self, attack: int) -> Iterator[Scored | Skipped]:
+    def of(self, attack: int) -> Iterator[ScoredTarget | Skipped]:
         return iter(_scored(self, attack))
 
-    def scored(self, attack: int) -> Iterator[Scored | Skipped]:
+    def scored(self, attack: int) -> Iterator[ScoredTarget | Skipped]:
         setting = self.making.setting
         game = self.making.game
         for target, row in enumerate(setting.targets):
@@ -68,7 +73,7 @@ class InMemory:
             if isinstance(answers[0], Skipped):
                 yield answers[0]
             else:
-                yield Scored(blocks, tuple(x for x in answers if isinstance(x, Answer)))
+                yield ScoredTarget(blocks, tuple(x for x in answers if isinstance(x, Answer)))
 
     def _tables(self, numbers: slice) -> np.ndarray:
         numbered = range(numbers.start, numbers.stop)
@@ -76,7 +81,7 @@ class InMemory:
 
 
 @lru_cache(maxsize=8)
-def _scored(scores: InMemory, attack: int) -> tuple[Scored | Skipped, ...]:
+def _scored(scores: InMemory, attack: int) -> tuple[ScoredTarget | Skipped, ...]:
     return tuple(scores.scored(attack))
 
 
@@ -93,7 +98,9 @@ def game_of(
     return InMemory(Making(game, Setting.of(table, np.arange(n), sizes, seed), generator))
 
 
-def noise(rng: np.random.Generator, *, n_tables: int = 20, n_records: int = 3) -> list[Scored]:
+def noise(
+    rng: np.random.Generator, *, n_tables: int = 20, n_records: int = 3
+) -> list[ScoredTarget]:
     """Return a signal of records whose own tables hold each in exactly half of them."""
     setting = Setting.of(
         table_of(rng, 60, 1, 1),
@@ -103,7 +110,7 @@ def noise(rng: np.random.Generator, *, n_tables: int = 20, n_records: int = 3) -
     )
     blocks = [tuple(Average().blocks(setting, record)) for record in range(n_records)]
     return [
-        Scored(b, (Answer(rng.normal(size=n_tables), rng.normal(size=2 * n_tables)),))
+        ScoredTarget(b, (Answer(rng.normal(size=n_tables), rng.normal(size=2 * n_tables)),))
         for b in blocks
     ]
 
@@ -129,7 +136,7 @@ def test_a_generator_that_sees_nothing_gives_nothing(game: Game) -> None:
         for attack in CORE:
             found = OnWorlds(attack).of(scores)
             assert not isinstance(found, Skipped)
-            areas[attack].append(mean_auc(list(_scores(found))))
+            areas[attack].append(mean_auc_of_records(list(_scores(found))))
     for attack, estimates in areas.items():
         values = np.array([found.value for found in estimates])
         assert sum(not e.excludes(0.5) for e in estimates) >= stats.binom.ppf(1e-4, games, 0.95)
@@ -147,10 +154,10 @@ def test_on_noise_intervals_hold_chance(attack: LiraOnline) -> None:
         (block,) = records_in_worlds(["noise"], [scored])
         rank = [attack.score(dealt.observation, rng).value for dealt in block.rounds()]
         made = [
-            Scored(x.blocks, (Answer(x.answers[0].own, values),))
+            ScoredTarget(x.blocks, (Answer(x.answers[0].own, values),))
             for x, values in zip(scored, np.column_stack(rank), strict=True)
         ]
-        found.append(mean_auc(list(_scores(made))))
+        found.append(mean_auc_of_records(list(_scores(made))))
     values = np.array([e.value for e in found])
     assert sum(not e.excludes(0.5) for e in found) >= stats.binom.ppf(1e-4, games, 0.95)
     assert abs(values.mean() - 0.5) < 4.5 * values.std(ddof=1) / np.sqrt(games)
@@ -192,7 +199,7 @@ def test_the_rounds_are_what_every_attack_plays() -> None:
 def test_with_the_released_table_alone_each_has_worlds_of_its_own() -> None:
     sizes = Sizes(shadows=6, tests=4, records=30)
     scores = game_of(GAMES["average", "synthetic"], Identity(), sizes=sizes)
-    signals = [[x for x in scores.of(0) if isinstance(x, Scored)]]
+    signals = [[x for x in scores.of(0) if isinstance(x, ScoredTarget)]]
     blocks = records_in_worlds(["closest-distance"], signals)
     assert [block.own.shape for block in blocks] == [(6, 3, 1)] * 4
     found = OnWorlds(LiraOnline(), (ClosestDistance(),)).of(scores)
@@ -205,8 +212,8 @@ def test_with_the_released_table_alone_each_has_worlds_of_its_own() -> None:
 
 def test_they_are_judged_like_the_attacks_on_tables_and_change_none() -> None:
     scores = game_of(Average(), Identity())
-    alone, _ = evaluated(scores, 0.95)
-    found, skipped = evaluated(scores, 0.95, [OnWorlds(LiraOnline())])
+    alone, _ = evaluate_attacks(scores, 0.95)
+    found, skipped = evaluate_attacks(scores, 0.95, [OnWorlds(LiraOnline())])
     assert not skipped
     title = "lira-online (auto; on closest-distance, density-ratio)"
     assert [attack.title for attack in found] == [*(a.title for a in alone), title]
@@ -223,10 +230,10 @@ def test_an_attack_that_skips_says_why() -> None:
 
 def test_their_signals_are_played_beside_them() -> None:
     on = OnWorlds(LiraOnline())
-    assert parted([on]) == ((ClosestDistance(), DensityRatio()), (on,))
-    assert parted([DensityRatio(), on])[0] == (DensityRatio(), ClosestDistance())
+    assert split_attacks([on]) == ((ClosestDistance(), DensityRatio()), (on,))
+    assert split_attacks([DensityRatio(), on])[0] == (DensityRatio(), ClosestDistance())
     with pytest.raises(InputError, match=r"two attacks are called 'lira-online .*other signals"):
-        parted([on, OnWorlds(LiraOnline())])
+        split_attacks([on, OnWorlds(LiraOnline())])
     with pytest.raises(InputError, match="signals must hold at least one attack on tables"):
         OnWorlds(LiraOnline(), ())
 

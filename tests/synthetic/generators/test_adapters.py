@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from privacygauge.errors import InputError
 from privacygauge.runs.reach import code_of
 from privacygauge.synthetic.generators.adapters import Call, FitSample
-from privacygauge.synthetic.generators.foreign import origin, require_sendable
+from privacygauge.synthetic.generators.foreign import code_origin, require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.generators.returned import table_from
 from privacygauge.synthetic.schema import Column, Schema
@@ -444,10 +444,10 @@ def times(factor):
 
 
 def test_the_origin_names_code_and_its_version():
-    assert origin(seeded)["name"].endswith("test_adapters.seeded")
-    assert set(origin(seeded)) == {"name"}
-    assert origin(pd.DataFrame)["version"] == f"pandas {pd.__version__}"
-    assert origin(functools.partial(seeded)) == origin(seeded)
+    assert code_origin(seeded)["name"].endswith("test_adapters.seeded")
+    assert set(code_origin(seeded)) == {"name"}
+    assert code_origin(pd.DataFrame)["version"] == f"pandas {pd.__version__}"
+    assert code_origin(functools.partial(seeded)) == code_origin(seeded)
 
 
 def test_the_code_behind_a_generator_counts_with_its_values():

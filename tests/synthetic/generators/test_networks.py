@@ -24,12 +24,12 @@ from privacygauge.synthetic.generators.network import (
     exponential_mechanism,
     information_sensitivity,
     joint_counts,
-    largest,
     learn_bayes_net,
     learn_privbayes,
     learn_structure,
+    most_informative,
     mutual_information,
-    normalised,
+    normalise_weights,
     pairwise_information,
 )
 from tests.thorough import quarter
@@ -79,12 +79,15 @@ def test_a_network_of_degree_1_is_a_spanning_tree_of_the_largest_information(
     made: tuple[Ints, tuple[int, ...]], seed: int
 ) -> None:
     codes, sizes = made
-    nodes = learn_structure(codes, sizes, 1, largest, np.random.default_rng(seed))
+    nodes = learn_structure(codes, sizes, 1, most_informative, np.random.default_rng(seed))
     assert sorted(node.attribute for node in nodes) == list(range(len(sizes)))
     pairs = pairwise_information(codes, sizes)
     reached = sum(pairs[node.attribute, node.parents[0]] for node in nodes[1:])
     # Whatever the first attribute, a tree grown greedily has the largest sum.
-    others = [learn_structure(codes, sizes, 1, largest, np.random.default_rng(s)) for s in range(4)]
+    others = [
+        learn_structure(codes, sizes, 1, most_informative, np.random.default_rng(s))
+        for s in range(4)
+    ]
     sums = [sum(pairs[n.attribute, n.parents[0]] for n in tree[1:]) for tree in others]
     assert_allclose(sums, reached, atol=1e-9)
 
@@ -283,13 +286,13 @@ def wrong(
     codes: Ints, sizes: tuple[int, ...], degree: int, epsilon: float, rng: np.random.Generator
 ) -> Network:
     """PrivBayes as it is found elsewhere: noise for shares, added to counts."""
-    nodes = learn_structure(codes, sizes, degree, largest, rng)
+    nodes = learn_structure(codes, sizes, degree, most_informative, rng)
     scale = 4 / epsilon / len(codes)
     made = []
     for node in nodes:
         counts = joint_counts(codes, node, sizes)
         noisy = np.maximum(counts + rng.laplace(scale=scale, size=counts.shape), 0.0)
-        made.append(normalised(noisy, np.ones(sizes[node.attribute])))
+        made.append(normalise_weights(noisy, np.ones(sizes[node.attribute])))
     return Network(nodes, tuple(made), sizes)
 
 
@@ -324,7 +327,7 @@ def test_a_network_of_many_attributes_is_learnt_without_making_every_candidate()
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=(60, 200))
     began = process_time()
-    nodes = learn_structure(codes, (3,) * 200, 1, largest, rng)
+    nodes = learn_structure(codes, (3,) * 200, 1, most_informative, rng)
     assert sorted(node.attribute for node in nodes) == list(range(200))
     # 1.3 million candidates: one by one they take seconds.
     assert process_time() - began < 0.5

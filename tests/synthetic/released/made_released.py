@@ -7,7 +7,7 @@ import pandas as pd
 
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Identity
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 
 
 def people(rng, n):
@@ -37,8 +37,8 @@ def released(rng, n=200, generator=None, *, of="real", n_holdout=None):
     others = everybody[np.arange(n, 2 * n)]
     holdout = everybody[np.arange(2 * n, 2 * n + n_holdout)]
     learnt = real if of == "real" else others
-    return Released(real, (generator or Identity()).generate(learnt, n, rng), holdout)
+    return ReleasedTables(real, (generator or Identity()).generate(learnt, n, rng), holdout)
 
 
 def without_holdout(found):
-    return Released(found.real, found.synthetic)
+    return ReleasedTables(found.real, found.synthetic)

@@ -7,7 +7,7 @@ import pytest
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.released import attackers
-from privacygauge.synthetic.released.attackers import Encoded, agrees, guesses
+from privacygauge.synthetic.released.attackers import Encoded, agrees, best_guesses
 from privacygauge.synthetic.released.inference import most_often_right
 from tests.synthetic.released.made_released import people, released
 from tests.thorough import THOROUGH
@@ -17,7 +17,7 @@ N = 400
 
 def guessed(made, j, asked, off=0.0, seed=0):
     rng = np.random.default_rng(seed)
-    return guesses(Encoded(made, asked, [j], rng), j, off, rng)
+    return best_guesses(Encoded(made, asked, [j], rng), j, off, rng)
 
 
 def right(made, j, asked, off=0.0, seed=0):

@@ -10,7 +10,7 @@ from scipy.stats import binom, poisson
 from privacygauge.synthetic.released.coincidences import most_by_chance, shared_values
 from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.shared_runs import shared_runs
-from privacygauge.synthetic.released.tables import Released, read_together
+from privacygauge.synthetic.released.tables import ReleasedTables, read_together
 from tests.synthetic.released.made_released import released
 from tests.thorough import times
 
@@ -88,7 +88,7 @@ def with_addresses(real, made, holdout):
     """Return tables of 700 rows beside a column of addresses."""
     text = TextColumn("mail", real, made, holdout, is_free=False)
     tables = released(np.random.default_rng(0), 700)
-    return Released(tables.real, tables.synthetic, tables.holdout, texts=(text,))
+    return ReleasedTables(tables.real, tables.synthetic, tables.holdout, texts=(text,))
 
 
 @pytest.mark.parametrize("k", [6, 9])
@@ -115,7 +115,7 @@ def test_a_generator_that_meets_anybody_s_address_is_no_leak():
             met = rng.random(700) < mean / 700
             side[met] = rng.choice(column.synthetic, met.sum(), replace=False)
         text = TextColumn("mail", sides[0], column.synthetic, sides[1], is_free=False)
-        met = Released(tables.real, tables.synthetic, tables.holdout, texts=(text,))
+        met = ReleasedTables(tables.real, tables.synthetic, tables.holdout, texts=(text,))
         alarms += any(one.column == "mail" for one in shared_values(met, 0.95))
     assert alarms <= binom.ppf(0.999, games, 0.01)
 

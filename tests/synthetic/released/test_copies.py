@@ -10,15 +10,15 @@ from privacygauge.synthetic.released.copies import (
     ClosestRecords,
     as_many,
     closest_records,
-    copies,
+    find_copies,
 )
-from privacygauge.synthetic.released.tables import Released, stacked
+from privacygauge.synthetic.released.tables import ReleasedTables, stack_tables
 from tests.synthetic.released.made_released import released, without_holdout
 from tests.thorough import times
 
 
 def test_all_copies_are_found():
-    found = copies(released(np.random.default_rng(0), 100), np.random.default_rng(0))
+    found = find_copies(released(np.random.default_rng(0), 100), np.random.default_rng(0))
     assert found.real.all()
     assert found.of_real.all()
     assert found.of_as_many_real.all()
@@ -28,13 +28,15 @@ def test_all_copies_are_found():
 def test_half_a_table_of_copies():
     rng = np.random.default_rng(0)
     whole = released(rng, 100)
-    made = stacked(whole.real[np.arange(50)], Silence().generate(whole.real, 50, rng))
-    found = copies(Released(whole.real, made, whole.holdout), rng)
+    made = stack_tables(whole.real[np.arange(50)], Silence().generate(whole.real, 50, rng))
+    found = find_copies(ReleasedTables(whole.real, made, whole.holdout), rng)
     assert found.real.tolist() == found.of_real.tolist() == [True] * 50 + [False] * 50
 
 
 def test_a_smaller_holdout_is_compared_with_as_many_real_records():
-    found = copies(released(np.random.default_rng(0), 100, n_holdout=40), np.random.default_rng(0))
+    found = find_copies(
+        released(np.random.default_rng(0), 100, n_holdout=40), np.random.default_rng(0)
+    )
     assert (len(found.real), len(found.holdout)) == (100, 40)
     assert (found.of_real.sum(), found.of_as_many_real.sum()) == (100, 40)
 
@@ -51,7 +53,7 @@ def test_closest_records_as_all_pairs_say(n_holdout):
     table = released(np.random.default_rng(0), 30, SynthPop(), n_holdout=n_holdout)
     found = closest_records(table, np.random.default_rng(5))
     sides = as_many(table.real, table.holdout, np.random.default_rng(5))
-    space = space_of(stacked(table.synthetic, *sides), Cosine())
+    space = space_of(stack_tables(table.synthetic, *sides), Cosine())
     n = found.n
     pairs = space.between(np.arange(30)[:, None], np.arange(30, 30 + 2 * n)[None, :])
     assert n == n_holdout
@@ -86,7 +88,7 @@ def test_the_closest_without_a_holdout():
 
 
 def test_without_a_holdout():
-    found = copies(
+    found = find_copies(
         without_holdout(released(np.random.default_rng(0), 30)), np.random.default_rng(0)
     )
     assert found.real.all()

@@ -14,7 +14,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.tail import tail
 from privacygauge.report.grades import MODERATE, NONE, UNTOLD
 from privacygauge.synthetic.released import in_common
-from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.hits import risk_beyond_control
 from privacygauge.synthetic.released.in_common import (
     most_in_common,
     nearest_in_common,
@@ -22,7 +22,7 @@ from privacygauge.synthetic.released.in_common import (
     rarest_in_common,
     wanted_first,
 )
-from privacygauge.synthetic.released.tables import columns_of, read_together
+from privacygauge.synthetic.released.tables import read_together, select_columns
 from tests.synthetic.released.made_released import released, without_holdout
 from tests.synthetic.released.planted import SMALL, WIDE, planted, population
 from tests.synthetic.released.test_unlikely import patients
@@ -34,7 +34,7 @@ TOGETHER = 1 - 0.05 / 18
 
 def found(tables, level=TOGETHER):
     """Return the largest lower end of what goes beyond the holdout."""
-    return max(risk_of(hits, level).low for hits in hits_of(tables))
+    return max(risk_beyond_control(hits, level).low for hits in hits_of(tables))
 
 
 def hits_of(tables):
@@ -80,7 +80,7 @@ def test_an_audit_grades_a_fifth_of_copies_with_three_of_seven_values_drawn_agai
 def test_copies_of_the_holdout_are_found_there():
     real, made, holdout = planted(rng(), WIDE, 0.2, 2)
     for hits in hits_of(tabled((holdout, made, real))):
-        assert risk_of(hits, TOGETHER).high < 0
+        assert risk_beyond_control(hits, TOGETHER).high < 0
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_neither_the_order_of_rows_nor_of_columns_matters():
     rows = rng().permutation(80)
     columns = rng().permutation(6).tolist()
     scores = rarest_in_common(tables.real, tables.synthetic)
-    turned = (columns_of(x, columns) for x in (tables.real[rows], tables.synthetic[rows]))
+    turned = (select_columns(x, columns) for x in (tables.real[rows], tables.synthetic[rows]))
     np.testing.assert_array_equal(scores[rows], rarest_in_common(*turned))
 
 

@@ -14,17 +14,17 @@ from privacygauge.synthetic.distance import Minkowski
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
-from privacygauge.synthetic.generators.network import largest, learn_structure
-from privacygauge.synthetic.released.judged import Judged, Signals, judged
+from privacygauge.synthetic.generators.network import learn_structure, most_informative
+from privacygauge.synthetic.released.judged import JudgedRecords, Signals, split_holdout
 from privacygauge.synthetic.released.membership import (
     ClosestDistance,
     DensityRatio,
     DistanceRatio,
     ValueRatio,
     blind,
-    membership,
+    membership_signals,
 )
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
+from privacygauge.synthetic.released.tables import NO_CONTROL, ReleasedTables, read_together
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
 
@@ -47,13 +47,13 @@ def auc(found):
 @pytest.fixture(scope="module")
 def seen():
     rng = np.random.default_rng(0)
-    return judged(released(rng, 300), rng)
+    return split_holdout(released(rng, 300), rng)
 
 
 def test_the_reference_is_never_judged():
     rng = np.random.default_rng(0)
     found = released(rng, 30, n_holdout=51)
-    seen = judged(found, rng)
+    seen = split_holdout(found, rng)
     assert (len(seen.nonmembers), len(seen.reference)) == (26, 25)
     np.testing.assert_array_equal(found.holdout.values[seen.nonmember_rows], seen.nonmembers.values)
     rest = np.setdiff1d(np.arange(51), seen.nonmember_rows)
@@ -75,7 +75,7 @@ def test_nothing_is_found_in_a_table_of_others(generator):
     found = {attack: [] for attack in ATTACKS}
     for seed in range(games):
         rng = np.random.default_rng(seed)
-        seen = judged(released(rng, 120, generator, of="others"), rng)
+        seen = split_holdout(released(rng, 120, generator, of="others"), rng)
         for attack in ATTACKS:
             found[attack].append(auc(attack.signals(seen)))
     error = np.sqrt(181 / (12 * 120 * 60))
@@ -87,7 +87,7 @@ def test_nothing_is_found_in_a_table_of_others(generator):
 def test_each_record_has_its_own_signal_whatever_the_order(attack, seen):
     found = attack.signals(seen)
     order = np.random.default_rng(1).permutation(len(seen.real))
-    shuffled = Judged(
+    shuffled = JudgedRecords(
         seen.real[order], seen.nonmembers, seen.reference, seen.synthetic, seen.nonmember_rows
     )
     np.testing.assert_allclose(attack.signals(shuffled).members, found.members[order], atol=1e-12)
@@ -97,7 +97,9 @@ def test_each_record_has_its_own_signal_whatever_the_order(attack, seen):
 
 @pytest.mark.parametrize("attack", ATTACKS[2:], ids=repr)
 def test_a_table_equal_to_the_reference_says_nothing_by_its_ratio(attack, seen):
-    same = Judged(seen.real, seen.nonmembers, seen.reference, seen.reference, seen.nonmember_rows)
+    same = JudgedRecords(
+        seen.real, seen.nonmembers, seen.reference, seen.reference, seen.nonmember_rows
+    )
     found = attack.signals(same)
     np.testing.assert_allclose(found.members, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.nonmembers, 0.0, atol=1e-12)
@@ -105,8 +107,8 @@ def test_a_table_equal_to_the_reference_says_nothing_by_its_ratio(attack, seen):
 
 def test_all_attacks_judge_the_same_records_and_fit_a_transcript():
     found = released(np.random.default_rng(0), 60)
-    signals = membership(found, np.random.default_rng(1))
-    again = membership(found, np.random.default_rng(1))
+    signals = membership_signals(found, np.random.default_rng(1))
+    again = membership_signals(found, np.random.default_rng(1))
     assert [one.name for one in signals] == [
         "closest-distance",
         "distance-ratio",
@@ -122,11 +124,11 @@ def test_all_attacks_judge_the_same_records_and_fit_a_transcript():
 
 def test_without_a_holdout_there_is_nobody_to_judge_by():
     found = without_holdout(released(np.random.default_rng(0), 30))
-    skipped = membership(found, np.random.default_rng(0))
+    skipped = membership_signals(found, np.random.default_rng(0))
     assert isinstance(skipped, Skipped)
     assert NO_CONTROL in skipped.reason
     with pytest.raises(InputError, match=r"^holdout is needed for a reference"):
-        judged(found, np.random.default_rng(0))
+        split_holdout(found, np.random.default_rng(0))
 
 
 @pytest.mark.slow
@@ -134,14 +136,16 @@ def test_blind_finds_other_people_and_no_members():
     found = []
     for seed in range(times(10)):
         rng = np.random.default_rng(seed)
-        found.append(auc(blind(judged(released(rng, 100), rng), rng)))
+        found.append(auc(blind(split_holdout(released(rng, 100), rng), rng)))
     # A standard error of .058 each.
     assert abs(np.mean(found) - 0.5) < 5 * np.sqrt(151 / (12 * 100 * 50) / len(found))
     rng = np.random.default_rng(0)
     frame = people(rng, 300)
     young = read_table(frame.sort_values("age"))
-    shifted = Released(young[np.arange(150)], young[np.arange(150)], young[np.arange(150, 300)])
-    assert auc(blind(judged(shifted, rng), rng)) > 0.9
+    shifted = ReleasedTables(
+        young[np.arange(150)], young[np.arange(150)], young[np.arange(150, 300)]
+    )
+    assert auc(blind(split_holdout(shifted, rng), rng)) > 0.9
 
 
 def test_densities_as_a_loop_says_and_sum_to_one():
@@ -149,7 +153,7 @@ def test_densities_as_a_loop_says_and_sum_to_one():
     sizes = (2, 3, 4)
     codes = np.column_stack([rng.integers(0, size, 25) for size in sizes])
     codes[:, 1] = (codes[:, 0] + codes[:, 1] // 2) % 3
-    nodes = learn_structure(codes, sizes, 1, largest, rng)
+    nodes = learn_structure(codes, sizes, 1, most_informative, rng)
     domain = np.array(list(product(*map(range, sizes))))
     weight = 0.7
     found = log_densities(domain, codes, nodes, sizes, weight)
@@ -175,7 +179,7 @@ def test_shares_are_drawn_towards_the_prior():
 
 def test_value_ratio_as_a_loop_says():
     rng = np.random.default_rng(3)
-    seen = judged(released(rng, 30, SynthPop()), rng)
+    seen = split_holdout(released(rng, 30, SynthPop()), rng)
     found = ValueRatio().signals(seen)
     columns = [
         [list(map(repr, table.values[:, j].tolist())) for j in range(6)]
@@ -228,7 +232,7 @@ TABLES = {
 def test_odd_tables_have_finite_signals(make):
     rng = np.random.default_rng(0)
     found = read_together(*(pd.DataFrame(make(rng, 300)) for _ in range(3)))
-    for one in membership(found, rng):
+    for one in membership_signals(found, rng):
         assert np.isfinite(one.members).all()
         assert abs(auc(one) - 0.5) < 5 * np.sqrt(451 / (12 * 300 * 150))
 

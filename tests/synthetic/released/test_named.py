@@ -9,7 +9,7 @@ import pytest
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import UNTOLD
-from privacygauge.synthetic.released.hits import risk_of
+from privacygauge.synthetic.released.hits import risk_beyond_control
 from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.tables import read_together
 from privacygauge.synthetic.released.texts import most_words_in_common, texts_copied
@@ -118,12 +118,12 @@ def test_copied_and_edited_texts_are_found():
     made.loc[:19, "more"] = real.loc[:19, "more"].str.upper() + " "
     found, _ = texts_copied(read_together(real, made, holdout), np.random.default_rng(0))
     assert found[0].counts["attack"][0] == 20
-    assert risk_of(found[0], 0.95).low > 0
+    assert risk_beyond_control(found[0], 0.95).low > 0
     edited = real["more"].str.split().map(lambda words: " ".join([*words[:5], "xx", *words[6:]]))
     made.loc[:59, "more"] = edited[:60]
     found, _ = texts_copied(read_together(real, made, holdout), np.random.default_rng(0))
     assert not found[0].attack.any()
-    assert max(risk_of(hits, 0.95).low for hits in found[1:]) > 0
+    assert max(risk_beyond_control(hits, 0.95).low for hits in found[1:]) > 0
 
 
 @pytest.mark.slow

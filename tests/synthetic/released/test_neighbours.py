@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released import neighbours
-from privacygauge.synthetic.released.neighbours import nearest
+from privacygauge.synthetic.released.neighbours import nearest_points
 from privacygauge.synthetic.rough import rough_of
 from tests.synthetic.made_tables import table_of
 
@@ -41,7 +41,7 @@ def all_pairs_say(seed, widths, distance, levels):
     order = rng.permutation(40)
     asked = order[:15]
     among = order[10:]
-    found = nearest(space, asked, among)
+    found = nearest_points(space, asked, among)
     least, pairs = naive(space, asked, among)
     np.testing.assert_allclose(found.distance, least, atol=1e-12)
     place = {row: i for i, row in enumerate(among)}
@@ -59,7 +59,7 @@ def test_of_equal_points_the_first_in_the_order_given(distance, widths):
     rng = np.random.default_rng(0)
     space = space_of(table_of(rng, 60, *widths, levels=3), distance)
     among = rng.permutation(60)
-    found = nearest(space, np.arange(60), among)
+    found = nearest_points(space, np.arange(60), among)
     keys = [tuple(row) for row in np.hstack([space.codes, space.numbers])]
     first = [next(j for j in among if keys[j] == keys[i]) for i in range(60)]
     assert found.row.tolist() == first
@@ -76,7 +76,7 @@ def test_names_are_compared_though_there_are_many():
     assert compact.sizes[0] < space.sizes[0]
     for distinct in (Minkowski(1), Cosine()):
         space = space_of(read_table(frame, categorical=["name"]), distinct)
-        found = nearest(space, asked, among)
+        found = nearest_points(space, asked, among)
         np.testing.assert_allclose(found.distance, naive(space, asked, among)[0], atol=1e-12)
 
 
@@ -99,7 +99,7 @@ def test_what_single_precision_cannot_tell_apart(distance):
         space = space_of(read_table(pd.DataFrame(points)), distance)
         among = np.arange(3, 53)
         exact = space.between(np.array(2), among)
-        assert nearest(space, np.array([2]), among).row.tolist() == [among[exact.argmin()]]
+        assert nearest_points(space, np.array([2]), among).row.tolist() == [among[exact.argmin()]]
         rough = rough_of(space, 1).distances(np.array([2]))[0, 3:]
         again += rough[exact.argmin()] > rough.min()
     assert again > 0
@@ -109,9 +109,9 @@ def test_levels_change_nothing(monkeypatch):
     space = space_of(table_of(np.random.default_rng(0), 1500, 3, 2, missing=0.05), Cosine())
     asked = np.arange(1000)
     among = np.arange(1000, 1500)
-    by_level = nearest(space, asked, among)
+    by_level = nearest_points(space, asked, among)
     monkeypatch.setattr(neighbours, "_PASS", 10**9)
-    at_once = nearest(space, asked, among)
+    at_once = nearest_points(space, asked, among)
     assert np.array_equal(by_level.distance, at_once.distance)
     assert np.array_equal(by_level.row, at_once.row)
 
@@ -121,9 +121,9 @@ def test_blocks_and_parts_change_nothing(monkeypatch):
     space = space_of(table_of(np.random.default_rng(0), 1500, 3, 2, missing=0.05), Cosine())
     asked = np.arange(1000)
     among = np.arange(1000, 1500)
-    whole = nearest(space, asked, among)
+    whole = nearest_points(space, asked, among)
     monkeypatch.setattr(neighbours, "_BLOCK", 2**14)
     monkeypatch.setattr(neighbours, "_PAIRS", 50)
-    parts = nearest(space, asked, among)
+    parts = nearest_points(space, asked, among)
     assert np.array_equal(whole.distance, parts.distance)
     assert np.array_equal(whole.row, parts.row)

@@ -11,12 +11,12 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.distance import Cosine, space_of
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Marginals
-from privacygauge.synthetic.released.hits import Attempts, risk_of
+from privacygauge.synthetic.released.hits import Attempts, risk_beyond_control
 from privacygauge.synthetic.released.linkability import linkability
 from privacygauge.synthetic.released.outlying import MOST, Outlying, outlying
 from privacygauge.synthetic.released.singling_out import isolating
 from privacygauge.synthetic.released.suite import FORMS, N_OUTLYING, tries
-from privacygauge.synthetic.released.tables import Released, stacked
+from privacygauge.synthetic.released.tables import ReleasedTables, stack_tables
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import released, without_holdout
 from tests.thorough import THOROUGH, quarter, times
@@ -26,7 +26,7 @@ FEW = Attempts(60, 60)
 
 def test_they_are_the_farthest_from_all_others_of_both_tables():
     tables = released(np.random.default_rng(0), 90, n_holdout=60)
-    both = space_of(stacked(tables.real, tables.holdout), Cosine())
+    both = space_of(stack_tables(tables.real, tables.holdout), Cosine())
     everyone = np.arange(150)
     away = np.array([both.between(np.full(150, i), everyone) for i in everyone])
     np.fill_diagonal(away, np.inf)
@@ -47,15 +47,15 @@ def test_a_person_s_other_rows_hide_nobody():
     visits = table[np.arange(150)]
     holdout = table[np.arange(150, 300)]
     unit = np.maximum(np.arange(150) - 5, 0)
-    alone = outlying(Released(visits, table, holdout))
-    whole = outlying(Released(visits, table, holdout, unit))
+    alone = outlying(ReleasedTables(visits, table, holdout))
+    whole = outlying(ReleasedTables(visits, table, holdout, unit))
     assert set(whole.real[:6].tolist()) == set(range(6))
     assert not set(alone.real[:6].tolist()) & set(range(6))
 
 
 def test_one_person_s_table_has_no_most_outlying():
     table = released(np.random.default_rng(0), 90).real
-    found = outlying(Released(table, table, unit=np.zeros(90, np.int64)))
+    found = outlying(ReleasedTables(table, table, unit=np.zeros(90, np.int64)))
     assert isinstance(found, Skipped)
     assert "one person's" in found.reason
 
@@ -72,14 +72,14 @@ def test_who_is_real_plays_no_part_in_the_choice(seed):
         order = rng.permutation(260)
         real = order[:cut]
         holdout = order[cut:]
-        found = outlying(Released(everybody[real], everybody, everybody[holdout]))
+        found = outlying(ReleasedTables(everybody[real], everybody, everybody[holdout]))
         chosen.append({*real[found.real].tolist(), *holdout[found.holdout].tolist()})
     assert chosen[0] == chosen[1] == chosen[2]
 
 
 def test_records_that_all_tie_are_all_among_them():
     table = read_table(pd.DataFrame({"a": list("xy") * 40, "b": list("pq") * 40}))
-    found = outlying(Released(table, table, table))
+    found = outlying(ReleasedTables(table, table, table))
     assert len(found.real) == len(found.holdout) == 80
 
 
@@ -135,7 +135,7 @@ def traced(seed, traces):
     middle = np.median(tables.real.values[:, 2])
     values[:traces] = tables.real.values[rows]
     values[:traces, 2] += np.where(values[:traces, 2] < middle, 0.1, -0.1)
-    return Released(tables.real, Table(tables.schema, values), tables.holdout)
+    return ReleasedTables(tables.real, Table(tables.schema, values), tables.holdout)
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_a_leak_of_outlying_records_alone_is_found_by_looking_at_them():
         random = linkability(tables, rng, attempts=Attempts(500, 500))
         apart = linkability(tables, rng, rows=outlying(tables))
         assert len(apart.attack) < 0.3 * len(random.attack)
-        found += [risk_of(hits, level).low > 0 for hits in (random, apart)]
+        found += [risk_beyond_control(hits, level).low > 0 for hits in (random, apart)]
     assert found[0] <= games // 4
     assert found[1] >= games - games // 4
 
@@ -162,7 +162,7 @@ def test_nothing_is_found_of_outlying_records_that_nothing_was_learnt_from():
     for seed in range(games):
         tables = released(np.random.default_rng([seed, 9]), 150, of="others")
         done = tries(tables, secrets, FEW, seed)
-        apart = [risk_of(hits, 0.9) for hits in done.hits if hits.outlying]
+        apart = [risk_beyond_control(hits, 0.9) for hits in done.hits if hits.outlying]
         wrong += [found.low > 0 for found in apart]
     assert (wrong <= 0.05 * games + 3 * np.sqrt(0.05 * 0.95 * games)).all()
 
@@ -170,7 +170,7 @@ def test_nothing_is_found_of_outlying_records_that_nothing_was_learnt_from():
 def test_each_side_keeps_its_people():
     tables = released(np.random.default_rng(0), 120)
     unit = np.arange(120) // 2
-    tables = Released(tables.real, tables.synthetic, tables.holdout, unit, 60 + unit)
+    tables = ReleasedTables(tables.real, tables.synthetic, tables.holdout, unit, 60 + unit)
     rows = outlying(tables)
     assert isinstance(rows, Outlying)
     for hits in tries(tables, ["sex"], FEW, 0).hits:

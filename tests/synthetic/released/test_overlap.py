@@ -12,19 +12,24 @@ import pytest
 from privacygauge.audits.released_table.play import audit_released, said_of
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
-from privacygauge.report.limits import exceeded, parsed_limits
+from privacygauge.report.limits import exceeded_limits, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
-from privacygauge.synthetic.released.copies import copied_alone, copies
+from privacygauge.synthetic.released.copies import copied_alone, find_copies
 from privacygauge.synthetic.released.overlap import (
+    find_shared_records,
     lone_copies,
     same_people,
-    shared,
     with_people,
     without_overlap,
 )
-from privacygauge.synthetic.released.suite import corrected
-from privacygauge.synthetic.released.tables import Released, read_together, stacked, tables_of
+from privacygauge.synthetic.released.suite import correct_together
+from privacygauge.synthetic.released.tables import (
+    ReleasedTables,
+    read_together,
+    stack_tables,
+    tables_of,
+)
 from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people
 from tests.thorough import THOROUGH, crossed, quarter, times
@@ -37,7 +42,7 @@ def mixed(first, second, k):
     """Return n records: k of the first table, the others of the second."""
     if k in (0, len(first)):
         return first if k else second
-    return stacked(first[np.arange(k)], second[np.arange(len(first) - k)])
+    return stack_tables(first[np.arange(k)], second[np.arange(len(first) - k)])
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +81,7 @@ def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, ove
         assert grade == UNTOLD
         assert "no control" in report.verdict.headline
     if grade != NONE:
-        assert exceeded(report, parsed_limits(["beyond=0.01"], {"beyond"}))
+        assert exceeded_limits(report, parsed_limits(["beyond=0.01"], {"beyond"}))
     assert (found.overlap is not None) == (overlap > 0)
     if overlap:
         assert found.overlap.shared == round(overlap * N)
@@ -91,16 +96,16 @@ LOOKS = 2 + 1 + 15 + 3 + 2
 
 def copying(real, others, fresh, copied, overlap, seed):
     """Return what an audit says of copies, and nothing else of it."""
-    tables = Released(
+    tables = ReleasedTables(
         real,
         mixed(real, others, round(copied * len(real))),
         mixed(real, fresh, round(overlap * len(real))),
     )
-    twice = shared(tables)
+    twice = find_shared_records(tables)
     kept, _, _ = without_overlap(tables, twice)
     lone = lone_copies(tables, twice.real, np.random.default_rng(seed), kept.holdout)
-    copied = copies(kept, np.random.default_rng(seed))
-    return corrected((), copied, lone, 1 - 0.05 / LOOKS, kept.units)
+    copied = find_copies(kept, np.random.default_rng(seed))
+    return correct_together((), copied, lone, 1 - 0.05 / LOOKS, kept.units)
 
 
 @cache
@@ -125,8 +130,8 @@ def test_chance_that_the_holdout_shows_is_no_copying():
     real, fresh, others = (everybody[np.arange(i * 1000, (i + 1) * 1000)] for i in range(3))
     kinds, counts = np.unique(others.values, axis=0, return_counts=True)
     once = Table(others.schema, np.repeat(kinds[counts <= 2], 5, axis=0)[:1000])
-    tables = Released(real, once, fresh)
-    twins = shared(tables).real
+    tables = ReleasedTables(real, once, fresh)
+    twins = find_shared_records(tables).real
     alone = copied_alone(lone_copies(tables, twins, np.random.default_rng(0)), 0.95)
     beside = lone_copies(tables, twins, np.random.default_rng(0), fresh)
     assert copied_alone(beside, 0.95).low <= min(alone.low, 0)
@@ -171,8 +176,8 @@ def test_what_chance_shares_is_no_overlap(categories):
         rng = np.random.default_rng(seed)
         everybody = common(rng, 360, categories)
         parts = everybody[np.arange(120)], everybody[np.arange(120, 240)], everybody[240:]
-        tables = Released(*parts)
-        kept, rows, overlap = without_overlap(tables, shared(tables))
+        tables = ReleasedTables(*parts)
+        kept, rows, overlap = without_overlap(tables, find_shared_records(tables))
         named += overlap is not None
         if overlap is None:
             assert kept is tables
@@ -182,12 +187,12 @@ def test_what_chance_shares_is_no_overlap(categories):
 
 def test_what_is_left_out_occurs_twice(drawn):
     real, others, fresh = drawn
-    twice = stacked(real[np.arange(5)], real)
-    tables = Released(twice, others, mixed(real, fresh, 60))
-    found = shared(tables)
+    twice = stack_tables(real[np.arange(5)], real)
+    tables = ReleasedTables(twice, others, mixed(real, fresh, 60))
+    found = find_shared_records(tables)
     assert found.real.tolist() == [True] * 10 + [False] * (N - 5)
     assert found.holdout.sum() == 60
-    kept, rows, overlap = without_overlap(tables, shared(tables))
+    kept, rows, overlap = without_overlap(tables, find_shared_records(tables))
     assert rows.tolist() == list(range(10, N + 5))
     assert len(kept.holdout) == N - 60
     assert overlap.shared == 60
@@ -214,9 +219,11 @@ def test_no_copy_is_found_where_none_was_made(generator, categories):
         )
         real, others, more = (made[np.arange(i * n, (i + 1) * n)] for i in range(3))
         maker = GENERATORS[generator]
-        synthetic = stacked(others, more) if maker is None else maker.generate(others, 2 * n, rng)
-        tables = Released(real, synthetic)
-        lone = lone_copies(tables, shared(tables).real, rng)
+        synthetic = (
+            stack_tables(others, more) if maker is None else maker.generate(others, 2 * n, rng)
+        )
+        tables = ReleasedTables(real, synthetic)
+        lone = lone_copies(tables, find_shared_records(tables).real, rng)
         beyond = copied_alone(lone, 0.95)
         found += beyond is not None and beyond.low > 0
     assert found <= 0.025 * games + 3 * np.sqrt(0.025 * games)
@@ -227,7 +234,7 @@ def test_a_full_table_of_all_combinations_is_no_copy():
     rng = np.random.default_rng(0)
     made = cells.apply(lambda column: rng.permutation(column.to_numpy()))
     tables = read_together(cells, made)
-    lone = lone_copies(tables, shared(tables).real, rng)
+    lone = lone_copies(tables, find_shared_records(tables).real, rng)
     assert lone.copied.mean() > 0.5
     assert copied_alone(lone, 0.95).low <= 0
 

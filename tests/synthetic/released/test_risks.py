@@ -19,11 +19,11 @@ from privacygauge.synthetic.released.inference import (
 from privacygauge.synthetic.released.linkability import Halves, linkability
 from privacygauge.synthetic.released.singling_out import (
     Predicate,
-    isolated,
+    isolated_rows,
     isolating,
     singling_out,
 )
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, columns_of
+from privacygauge.synthetic.released.tables import NO_CONTROL, ReleasedTables, select_columns
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
 
@@ -139,7 +139,7 @@ def test_a_predicate_holds_where_a_scan_says(form):
     found = isolating(made, 200, np.random.default_rng(0), form, 3)
     rows = [np.flatnonzero(predicate.holds(real)) for predicate in found]
     wanted = [one[0] if len(one) == 1 else 300 + i for i, one in enumerate(rows)]
-    assert isolated(found, real).tolist() == wanted
+    assert isolated_rows(found, real).tolist() == wanted
     assert len({len(one) for one in rows}) > 2
 
 
@@ -180,7 +180,7 @@ def test_singling_out_compares_equally_many_records():
 
 def test_nothing_to_single_out():
     table = read_table(pd.DataFrame({"a": ["x", "y"] * 10, "b": ["p"] * 20}))
-    hits = singling_out(Released(table, table), np.random.default_rng(0))
+    hits = singling_out(ReleasedTables(table, table), np.random.default_rng(0))
     assert isinstance(hits, Skipped)
     assert "no synthetic record differs in 4 columns" in hits.reason
 
@@ -220,7 +220,7 @@ def test_ties_are_broken_at_random():
 def test_columns_in_neither_half_are_known_to_nobody():
     table = released(np.random.default_rng(0), 60)
     halves = Halves(("age",), ("pay",))
-    kept = Released(*(columns_of(one, (0, 2)) for one in table.tables().values()))
+    kept = ReleasedTables(*(select_columns(one, (0, 2)) for one in table.tables().values()))
     one, other = (
         linkability(some, np.random.default_rng(3), halves=halves) for some in (table, kept)
     )
@@ -248,7 +248,7 @@ def test_the_constant_that_is_right_most_often():
 @pytest.mark.slow
 def test_every_column_is_a_secret_in_turn():
     whole = released(np.random.default_rng(0), 40)
-    table = Released(*(columns_of(one, (0, 1, 2)) for one in whole.tables().values()))
+    table = ReleasedTables(*(select_columns(one, (0, 1, 2)) for one in whole.tables().values()))
     found = inference(table, np.random.default_rng(0), attempts=Attempts(15, 15))
     assert [hits.variant for hits in found] == list(table.schema.names)
     assert all(len(hits.attack) == len(hits.control) == 15 for hits in found)
@@ -276,4 +276,4 @@ def test_bad_options(call, message):
 def test_one_column_is_too_few(call):
     table = read_table(pd.DataFrame({"a": range(20)}))
     with pytest.raises(InputError, match="needs at least two columns, got one"):
-        call(Released(table, table), np.random.default_rng(0))
+        call(ReleasedTables(table, table), np.random.default_rng(0))

@@ -12,7 +12,7 @@ from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.generators.generator import SynthPop
 from privacygauge.synthetic.released.in_common import nearest_in_common, nearest_of_each
 from privacygauge.synthetic.released.seen_holdout import FOREMOST, SURE, seen_nearly
-from privacygauge.synthetic.released.tables import stacked, tables_of
+from privacygauge.synthetic.released.tables import stack_tables, tables_of
 from tests.synthetic.released.planted import WIDE, population
 
 N = 200
@@ -83,7 +83,7 @@ def test_tables_without_a_holdout_or_with_few_columns_are_not_asked():
 def test_the_nearest_of_all_tables_is_the_nearest_of_one_table_of_them_all():
     found = tables(*sides(0)[1:])
     several = nearest_of_each(found.holdout, (found.synthetic, found.real))
-    whole = nearest_in_common(found.holdout, stacked(found.synthetic, found.real))
+    whole = nearest_in_common(found.holdout, stack_tables(found.synthetic, found.real))
     np.testing.assert_array_equal(several.max(axis=0), whole)
 
 

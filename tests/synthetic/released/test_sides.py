@@ -12,10 +12,15 @@ from privacygauge.core import seeds
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
 from privacygauge.synthetic.generators.binning import QuantileBins
-from privacygauge.synthetic.released.judged import judged, played_alone
+from privacygauge.synthetic.released.judged import played_alone, split_holdout
 from privacygauge.synthetic.released.membership import blind
 from privacygauge.synthetic.released.release import told_apart
-from privacygauge.synthetic.released.tables import Released, filled, read_together, stacked
+from privacygauge.synthetic.released.tables import (
+    ReleasedTables,
+    fill_missing,
+    read_together,
+    stack_tables,
+)
 from tests.thorough import times
 
 N = 40
@@ -37,7 +42,7 @@ def coded(rng, n, codes):
 
 ENCODERS = {
     "codes and numbers": lambda table: table.values,
-    "filled": filled,
+    "filled": fill_missing,
     "bins": lambda table: QuantileBins.of(table, 20, 200).codes(table),
     "few bins": lambda table: QuantileBins.of(table, 4, 5).codes(table),
     "cosine": lambda table: np.hstack(_points(table, Cosine())),
@@ -51,9 +56,9 @@ def _points(table, distance):
     return space.codes, space.numbers
 
 
-def both(tables: Released):
+def both(tables: ReleasedTables):
     assert tables.holdout is not None
-    return stacked(tables.real, tables.holdout)
+    return stack_tables(tables.real, tables.holdout)
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
@@ -82,7 +87,7 @@ def test_decimals_of_either_side_are_rounded_alike():
 def unseen(rng, n, codes) -> Evaluation:
     frames = [coded(rng, n, codes) for _ in range(3)]
     tables = read_together(*frames)
-    seen = judged(tables, rng)
+    seen = split_holdout(tables, rng)
     signals = blind(seen, rng)
     unit = np.arange(len(signals.members) + len(signals.nonmembers))
     return played_alone(signals, unit, 0, 0.95)[1]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.released.copies import copies
+from privacygauge.synthetic.released.copies import find_copies
 from privacygauge.synthetic.released.linkability import nearly_copied
 from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.tables import read_together
@@ -77,7 +77,7 @@ def test_copies_are_found_however_they_are_spelt(name, share):
     made = spelt(pd.concat([real[:n], fresh[n:]], ignore_index=True))
     kinds = {"categorical": ["code"]}
     found = read_together(real, made, others, **kinds)
-    assert copies(found, rng).real[:n].all()
+    assert find_copies(found, rng).real[:n].all()
     assert bool(found.read) == (name not in PLAIN)
 
 
@@ -134,7 +134,7 @@ def test_copies_with_a_value_drawn_again_are_found(column):
     assert hits.attack[:10].all()
     assert hits.attack[10:].mean() < 0.05
     assert hits.control.mean() < 0.05
-    assert not copies(found, rng).real[:10].all()
+    assert not find_copies(found, rng).real[:10].all()
 
 
 def test_records_equal_in_all_columns_but_one_are_those_that_a_comparison_of_pairs_finds():

@@ -8,14 +8,14 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.tables import (
     NO_CONTROL,
-    Released,
-    columns_of,
-    drawn_rows,
-    equal_rows,
+    ReleasedTables,
+    draw_rows,
     joined_schema,
+    number_equal_records,
     occurs,
     read_together,
-    recoded,
+    recode_table,
+    select_columns,
 )
 from privacygauge.synthetic.schema import Column, Schema
 from tests.synthetic.made_tables import table_of
@@ -107,9 +107,9 @@ def test_tables_of_two_schemas_are_refused():
     one = read_table(frame())
     other = read_table(frame(15))
     with pytest.raises(InputError, match=r"^synthetic must have the schema of real.*read_together"):
-        Released(one, other)
+        ReleasedTables(one, other)
     joined = joined_schema(one.schema, other.schema)
-    assert Released(recoded(one, joined), recoded(other, joined)).schema == joined
+    assert ReleasedTables(recode_table(one, joined), recode_table(other, joined)).schema == joined
 
 
 def test_schemas_that_cannot_be_joined():
@@ -133,7 +133,7 @@ def test_equal_rows_as_a_loop_finds_them(seed):
     other = table[np.arange(50, 90)]
     texts = [[repr(row.tolist()) for row in part.values] for part in (one, other)]
     assert occurs(one, other).tolist() == [text in texts[1] for text in texts[0]]
-    keys = np.concatenate(equal_rows((one, other)))
+    keys = np.concatenate(number_equal_records((one, other)))
     everything = texts[0] + texts[1]
     same = [[a == b for b in everything] for a in everything]
     assert np.array_equal(keys[:, None] == keys, same)
@@ -141,24 +141,24 @@ def test_equal_rows_as_a_loop_finds_them(seed):
 
 def test_some_columns_keep_their_values():
     table = table_of(np.random.default_rng(0), 20, 2, 2, missing=0.1)
-    found = columns_of(table, (3, 0))
+    found = select_columns(table, (3, 0))
     assert found.schema.names == ("num1", "cat0")
     np.testing.assert_array_equal(found.values, table.values[:, [3, 0]])
 
 
 def test_drawn_rows():
     rng = np.random.default_rng(0)
-    rows = drawn_rows(100, 30, rng)
+    rows = draw_rows(100, 30, rng)
     assert len(np.unique(rows)) == 30
     assert (np.diff(rows) > 0).all()
-    assert drawn_rows(5, 30, rng).tolist() == [0, 1, 2, 3, 4]
+    assert draw_rows(5, 30, rng).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_notes_say_what_a_reader_must_know():
     found = released(np.random.default_rng(0))
     assert found.notes == ()
-    assert Released(found.real, found.synthetic).notes == (NO_CONTROL,)
-    (note,) = Released(found.real, found.synthetic, found.real).notes
+    assert ReleasedTables(found.real, found.synthetic).notes == (NO_CONTROL,)
+    (note,) = ReleasedTables(found.real, found.synthetic, found.real).notes
     assert note.startswith("200 of the 200 holdout records equal a real one")
 
 

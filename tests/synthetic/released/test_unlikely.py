@@ -11,8 +11,8 @@ from privacygauge.report.grades import LARGE, NONE, UNTOLD
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
 from privacygauge.synthetic.released.copies import rows_copied_alone
-from privacygauge.synthetic.released.overlap import lone_copies, shared
-from privacygauge.synthetic.released.tables import Released, read_together, stacked
+from privacygauge.synthetic.released.overlap import find_shared_records, lone_copies
+from privacygauge.synthetic.released.tables import ReleasedTables, read_together, stack_tables
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE, log_chance, unlikely_copies
 from tests.synthetic.released.made_released import people
 from tests.synthetic.released.test_overlap import common
@@ -44,7 +44,7 @@ def released(rng, n, copied, of_holdout=0, n_made=None):
 
 
 def found(tables):
-    return unlikely_copies(tables, shared(tables).real, 0.95)
+    return unlikely_copies(tables, find_shared_records(tables).real, 0.95)
 
 
 @pytest.mark.parametrize("n", [60, 300])
@@ -74,7 +74,7 @@ def test_a_copy_that_chance_makes_is_no_proof(categories):
     for seed in range(times(10)):
         everybody = common(np.random.default_rng(seed), 300, categories)
         sides = (everybody[np.arange(i * 100, (i + 1) * 100)] for i in range(3))
-        assert len(found(Released(*sides)).real) == 0
+        assert len(found(ReleasedTables(*sides)).real) == 0
 
 
 def test_a_price_list_makes_equal_costs():
@@ -90,7 +90,7 @@ def test_a_price_list_makes_equal_costs():
         frame["paid"] = frame["cost"] * 0.9
         sides = [frame[i * 400 : (i + 1) * 400].reset_index(drop=True) for i in range(3)]
         tables = read_together(*sides)
-        assert shared(tables).real.any()
+        assert find_shared_records(tables).real.any()
         assert len(found(tables).real) == 0
 
 
@@ -108,7 +108,7 @@ def test_who_is_asked_about_is_left_out_of_what_is_learnt():
     everybody = read_table(patients(np.random.default_rng(0), 200))
     rows = np.arange(5)
     once = log_chance(everybody, rows, everybody[np.arange(0)])
-    twice = stacked(everybody, everybody[rows])
+    twice = stack_tables(everybody, everybody[rows])
     np.testing.assert_allclose(log_chance(twice, rows, everybody[np.arange(0)]), once, atol=0.5)
     assert (once <= 0).all()
 
@@ -139,8 +139,8 @@ def test_rows_of_other_people_are_no_copies(generator, categories):
         )
         real, others, more = (made[np.arange(i * n, (i + 1) * n)] for i in range(3))
         synthetic = others if generator is None else generator.generate(others, 2 * n, rng)
-        for tables in (Released(real, synthetic), Released(real, synthetic, more)):
-            twins = shared(tables).real
+        for tables in (ReleasedTables(real, synthetic), ReleasedTables(real, synthetic, more)):
+            twins = find_shared_records(tables).real
             lone = lone_copies(tables, twins, rng, tables.holdout)
             beyond = rows_copied_alone(lone, 0.95)
             wrong += beyond is not None and beyond.low > 0

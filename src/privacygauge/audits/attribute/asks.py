@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, amounts, asks, shares, with_low
-from privacygauge.audits.training import LabelledRecords, data_option, loaded
+from privacygauge.audits.asking import Command, HelpGroup, Role, amounts, asks, shares, with_low
+from privacygauge.audits.training import LabelledRecords, data_option, load_labelled_records
 
 if TYPE_CHECKING:
     from privacygauge.audits.attribute.play import AttributeAudit
@@ -59,7 +59,7 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
 
     model = fitted_model(asked.fitted)
     form = form_of_fitted(model)
-    records = loaded(asked, form, member=asked.member, unit=asked.unit)
+    records = load_labelled_records(asked, form, member=asked.member, unit=asked.unit)
     assert records.member is not None  # the column was asked for
     numbers = form == NUMBERS
     places, values = records.places(asked.sensitive) if numbers else (asked.sensitive, ())
@@ -81,7 +81,7 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
 
 COMMAND = Command(
     "attribute",
-    group=Group.CLASSIFIER,
+    group=HelpGroup.CLASSIFIER,
     request=AttributeRequest,
     play=play,
     help=_HELP,

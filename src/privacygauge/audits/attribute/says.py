@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.attribute.play import AttributeAudit
-from privacygauge.classifier.attributes_judged import Added, named_columns
+from privacygauge.classifier.attributes_judged import GainOverImputation, named_columns
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.evaluate.tail import Tail
@@ -16,12 +16,12 @@ from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
-    fixed,
+    decimal,
     percent,
     percent_estimate,
     plain,
     rate,
-    shortened,
+    shorten,
 )
 from privacygauge.report.values import (
     About,
@@ -59,7 +59,7 @@ def report(f: AttributeAudit) -> Report:
     n_in = int(f.member.sum())
     names = ", ".join(plain(name) for name in f.guesses.secret.names)
     told_apart = note(f"The values that were told apart: {names}.")
-    first = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
+    first = tuple(plain(shorten(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
     return Report(
         kind="attribute",
         title="Audit of attribute inference",
@@ -119,7 +119,7 @@ def grade(f: AttributeAudit) -> Grade:
     return grades.UNTOLD if found is grades.NONE and unsure else found
 
 
-def _of_average(best: Added) -> Grade:
+def _of_average(best: GainOverImputation) -> Grade:
     return grades.grade_of((1 + best.advantage.low) / 2)
 
 
@@ -133,7 +133,7 @@ def verdict(f: AttributeAudit) -> Verdict:
     best = f.best
     surest = f.surest
     if found is grades.UNTOLD or best is None or surest is None:
-        return _untold(f)
+        return _verdict_untold(f)
     added = best.advantage
     column = plain(f.column)
     leak = found is not grades.NONE
@@ -181,7 +181,7 @@ def verdict(f: AttributeAudit) -> Verdict:
     )
 
 
-def _untold(f: AttributeAudit) -> Verdict:
+def _verdict_untold(f: AttributeAudit) -> Verdict:
     headline = direction.HEADLINE
     sentences = f.origin.warnings[-1:]
     advice = _DIFFER
@@ -218,15 +218,15 @@ def _untold(f: AttributeAudit) -> Verdict:
     )
 
 
-def _name(attack: BothSides | Added) -> str:
+def _name(attack: BothSides | GainOverImputation) -> str:
     return attack.name.replace("-and-", " and ")
 
 
 def _points(value: float) -> str:
-    return f"{fixed(100 * value, 1)} points"
+    return f"{decimal(100 * value, 1)} points"
 
 
-def _average(f: AttributeAudit, best: Added) -> str:
+def _average(f: AttributeAudit, best: GainOverImputation) -> str:
     imputed = f.imputation
     added = best.advantage
     assert not isinstance(imputed, Skipped)  # then nothing can be told
@@ -247,7 +247,7 @@ def _stand_out(surest: Tail) -> str:
         return (
             "Among the surest guesses that imputation does not make, or not surely, members are no "
             f"more frequent "
-            f"than by chance (p = {fixed(surest.p_value, 2)})."
+            f"than by chance (p = {decimal(surest.p_value, 2)})."
         )
     return (
         f"Of the {count(surest.top)} surest guesses that are right where imputation is wrong or "
@@ -390,7 +390,7 @@ def _people(f: AttributeAudit) -> Iterator[Block]:
     )
     rows = [
         {
-            "Id": plain(shortened(str(f.ids[i]))),
+            "Id": plain(shorten(str(f.ids[i]))),
             "Probability with the model": percent(float(f.guesses.with_model[i])),
             "Without it": percent(float(f.guesses.without[i])),
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import (
     Command,
-    Group,
+    HelpGroup,
     Request,
     Role,
     amounts,
@@ -18,7 +18,7 @@ from privacygauge.audits.asking import (
     shares,
     with_low,
 )
-from privacygauge.audits.training import Training, model_option, training_option
+from privacygauge.audits.training import TrainingRequest, model_option, training_option
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ Example: privacygauge classifier --model random-forest --data people.csv --label
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierRequest(Training):
+class ClassifierRequest(TrainingRequest):
     """What was asked: of files of predictions, or of models that are trained."""
 
     model: str | None = model_option(
@@ -249,7 +249,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
 
 COMMAND = Command(
     NAME,
-    group=Group.CLASSIFIER,
+    group=HelpGroup.CLASSIFIER,
     request=ClassifierRequest,
     play=play,
     help=_HELP,
@@ -303,7 +303,7 @@ _FOLDER = "privacygauge-demo"
 _PREDICTIONS = ("target.npz", "shadow.npz")
 DEMO = Command(
     "demo",
-    group=Group.START,
+    group=HelpGroup.START,
     request=DemoRequest,
     play=play_demo,
     help=_DEMO,

@@ -15,10 +15,10 @@ from privacygauge.classifier.candidates import (
     PerTargetDesign,
     SharedDesign,
 )
-from privacygauge.classifier.candidates_judged import judged
+from privacygauge.classifier.candidates_judged import judge_candidates
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
-from privacygauge.classifier.trial import given
+from privacygauge.classifier.trial import prepare_records
 from privacygauge.classifier.whose import twice
 from privacygauge.core import checks
 from privacygauge.core.game import Attack
@@ -80,7 +80,7 @@ def audit_candidates(
     """
     running = Running("audit_candidates", seed, level)
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
-    about = given(model, x, y)
+    about = prepare_records(model, x, y)
     features = about.x
     labels = about.y
     chosen = SharedDesign() if design is None else design
@@ -98,13 +98,13 @@ def audit_candidates(
     warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    found, skipped = judged(dealt, suite, targets=game.targets, seed=seed, level=level)
+    found, skipped = judge_candidates(dealt, suite, targets=game.targets, seed=seed, level=level)
     told = (*warnings, *direction.warnings(found.inverted))
     origin = running.origin(skipped=skipped, warnings=told)
-    return CandidateAudit(**vars(found), origin=origin, game=_described(game, dealt))
+    return CandidateAudit(**vars(found), origin=origin, game=_describe_game(game, dealt))
 
 
-def _described(game: CandidateGame, dealt: CandidateRound) -> GameDescription:
+def _describe_game(game: CandidateGame, dealt: CandidateRound) -> GameDescription:
     """Return the game in words."""
     n_in = int(dealt.round.secret.sum())
     own = f"{game.design.n_models(game.n_targets):,} models of its own, " + (

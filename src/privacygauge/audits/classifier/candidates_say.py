@@ -17,12 +17,12 @@ from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
 from privacygauge.report.blocks import Rows, note, table, text
-from privacygauge.report.document import frame, picked
+from privacygauge.report.document import frame, pick_values
 from privacygauge.report.numbers import (
     DASH,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     p_value,
     percent,
     percent_estimate,
@@ -81,7 +81,7 @@ def report(f: CandidateAudit) -> Report:
                 tables.blocks(f.evaluations, f.best.title, f.level, _GUESSED, epsilon=False),
             ),
             Section("records", "Record by record", tuple(_record_by_record(f, order))),
-            plots.curves(f.evaluations, f.best),
+            plots.roc_section(f.evaluations, f.best),
         ),
         terms=_terms(f),
         worst=Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
@@ -89,7 +89,9 @@ def report(f: CandidateAudit) -> Report:
             "game": data.game(f.game),
             "attacks": [data.attack(e) for e in f.evaluations],
             "best": f.best.title,
-            **picked(f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"),
+            **pick_values(
+                f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"
+            ),
         },
         frames={
             "records.parquet": lambda: frame(_columns(f)),
@@ -222,7 +224,7 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
         {
             "Row": str(f.targets[i]),
             "Right guesses": percent_estimate(estimates[i], 1),
-            **({} if pdtp is None else {"PDTP": fixed(float(pdtp[i]), 3)}),
+            **({} if pdtp is None else {"PDTP": decimal(float(pdtp[i]), 3)}),
         }
         for i in shown
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from privacygauge.classifier.attacked import Attacked
+from privacygauge.classifier.attacked import AttackFindings
 from privacygauge.classifier.candidates_judged import JudgedCandidates
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.axes import Axes
@@ -13,7 +13,7 @@ from privacygauge.report.values import Origin, Report
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Audit(Attacked, Reported):
+class Audit(AttackFindings, Reported):
     """What an audit found, with ways to look at it."""
 
     origin: Origin

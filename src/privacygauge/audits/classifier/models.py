@@ -12,7 +12,11 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.predictions import Asked, assemble, pool_description
+from privacygauge.audits.classifier.predictions import (
+    PredictionAuditOptions,
+    assemble,
+    pool_description,
+)
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Work
@@ -36,11 +40,11 @@ from privacygauge.classifier.pool_game import PoolGame, require_apart
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import AVERAGED, ByRows
 from privacygauge.classifier.said_classes import with_labels
-from privacygauge.classifier.shadowed import shadowed
-from privacygauge.classifier.shadows import Progress, failures
+from privacygauge.classifier.shadowed import train_missing_shadows
+from privacygauge.classifier.shadows import Progress, failed_shadows_warning
 from privacygauge.classifier.suite import FORETOLD, pool_attacks
-from privacygauge.classifier.trial import given
-from privacygauge.classifier.whose import settled, twice
+from privacygauge.classifier.trial import prepare_records
+from privacygauge.classifier.whose import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
 from privacygauge.core.game import Attack
@@ -163,7 +167,7 @@ def audit_model(
     checks.kind(run, "run", (str, Path), "the path of a folder")
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    about = given(model if queries is None else with_labels(model, y), x, y)
+    about = prepare_records(model if queries is None else with_labels(model, y), x, y)
     queries = None if queries is None else queries.fitting(about.x)
     owner = owners(unit, ids, len(about.y))
     options = {
@@ -175,7 +179,7 @@ def audit_model(
         "n_jobs": n_jobs,
         "progress": progress,
     }
-    made = shadowed(
+    made = train_missing_shadows(
         about,
         options,
         fitted=fitted,
@@ -200,7 +204,7 @@ def audit_model(
         estimator=estimator,
         drawn=fitted is None,
         warnings=[
-            *failures(made.failed, n_shadows),
+            *failed_shadows_warning(made.failed, n_shadows),
             *unchecked_code(run),
             *of_units,
             *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
@@ -286,7 +290,7 @@ def audit_pool(
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
-    owned = settled(target, drawn=drawn, features=features)
+    owned = settle_units(target, drawn=drawn, features=features)
     target = owned.target
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)
@@ -304,7 +308,7 @@ def audit_pool(
         suite if attacks is None else attacks,
         target=target,
         game=pool_description(target, pool, drawn=drawn, labels=further is not None),
-        asked=Asked(estimator, slices, show_columns),
+        asked=PredictionAuditOptions(estimator, slices, show_columns),
         running=running,
         comparison=comparison,
         has_shadow=True,
@@ -321,7 +325,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     held = materials(asked, work, member=asked.member)
     if asked.one_logit:
         require_logits(held.trainer.name, held.trainer.logits)
-    fitted = _fitted(asked, held, work)
+    fitted = _load_fitted(asked, held, work)
     shadows = _shadows(asked, held, work)
     if running.invocation is not None:
         settled = replace(asked, shadows=shadows, budget=None).settled()
@@ -348,7 +352,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
         )
 
 
-def _fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitted | None:
+def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitted | None:
     records = held.records
     if asked.fitted is None or records.member is None:
         return None

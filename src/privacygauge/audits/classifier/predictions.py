@@ -12,14 +12,20 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
-from privacygauge.classifier.attacked import are_columns, contents_of, groups_of, played, records_of
+from privacygauge.classifier.attacked import (
+    are_columns,
+    attack_rounds,
+    contents_of,
+    groups_of,
+    records_of,
+)
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import prediction_attacks
-from privacygauge.classifier.whose import settled
+from privacygauge.classifier.whose import settle_units
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
@@ -31,7 +37,7 @@ from privacygauge.report import direction, fairness
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PredictionAuditOptions:
     """What the caller asked for, beside the game."""
 
     estimator: Estimator | None
@@ -47,7 +53,7 @@ def assemble(
     attacks: Sequence[Attack],
     target: Predictions,
     game: GameDescription,
-    asked: Asked,
+    asked: PredictionAuditOptions,
     running: Running,
     *,
     comparison: Comparison,
@@ -64,7 +70,7 @@ def assemble(
     level = running.level
     contents = contents_of(target, asked.shown)
     columns, unsliced = groups_of(target, asked.slices)
-    done = played(
+    done = attack_rounds(
         rounds,
         attacks,
         target=target,
@@ -256,7 +262,7 @@ def audit_classifier(
     x = records_of(target, features, "features")
     own = features if shadow_features is None and are_columns(features) else shadow_features
     known = None if shadow is None else records_of(shadow, own, "shadow_features")
-    owned = settled(target, drawn=drawn, features=x)
+    owned = settle_units(target, drawn=drawn, features=x)
     target = owned.target
     game = PredictionGame(target, shadow, x, known)
     rounds = game.deal(1, seeds.stream(seed, "deal"))
@@ -274,7 +280,7 @@ def audit_classifier(
         else attacks,
         target=target,
         game=game_description(target, shadow, drawn),
-        asked=Asked(estimator, slices, show_columns),
+        asked=PredictionAuditOptions(estimator, slices, show_columns),
         running=running,
         comparison=comparison,
         has_shadow=shadow is not None,

@@ -9,20 +9,20 @@ import numpy as np
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.risk import Risk, apart, risk_cdf
+from privacygauge.evaluate.risk import Risk, risk_cdf, spaced_classes
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
-from privacygauge.report.document import estimate_dict, picked, values_of
+from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.numbers import (
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     key,
     percent,
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import Block, Folded, Json, Measure, Plot, Section, Table
+from privacygauge.report.values import Block, FoldedBlocks, Json, Measure, Plot, Section, Table
 
 TERMS = {
     "Privacy risk score": "The probability that a record is a member, given what the adversary "
@@ -37,7 +37,7 @@ _CLASSES = 60
 """Number of classes that are shown, those of the highest risk."""
 
 
-def measure(risk: Risk) -> Measure:
+def mean_risk_measure(risk: Risk) -> Measure:
     """Return the members' mean risk."""
     label = "Privacy risk of a member"
     error = percent(risk.reliability.rmse.value)
@@ -59,11 +59,11 @@ def section(risk: Risk) -> Section:
 def as_data(risk: Risk) -> Json:
     """Return the key ``risk`` of ``report.json``."""
     return {
-        **picked(risk, "estimator", "mean"),
-        **picked(risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),
+        **pick_values(risk, "estimator", "mean"),
+        **pick_values(risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),
         "cuts": values_of(risk.cuts),
         "excess": {key(prior): estimate_dict(x) for prior, x in risk.excess},
-        **picked(risk, "classes", "correlation", "notes"),
+        **pick_values(risk, "classes", "correlation", "notes"),
     }
 
 
@@ -83,7 +83,7 @@ def _blocks(risk: Risk) -> Iterator[Block]:
     yield from _plots(risk)
     cuts: Rows = [
         {
-            "Risk at least": fixed(row.cut, 1),
+            "Risk at least": decimal(row.cut, 1),
             "Precision": percent_estimate(row.precision, 1),
             "Recall": percent_estimate(row.recall, 1),
         }
@@ -97,12 +97,12 @@ def _blocks(risk: Risk) -> Iterator[Block]:
     title = "What the release adds to a prior belief"
     yield table("excess", title, added, "Mean over members.")
     if risk.classes:
-        yield Folded("Class by class", (_classes(risk),))
+        yield FoldedBlocks("Class by class", (_classes(risk),))
 
 
 def _plots(risk: Risk) -> Iterator[Plot]:
     scores = risk.member_scores
-    low, middle, high = (fixed(scores[int(q * (len(scores) - 1))], 2) for q in (0.1, 0.5, 0.9))
+    low, middle, high = (decimal(scores[int(q * (len(scores) - 1))], 2) for q in (0.1, 0.5, 0.9))
     caption = "A curve that hugs the right edge means that most members are at high risk."
     told = (
         f"A tenth of the members has a risk of at most {low}, half of at most {middle}, nine "
@@ -113,7 +113,7 @@ def _plots(risk: Risk) -> Iterator[Plot]:
         "risk-cdf", "Risk of the members", caption=caption, words=told, draw=draw, wide=False
     )
     bins = "; ".join(
-        f"score {fixed(b.mean_score, 2)}: {percent_estimate(b.fraction)} members"
+        f"score {decimal(b.mean_score, 2)}: {percent_estimate(b.fraction)} members"
         for b in risk.reliability.bins
     )
     told = f"{bins}. Root-mean-square error {percent(risk.reliability.rmse.value)}."
@@ -205,7 +205,7 @@ def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     x = [row.generalisation_error for row in risk.classes]
     y = [row.mean_risk for row in risk.classes]
     ax.scatter(x, y, s=22, color=SERIES[0], alpha=0.75, lw=0)
-    for row in apart(risk.classes)[:3]:
+    for row in spaced_classes(risk.classes)[:3]:
         ax.annotate(str(row.label), (row.generalisation_error, row.mean_risk), (-5, 2),
                     textcoords="offset points", ha="right", fontsize=8, color=INK)  # fmt: skip
     ax.set(xlabel="Generalisation error of the class", ylabel="Mean risk of its members")

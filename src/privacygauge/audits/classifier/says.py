@@ -19,12 +19,12 @@ from privacygauge.report.attacks import data, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
 from privacygauge.report.blocks import Rows, note, table, text
-from privacygauge.report.document import picked, values_of
+from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.numbers import (
     Shown,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     key,
     p_value,
     percent,
@@ -64,14 +64,14 @@ def report(f: Audit) -> Report:
             unmatched=f.unmatched,
             other_labels=f.other_labels,
         ),
-        measures=(*measures.highest(a), *measures.cards(a), risk.measure(f.risk)),
+        measures=(*measures.highest(a), *measures.cards(a), risk.mean_risk_measure(f.risk)),
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             *(() if compared is None else (compared,)),
             tables.section(a),
             *_on_models(f.targets, f.more_models),
             *(() if questions is None else (questions,)),
-            plots.curves(a.evaluations, a.best),
+            plots.roc_section(a.evaluations, a.best),
             risk.section(f.risk),
             Section("slices", "Groups of records", tuple(_groups(f.slices)), "Groups"),
             Section("records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"),
@@ -89,7 +89,7 @@ def report(f: Audit) -> Report:
             **_models_data(f.targets, f.more_models),
             "risk": risk.as_data(f.risk),
             "slices": {
-                **picked(f.slices, "attack", "level", "slices"),
+                **pick_values(f.slices, "attack", "level", "slices"),
                 "skipped": [{"name": s.name, "reason": s.reason} for s in f.slices.skipped],
             },
             "facts": values_of(f.facts),
@@ -109,9 +109,9 @@ def riskiest(f: Audit) -> Riskiest:
     """Return the most vulnerable members, or the records of the highest privacy risk score."""
     shown = f.records.vulnerability
     if shown is not None:
-        return records.riskiest(f.records, shown.attack, shown.value, members=True)
+        return records.riskiest_records(f.records, shown.attack, shown.value, members=True)
     assert f.records.risk is not None  # every record has one
-    return records.riskiest(f.records, "privacy risk score", f.records.risk)
+    return records.riskiest_records(f.records, "privacy risk score", f.records.risk)
 
 
 def _groups(found: SliceTable) -> Iterator[Block]:
@@ -172,7 +172,7 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
         yield text(_false_ones(shown, found))
         rows = found.rows.tolist()
         further = {
-            "From this model": [fixed(float(shown.posterior[i]), 3) for i in rows],
+            "From this model": [decimal(float(shown.posterior[i]), 3) for i in rows],
             "Stands out": ["yes" if shown.stands_out[i] else "no" for i in rows],
         }
         title = "Members by falling vulnerability"
@@ -233,10 +233,10 @@ def _models_data(
     if targets is not None:
         named = {"half_width_asked": "asked", "half_width": "half_width"}
         found["targets"] = {
-            **picked(targets, "n_targets", "n_shadows", **named),
+            **pick_values(targets, "n_targets", "n_shadows", **named),
             "attacks": [
                 {
-                    **picked(x, attack="title", auc="auc"),
+                    **pick_values(x, attack="title", auc="auc"),
                     "tpr_at_fpr": values_of({key(fpr): tpr for fpr, tpr in x.tpr_at_fpr.items()}),
                 }
                 for x in targets.attacks
@@ -245,7 +245,7 @@ def _models_data(
     if more_models:
         named = {"attack": "title", "n_models": "n_models", "auc_now": "now"}
         named |= {"auc_with_half": "half", "auc": "auc"}
-        found["more_models"] = [picked(x, **named) for x in more_models]
+        found["more_models"] = [pick_values(x, **named) for x in more_models]
     return found
 
 
@@ -256,7 +256,7 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         f"attacked with the same {count(found.n_shadows)} shadow models; the rest of this report "
         "is about the first of them. The numbers are means over targets, and the intervals allow "
         "for other records and for other targets. Targets were added until no interval was wider "
-        f"than {fixed(found.asked, 3)} on either side; only widths were looked at."
+        f"than {decimal(found.asked, 3)} on either side; only widths were looked at."
     )
     rows: Rows = [
         {
@@ -269,7 +269,8 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
     yield table("targets", f"Means over {n} targets", rows, prose=("Attack",))
     if not found.reached:
         yield note(
-            f"The widest interval still reaches {fixed(found.half_width, 3)} to either side: there "
+            f"The widest interval still reaches {decimal(found.half_width, 3)} to either side: "
+            "there "
             f"are no more than {n} targets. More records narrow it further."
         )
 
@@ -285,8 +286,8 @@ def _more(found: Sequence[Foretold]) -> Iterator[Block]:
     rows: Rows = [
         {
             "Attack": x.title,
-            f"With {count(k // 2)}": fixed(x.half, 3),
-            f"With {count(k)}": fixed(x.now, 3),
+            f"With {count(k // 2)}": decimal(x.half, 3),
+            f"With {count(k)}": decimal(x.now, 3),
             f"With {n}, foretold": decimal_estimate(x.auc),
         }
         for x in found

@@ -21,9 +21,9 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
-from privacygauge.report.attacks.verdict import TOO_FEW, Judged, judged
+from privacygauge.report.attacks.verdict import TOO_FEW, GradedAttacks, grade_attacks
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
-from privacygauge.report.numbers import decimal_estimate, fixed
+from privacygauge.report.numbers import decimal, decimal_estimate
 from privacygauge.report.values import Grade, Verdict
 
 DOUBTFUL = "Cannot be told: no leak was found, but the predictions may not be what they should be"
@@ -81,7 +81,7 @@ def verdict(
     unmatched: Headline | None = None,
     other_labels: tuple[str, ...] = (),
 ) -> Verdict:
-    """Return the verdict on attacks on a classifier, graded as `judged` does.
+    """Return the verdict on attacks on a classifier, graded as `grade_attacks` does.
 
     It cannot be told where members and non-members differ without the release, or where no leak was
     found but there are doubts about the predictions. `ranked` is whether single records stand out
@@ -91,7 +91,7 @@ def verdict(
     """
     if comparison is not None and not comparison.told:
         return fairness.verdict(comparison)
-    found = judged(a)
+    found = grade_attacks(a)
     if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
         return fairness.of_unnamed_people()
     if other_labels and found.grade not in (NONE, UNTOLD):
@@ -113,7 +113,7 @@ def verdict(
     hidden = unmatched is not None and unmatched.reached.accuracy.low > 0.5
     if comparison is not None and hidden and found.grade in (NONE, UNTOLD):
         assert unmatched is not None
-        return fairness.explained(comparison, unmatched.reached.accuracy)
+        return fairness.explained_by_column(comparison, unmatched.reached.accuracy)
     if found.headline == TOO_FEW:
         return Verdict(
             grade=UNTOLD,
@@ -146,7 +146,7 @@ def verdict(
     )
 
 
-def _beyond_placebo(comparison: Comparison, a: Attacks, found: Judged) -> bool:
+def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) -> bool:
     """Return whether attacks find more than models that cannot know the members.
 
     What decided about the grade is compared: few records that stand out, or a group, are not
@@ -232,7 +232,7 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
         yield (
             "The target does not know its classes: it gives a record's class a probability that is "
             f"{decimal_estimate(found)} above the mean over all records, where its own certainty "
-            f"claims {fixed(claimed, 3)}. Most likely labels and predictions are of different "
+            f"claims {decimal(claimed, 3)}. Most likely labels and predictions are of different "
             "records, or the predictions' columns are in another order than the classes"
         )
 
@@ -285,7 +285,7 @@ def of_one_side(
     yield (
         f"The model does not know the classes of the {name}: it gives them a probability that is "
         f"{decimal_estimate(found[name])} above the mean over all records, where its own certainty "
-        f"claims {fixed(claimed, 3)}; and without the labels its answers tell the sides apart in "
+        f"claims {decimal(claimed, 3)}; and without the labels its answers tell the sides apart in "
         f"nothing. Most likely labels and predictions of the {name} are of different records"
     )
 

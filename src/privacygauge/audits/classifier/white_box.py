@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.predictions import Asked, assemble, game_description
+from privacygauge.audits.classifier.predictions import (
+    PredictionAuditOptions,
+    assemble,
+    game_description,
+)
 from privacygauge.audits.running import Running
 from privacygauge.classifier import caveats
 from privacygauge.classifier.gradients import ShadowModule, white_box_side
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, white_box_attacks
-from privacygauge.classifier.whose import settled
+from privacygauge.classifier.whose import settle_units
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
@@ -112,7 +116,7 @@ def audit_white_box(
         unit=unit,
         name="target model",
     )
-    owned = settled(seen, drawn=drawn, features=np.asarray(x))
+    owned = settle_units(seen, drawn=drawn, features=np.asarray(x))
     seen = owned.target
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
@@ -133,7 +137,7 @@ def audit_white_box(
         white_box_attacks() if attacks is None else attacks,
         target=seen,
         game=game_in_words,
-        asked=Asked(estimator, slices),
+        asked=PredictionAuditOptions(estimator, slices),
         running=replace(running, provenance={**engine, **(provenance or {})}),
         comparison=comparison,
         has_shadow=own is not None,

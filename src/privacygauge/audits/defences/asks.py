@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import (
     Command,
-    Group,
+    HelpGroup,
     Role,
     argument,
     asks,
@@ -117,7 +117,7 @@ class DefendRequest(DefendedTraining):
 
 def play(asked: DefendRequest, work: Work) -> DefenceAudit:
     """Return the audit that was asked for, training what the run does not hold yet."""
-    return _of_files(asked, work) if asked.data is None else _trained(asked, work)
+    return _of_files(asked, work) if asked.data is None else _audit_at_training(asked, work)
 
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
@@ -158,7 +158,7 @@ def _on_answers(names: tuple[str, ...]) -> list[Defence]:
     return [named.defence_named(name) for name in names]
 
 
-def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
+def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_training_defences
 
     # Before any code of the user's is imported: the run may have been made with other code.
@@ -181,7 +181,7 @@ def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 COMMAND = Command(
     NAME,
-    group=Group.CLASSIFIER,
+    group=HelpGroup.CLASSIFIER,
     request=DefendRequest,
     play=play,
     help=_HELP,

@@ -16,10 +16,10 @@ from privacygauge.audits.running import Running
 from privacygauge.classifier.caveats import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.defended import as_defence, require_different
+from privacygauge.classifier.defences.defended import as_defence, require_different_defences
 from privacygauge.classifier.defences.games import training_attacks
 from privacygauge.classifier.defences.played import (
-    Played,
+    PlayedDefences,
     asked_of,
     at_training,
     behind_one,
@@ -32,8 +32,8 @@ from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.trial import given
-from privacygauge.classifier.whose import settled, twice
+from privacygauge.classifier.trial import prepare_records
+from privacygauge.classifier.whose import settle_units, twice
 from privacygauge.core import checks
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
@@ -146,14 +146,14 @@ def audit_defences(
     Song & Mittal (2021), section 3.2.
     """
     running = Running(command, seed, level, provenance)
-    owned = settled(as_predictions(target, "target", unit=unit))
+    owned = settle_units(as_predictions(target, "target", unit=unit))
     target = owned.target
     of_units = owned.warnings
     shadow = as_predictions(shadow, "shadow")
     checks.kinds(defences, "defences", "name", "pg.defences.Rounding(2)")
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    require_different(defences)
+    require_different_defences(defences)
     asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
     warnings = [*of_units, *beside_shadow(target, shadow, level)]
     owner, other = (
@@ -201,7 +201,7 @@ def audit_defended(
         If the defended answers are on other records.
     """
     running = Running(command, seed, level, provenance)
-    owned = settled(as_predictions(target, "target", unit=unit))
+    owned = settle_units(as_predictions(target, "target", unit=unit))
     target = owned.target
     of_units = owned.warnings
     shadow = as_predictions(shadow, "shadow")
@@ -291,7 +291,7 @@ def audit_training_defences(
     choice favours no attack on the target.
     """
     running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
-    records = given(model, x, y)
+    records = prepare_records(model, x, y)
     suite = training_attacks(logits=records.trainer.logits) if attacks is None else attacks
     owner = owners(unit, ids, len(records.y))
     train = partial(
@@ -302,7 +302,7 @@ def audit_training_defences(
         progress=progress,
         before=before,
     )
-    asked = judging.Asked(tuple(suite), estimator, seed, level)
+    asked = judging.DefenceOptions(tuple(suite), estimator, seed, level)
     asked_for = [as_defence(one, delta) for one in defences]
     played = at_training(
         records, asked_for, n_shadows=n_shadows, train=train, asked=asked, ids=ids, owner=owner
@@ -311,7 +311,9 @@ def audit_training_defences(
     return _audit(played, _TRAINED, of_units, running)
 
 
-def _audit(played: Played, fitted: str, warnings: Sequence[str], running: Running) -> DefenceAudit:
+def _audit(
+    played: PlayedDefences, fitted: str, warnings: Sequence[str], running: Running
+) -> DefenceAudit:
     """Return the audit of what was played, with what is to be said beside it."""
     found = played.found
     doubts = tuple(of_classes(played.target, running.level))

@@ -10,9 +10,18 @@ from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
-from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, Axes, axes, legend_above, short
+from privacygauge.report.axes import (
+    DASHES,
+    INK,
+    OTHER,
+    SERIES,
+    Axes,
+    axes,
+    legend_above,
+    plot_label,
+)
 from privacygauge.report.defended import Point, over_accuracy, plot_points
-from privacygauge.report.numbers import fixed, percent, plain
+from privacygauge.report.numbers import decimal, percent, plain
 from privacygauge.report.values import Plot
 
 _CURVE = (
@@ -21,7 +30,7 @@ _CURVE = (
 )
 
 
-def marked(c: ComparedDefence) -> str:
+def mark_undone(c: ComparedDefence) -> str:
     """Return a defence's name, with a dagger where it can be undone."""
     return c.title + (" \N{DAGGER}" if c.undone else "")
 
@@ -43,7 +52,7 @@ def _trade_off(f: DefenceAudit) -> Plot:
     undone = " \N{DAGGER} can be undone." if any(c.undone for c in f.compared) else ""
     rows = [f"none: advantage {_advantage(f.none)} points at a change of 0"]
     rows += [
-        f"{plain(c.title)}: {_advantage(c.adaptive)} at {fixed(c.judged.distance.value, 2)}, "
+        f"{plain(c.title)}: {_advantage(c.adaptive)} at {decimal(c.judged.distance.value, 2)}, "
         f"non-adaptive {_advantage(c.non_adaptive)}"
         for c in f.compared
     ]
@@ -91,9 +100,9 @@ def _accuracy(f: DefenceAudit) -> Plot:
 def risk(f: DefenceAudit) -> Plot:
     """Return the plot of how the members' risk is distributed."""
     middle = f.compared[0].judged.quantiles[0]
-    rows = [f"none {fixed(middle.undefended.value, 2)}"]
+    rows = [f"none {decimal(middle.undefended.value, 2)}"]
     rows += [
-        f"{plain(c.title)} {fixed(c.judged.quantiles[0].defended.value, 2)}" for c in f.compared
+        f"{plain(c.title)} {decimal(c.judged.quantiles[0].defended.value, 2)}" for c in f.compared
     ]
     caption = (
         "The further left a curve rises, the fewer members are at risk. The dotted line, 0.5, is "
@@ -105,7 +114,7 @@ def risk(f: DefenceAudit) -> Plot:
 
 
 def _advantage(b: BestAttack) -> str:
-    return fixed(b.advantage[0], 1)
+    return decimal(b.advantage[0], 1)
 
 
 def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
@@ -139,7 +148,7 @@ def plot_risk(f: DefenceAudit) -> Axes:
     ax = axes(None)
     curves = [("no defence", f.risk, INK)]
     for i, c in enumerate(f.compared):
-        curves.append((short(c.title), c.judged.risk, SERIES[i % len(SERIES)]))
+        curves.append((plot_label(c.title), c.judged.risk, SERIES[i % len(SERIES)]))
     for i, (name, found, colour) in enumerate(curves):
         x = np.concatenate([[0.0], found.member_scores, [1.0]])
         y = np.concatenate([[0.0], np.arange(1, len(x) - 1) / (len(x) - 2), [1.0]])
@@ -157,7 +166,7 @@ def _plot(f: DefenceAudit, ax: Axes | None, before: Estimate, after: list[Estima
     points = [Point("no defence", before, f.none.advantage)]
     for c, cost in zip(f.compared, after, strict=True):
         surprised = c.non_adaptive.advantage[0]
-        points.append(Point(marked(c), cost, c.adaptive.advantage, surprised))
+        points.append(Point(mark_undone(c), cost, c.adaptive.advantage, surprised))
     ax = plot_points(points, ax, 0, more=bool(f.curve))
     ax.set(ylabel="Advantage of the best attack, points")
     return ax

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.defences.play import DefenceAudit
-from privacygauge.audits.defences.plots import marked
-from privacygauge.audits.defences.sections import claim, right, sections, stopped
+from privacygauge.audits.defences.plots import mark_undone
+from privacygauge.audits.defences.sections import claim, early_stopping_result, right, sections
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
-from privacygauge.report.attacks.data import decided
+from privacygauge.report.attacks.data import grade_basis
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.blocks import Rows, table
-from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
-from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
+from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
     DASH,
@@ -25,7 +25,7 @@ from privacygauge.report.numbers import (
     percent,
     plain,
     rate,
-    shortened,
+    shorten,
 )
 from privacygauge.report.values import About, Cell, Content, Json, Measure, Report, Table, Worst
 
@@ -59,7 +59,7 @@ def report(f: DefenceAudit) -> Report:
         measures=tuple(_measures(f)),
         sections=sections(f),
         terms={"Defence": defence, **_TERMS},
-        worst=Worst(ids=tuple(plain(shortened(record.id)) for record in f.best.judged.worst)),
+        worst=Worst(ids=tuple(plain(shorten(record.id)) for record in f.best.judged.worst)),
         data=data(f),
         frames={"defences.csv": lambda: defences_frame(f), "attacks.csv": f.to_frame, **epochs},
         nothing_left_out="Nothing: every attack was played against every defence.",
@@ -117,7 +117,7 @@ def _measures(f: DefenceAudit) -> Iterator[Measure]:
     gravest = max(reached, key=lambda x: x.accuracy.value)
     highest = [x.accuracy for x in reached]
     areas = [c.left.auc for c in f.compared]
-    yield limited(
+    yield highest_measure(
         "accuracy",
         f"{right_of(gravest)} {which}",
         found=highest,
@@ -125,7 +125,7 @@ def _measures(f: DefenceAudit) -> Iterator[Measure]:
         guessing=GUESSING,
         reversed_by=turned,
     )
-    yield limited(
+    yield highest_measure(
         "auc",
         f"AUC {which}",
         found=areas,
@@ -179,7 +179,7 @@ def _price(best: ComparedDefence) -> Measure:
         name=name,
         label=label,
         found=found,
-        shown=stopped(best),
+        shown=early_stopping_result(best),
         note=note,
         guessing=GUESSING,
         gate=False,
@@ -205,10 +205,10 @@ def _overview(f: DefenceAudit) -> Table:
     }
     rows: Rows = [
         {
-            "Defence": Cell(marked(c), claim(c)),
+            "Defence": Cell(mark_undone(c), claim(c)),
             "Adaptive": right(c.adaptive.accuracy),
             "Non-adaptive": right(c.non_adaptive.accuracy).value,
-            beside: _beside(f, c),
+            beside: _secondary_number(f, c),
             "Model right": right(c.after).value,
         }
         for c in f.compared
@@ -217,11 +217,11 @@ def _overview(f: DefenceAudit) -> Table:
     return table("overview", title, [first, *rows], note, spare=(beside, "Model right"))
 
 
-def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:
+def _secondary_number(f: DefenceAudit, c: ComparedDefence) -> Content:
     if not f.curve:
         return decimal_estimate(c.judged.distance, 2).value
     epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
-    return Cell(stopped(c).value, epoch)
+    return Cell(early_stopping_result(c).value, epoch)
 
 
 _TERMS = {
@@ -324,10 +324,10 @@ def data(f: DefenceAudit) -> dict[str, Json]:
     at_training = bool(f.n_shadows)
     curve: list[Json] = [_epoch(point) for point in f.curve]
     return {
-        **picked(f, "n_in", "n_out", "fitted"),
+        **pick_values(f, "n_in", "n_out", "fitted"),
         "best": f.best.title,
         "undefended": {
-            **_best(f.none),
+            **_best_attack_json(f.none),
             "epsilon": estimate_dict(f.undefended.epsilon),
             "mean_risk": estimate_dict(f.risk.mean),
         },
@@ -340,8 +340,8 @@ def data(f: DefenceAudit) -> dict[str, Json]:
 
 def _epoch(point: AfterEpoch) -> dict[str, Json]:
     return {
-        **picked(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
-        **_best(point.best),
+        **pick_values(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
+        **_best_attack_json(point.best),
     }
 
 
@@ -357,20 +357,23 @@ def _at_training(c: ComparedDefence) -> dict[str, Json]:
 def _defence(c: ComparedDefence) -> dict[str, Json]:
     judged = c.judged
     return {
-        **picked(judged, "name", "variant", "distance", "costs", "worst"),
+        **pick_values(judged, "name", "variant", "distance", "costs", "worst"),
         "can_be_undone": c.undone,
-        "adaptive": {**_best(c.adaptive), "epsilon": estimate_dict(judged.headline.epsilon)},
-        "non_adaptive": _best(c.non_adaptive),
-        "left": _best(c.left),
+        "adaptive": {
+            **_best_attack_json(c.adaptive),
+            "epsilon": estimate_dict(judged.headline.epsilon),
+        },
+        "non_adaptive": _best_attack_json(c.non_adaptive),
+        "left": _best_attack_json(c.left),
         "mean_risk": estimate_dict(judged.risk.mean),
         "risk_quantiles": {
-            key(q.share): picked(q, "undefended", "defended") for q in judged.quantiles
+            key(q.share): pick_values(q, "undefended", "defended") for q in judged.quantiles
         },
         "attacks": [
             {
-                **picked(a, "lost", name="title"),
+                **pick_values(a, "lost", name="title"),
                 **{
-                    adversary.replace("-", "_"): picked(e, "accuracy", "auc")
+                    adversary.replace("-", "_"): pick_values(e, "accuracy", "auc")
                     for adversary, e in a.by_adversary.items()
                 },
             }
@@ -379,9 +382,9 @@ def _defence(c: ComparedDefence) -> dict[str, Json]:
     }
 
 
-def _best(b: BestAttack) -> dict[str, Json]:
+def _best_attack_json(b: BestAttack) -> dict[str, Json]:
     return {
-        **picked(b, "attack", "accuracy", "auc_attack", "auc"),
+        **pick_values(b, "attack", "accuracy", "auc_attack", "auc"),
         "reached": estimate_dict(b.reached.accuracy),
-        "decided": decided(b.reached),
+        "decided": grade_basis(b.reached),
     }

@@ -14,14 +14,14 @@ from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     percent_estimate,
     rate,
     several,
-    shortened,
+    shorten,
 )
-from privacygauge.report.values import Block, Cell, Column, Folded, Row, Section, Table, Tone
+from privacygauge.report.values import Block, Cell, Column, FoldedBlocks, Row, Section, Table, Tone
 
 _TRAINED = (
     "on records that fair coins put into each model's training set; the target has the same "
@@ -50,16 +50,16 @@ _RISK = text(
 def sections(f: DefenceAudit) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     which = text(
-        f"With {shortened(f.best.title)}. Records are named by id; their contents are not in this "
+        f"With {shorten(f.best.title)}. Records are named by id; their contents are not in this "
         "file. A non-member in this list is a false alarm."
     )
     worst = _worst("records", "By falling risk with the defence", f.best)
     return (
-        Section("compared", "Defences compared", tuple(_compared(f)), "Compared"),
+        Section("compared", "Defences compared", tuple(_comparison_section(f)), "Compared"),
         Section("risk", "How the risk is distributed", (_RISK, plots.risk(f)), "Risk"),
         Section("records", "The records with the highest risk left", (which, worst), "Records"),
-        Section("each", "Each defence in full", tuple(_each(f)), "Each in full"),
-        Section("played", "How it was played", tuple(_played(f))),
+        Section("each", "Each defence in full", tuple(_defence_sections(f)), "Each in full"),
+        Section("played", "How it was played", tuple(_method_section(f))),
     )
 
 
@@ -68,7 +68,7 @@ def right(estimate: Estimate) -> Shown:
     return percent_estimate(estimate, 1)
 
 
-def stopped(c: ComparedDefence) -> Shown:
+def early_stopping_result(c: ComparedDefence) -> Shown:
     """Return what early stopping at the same accuracy leaves; a dash where there is no such."""
     if not isinstance(c.stopped, AfterEpoch):
         return Shown(DASH)
@@ -80,7 +80,7 @@ def claim(c: ComparedDefence) -> tuple[str, ...]:
     return () if c.claim is None else (claim_shown(c.claim),)
 
 
-def _compared(f: DefenceAudit) -> Iterator[Block]:
+def _comparison_section(f: DefenceAudit) -> Iterator[Block]:
     yield text(
         "Each row is what the best of all attacks still reaches. Adaptive attackers know "
         "the defence and learn on a model of their own that they defended in the same way: "
@@ -129,7 +129,7 @@ def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
     epoch = () if c is None or c.stopped is None else ("none is as accurate",)
     if c is not None and isinstance(c.stopped, AfterEpoch):
         epoch = (f"epoch {c.stopped.epoch}",)
-    early = Shown(DASH) if c is None else Cell(stopped(c), epoch)
+    early = Shown(DASH) if c is None else Cell(early_stopping_result(c), epoch)
     model = right(first.before if c is None else first.after)
     moved = Shown("0") if c is None else decimal_estimate(c.judged.distance, 2)
     quantiles = first.judged.quantiles
@@ -177,21 +177,21 @@ def _notes(f: DefenceAudit) -> Iterator[str]:
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:
     rows: Rows = [
         {
-            "Id": shortened(record.id),
+            "Id": shorten(record.id),
             "Member": "yes" if record.member else "no",
-            "Risk without": fixed(record.undefended, 3),
-            "Risk with": Shown(fixed(record.defended, 3)),
+            "Risk without": decimal(record.undefended, 3),
+            "Risk with": Shown(decimal(record.defended, 3)),
         }
         for record in c.judged.worst
     ]
     return table(name, title, rows)
 
 
-def _each(f: DefenceAudit) -> Iterator[Block]:
+def _defence_sections(f: DefenceAudit) -> Iterator[Block]:
     yield one_by_one(f.level)
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
         best = c is f.best
-        title = shortened(c.title)
+        title = shorten(c.title)
         rows: Rows = [
             {
                 "Attack": a.title,
@@ -199,7 +199,7 @@ def _each(f: DefenceAudit) -> Iterator[Block]:
                 "Non-adaptive": right(a.non_adaptive.accuracy),
                 "Adaptive": right(a.adaptive.accuracy),
                 "Lost": Shown(
-                    *(fixed(100 * x, 1) for x in (a.lost.value, a.lost.low, a.lost.high))
+                    *(decimal(100 * x, 1) for x in (a.lost.value, a.lost.low, a.lost.high))
                 ),
                 "AUC, adaptive": decimal_estimate(a.adaptive.auc),
             }
@@ -219,10 +219,10 @@ def _each(f: DefenceAudit) -> Iterator[Block]:
         ]
         costs = table(f"costs-{number}", f"What it changes: {title}", changed)
         records = _worst(f"records-{number}", f"Records with the highest risk left: {title}", c)
-        yield Folded(title, (attacks, costs) if best else (attacks, costs, records), best)
+        yield FoldedBlocks(title, (attacks, costs) if best else (attacks, costs, records), best)
 
 
-def _played(f: DefenceAudit) -> Iterator[Block]:
+def _method_section(f: DefenceAudit) -> Iterator[Block]:
     c = f.compared[0]
     one = c.judged.attacks[0]
     trained = (

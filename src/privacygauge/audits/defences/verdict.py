@@ -10,9 +10,9 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report import direction
-from privacygauge.report.defended import promise
+from privacygauge.report.defended import promise_text
 from privacygauge.report.grades import GRADES, NONE, UNTOLD, accuracy_gauge, grade_of, ranked_pairs
-from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
+from privacygauge.report.numbers import decimal, decimal_estimate, percent, plain, rate
 from privacygauge.report.values import Grade, Verdict
 
 _WORTH = {
@@ -38,14 +38,19 @@ def verdict(f: DefenceAudit) -> Verdict:
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
-    alone = None if helps else _alone(f)
+    alone = None if helps else _undefended_audit_reach(f)
     grade = grade_of_left(spoken_of) if alone is None else grade_of(alone.low)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
         return direction.verdict(direction.sentences(hidden[0]))
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
-    sentences = (*_left(f), *_beside(f), *_sure(f), *_by_itself(f, alone))
+    sentences = (
+        *_remaining_leak_text(f),
+        *_alternatives_text(f),
+        *_confidence_text(f),
+        *_by_itself(f, alone),
+    )
     headline = _headline(f, grade)
     advice = tuple(_advice(f, grade))
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
@@ -56,13 +61,13 @@ def verdict(f: DefenceAudit) -> Verdict:
         scale=GRADES,
         headline=headline,
         sentences=sentences,
-        unsaid=_unsaid(f),
+        unsaid=_limits_text(f),
         advice=advice,
         gauge=gauge,
     )
 
 
-def _alone(f: DefenceAudit) -> Estimate | None:
+def _undefended_audit_reach(f: DefenceAudit) -> Estimate | None:
     """Return what an audit of the undefended model alone shows; None if no more than this one."""
     found = f.undefended.reached.accuracy
     return found if found.low > max(0.5, f.none.reached.accuracy.low) else None
@@ -98,7 +103,7 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
         return "No leak found, with a defence or without: no attack clearly beat guessing"
     if not f.helps(best):
         what = "None of the defences helped" if several else "The defence did not help"
-        ranked = (f.none if _alone(f) is None else f.undefended).reached.by_ranking
+        ranked = (f.none if _undefended_audit_reach(f) is None else f.undefended).reached.by_ranking
         left = ranked_pairs(f.none.auc) if ranked else f"guesses are right {before} of the time"
         return f"{what} significantly: {left} without one"
     if grade == NONE:
@@ -115,7 +120,7 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
     return f"{grade.word.capitalize()} leak left: with {which}, {left}"
 
 
-def _left(f: DefenceAudit) -> Iterator[str]:
+def _remaining_leak_text(f: DefenceAudit) -> Iterator[str]:
     """Yield what the best defence leaves, and to whom."""
     best = f.best
     name = plain(f.best.title)
@@ -145,10 +150,10 @@ def _left(f: DefenceAudit) -> Iterator[str]:
             f"Right and wrong predictions alone give away {percent(max(known))}. No defence that "
             "keeps the predicted classes can get below that; only a model that overfits less can."
         )
-    yield _ranked(f)
+    yield _ranking_text(f)
 
 
-def _ranked(f: DefenceAudit) -> str:
+def _ranking_text(f: DefenceAudit) -> str:
     """Return what the order of the scores tells beyond the guesses."""
     left = f.best.left
     told = (
@@ -172,14 +177,14 @@ def _ranked(f: DefenceAudit) -> str:
     return told
 
 
-def _beside(f: DefenceAudit) -> Iterator[str]:
+def _alternatives_text(f: DefenceAudit) -> Iterator[str]:
     """Yield what stands beside the best defence, and what it costs."""
     if (mild := f.gentler) is not None:
         yield (
             f"{plain(mild.title)} leaves {percent(mild.left.accuracy.value)}, which this audit "
             "cannot tell from that, and changes answers less: by "
-            f"{fixed(mild.judged.distance.value, 2)} on average, against "
-            f"{fixed(f.best.judged.distance.value, 2)} (of at most 2)."
+            f"{decimal(mild.judged.distance.value, 2)} on average, against "
+            f"{decimal(f.best.judged.distance.value, 2)} (of at most 2)."
         )
     for c in f.compared:
         if c.undone:
@@ -189,12 +194,12 @@ def _beside(f: DefenceAudit) -> Iterator[str]:
                 "attacks of this audit reached."
             )
     yield _costs(f.best)
-    yield from _stopped(f)
+    yield from _early_stopping_text(f)
     for c in f.compared:
         if c.claim is not None:
             yield (
                 f"{plain(c.title)} comes with a guarantee against every attack, if it was "
-                f"implemented rightly: {promise(c.claim)}."
+                f"implemented rightly: {promise_text(c.claim)}."
             )
 
 
@@ -211,7 +216,7 @@ def _costs(best: ComparedDefence) -> str:
     )
 
 
-def _stopped(f: DefenceAudit) -> Iterator[str]:
+def _early_stopping_text(f: DefenceAudit) -> Iterator[str]:
     """Yield what early stopping leaves at the same accuracy."""
     early = f.best.stopped
     title = plain(f.best.title)
@@ -235,7 +240,7 @@ def _stopped(f: DefenceAudit) -> Iterator[str]:
         )
 
 
-def _sure(f: DefenceAudit) -> Iterator[str]:
+def _confidence_text(f: DefenceAudit) -> Iterator[str]:
     """Yield what averages hide, and how sure the numbers are."""
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
@@ -255,7 +260,7 @@ def _sure(f: DefenceAudit) -> Iterator[str]:
     )
 
 
-def _unsaid(f: DefenceAudit) -> str:
+def _limits_text(f: DefenceAudit) -> str:
     stronger = "It does not say that a stronger attack would do no better: "
     if f.trained:
         return (

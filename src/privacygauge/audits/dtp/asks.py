@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, amounts, asks, option, shares
+from privacygauge.audits.asking import Command, HelpGroup, amounts, asks, option, shares
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
 from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NUMBERS, ORDERS
 from privacygauge.errors import InputError
@@ -141,7 +141,7 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 COMMAND = Command(
     "dtp",
-    group=Group.CLASSIFIER,
+    group=HelpGroup.CLASSIFIER,
     request=DtpRequest,
     play=play,
     help=_HELP,

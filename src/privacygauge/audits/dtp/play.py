@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
 from privacygauge.audits.running import Running
-from privacygauge.audits.training import loaded
+from privacygauge.audits.training import load_labelled_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier import estimators
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
-from privacygauge.classifier.dtp.findings import Asked, DtpFindings, measurement
+from privacygauge.classifier.dtp.findings import DtpFindings, DtpOptions, measurement
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.named import (
@@ -27,8 +27,8 @@ from privacygauge.classifier.dtp.named import (
 )
 from privacygauge.classifier.dtp.names import ON_CATEGORIES
 from privacygauge.classifier.dtp.removal import Order
-from privacygauge.classifier.dtp.told import checked_records, drawn_rows, whose
-from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardised
+from privacygauge.classifier.dtp.told import checked_records, draw_people_rows, units_note
+from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardise_columns
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.named import NETWORKS
 from privacygauge.classifier.networks import Networks
@@ -153,7 +153,7 @@ def audit_dtp(
     'do not publish'
     """
     running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
-    asked = Asked(
+    asked = DtpOptions(
         width=bin_width,
         queries=queries,
         training_sets=training_sets,
@@ -178,7 +178,7 @@ def audit_dtp(
         class_names=class_names or estimators.class_names(y),
     )
     done = measurement(task, asked, rows=rows, ids=ids, class_names=class_names, level=level)
-    told = (*whose(features, labels, owner), *warnings, *done.warnings)
+    told = (*units_note(features, labels, owner), *warnings, *done.warnings)
     origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
     return DtpAudit(**vars(done.found), origin=origin)
 
@@ -187,19 +187,19 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     """Return the audit that was asked for, training what the run does not hold yet."""
     # Before any code of the user's is imported: the run may have been made with other code.
     invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
-    records, x, model, warnings = _given(asked, work)
+    records, x, model, warnings = _load_records(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
     with work.resumable(asked), showing as shown:
         progress = (
             None
             if shown is None
-            else _announced(asked, work, x=x, y=records.y, model=model, progress=shown)
+            else _announce_cost(asked, work, x=x, y=records.y, model=model, progress=shown)
         )
         return audit_dtp(
             model,
             x,
             records.y,
-            rows=drawn_rows(asked.measure, records, asked.data, asked.seed),
+            rows=draw_people_rows(asked.measure, records, asked.data, asked.seed),
             bin_width=asked.bin_width,
             queries=asked.queries,
             training_sets=asked.training_sets,
@@ -218,7 +218,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
         )
 
 
-def _given(
+def _load_records(
     asked: DtpRequest, work: Work
 ) -> tuple[Records | CategoricalTable, Held, Learner | Trainer, tuple[str, ...]]:
     """Return records, what the model is trained on, the model, and warnings about columns."""
@@ -236,11 +236,11 @@ def _given(
         return table, table.x, learner, many_categories(table)
     trainer = trainer_named(asked.model, work.read) if asked.keeps else None
     form = NUMBERS if trainer is None else on_records_made_up(trainer)
-    records = loaded(asked, form, unit=asked.unit)
+    records = load_labelled_records(asked, form, unit=asked.unit)
     x = records.x
     if asked.model in NETWORKS and isinstance(trainer, Networks):
         # In float64 first; then each network has the scale of what it is trained on.
-        x = standardised(x)
+        x = standardise_columns(x)
         trainer = replace(trainer, own_scale=True)
     if trainer is None:
         return records, x, learner_on_numbers(asked.model, asked.l2, asked.neighbours), ()
@@ -249,7 +249,7 @@ def _given(
     return records, x, trainer, ()
 
 
-def _announced(
+def _announce_cost(
     asked: DtpRequest,
     work: Work,
     x: Held,

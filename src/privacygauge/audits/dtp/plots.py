@@ -6,7 +6,7 @@ import numpy as np
 
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.classifier.dtp.told import ranked
+from privacygauge.classifier.dtp.told import rank_by_pdtp
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
@@ -18,13 +18,13 @@ HIGH = 10.0
 
 
 def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
-    """Draw the records by falling PDTP, beside the range of DTP; numbers: `ranked`.
+    """Draw the records by falling PDTP, beside the range of DTP; numbers: `rank_by_pdtp`.
 
     The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
     edge, with a triangle.
     """
     ax = axes(ax)
-    found = ranked(f.pdtp, f.dtp, f.order)
+    found = rank_by_pdtp(f.pdtp, f.dtp, f.order)
     top = _scale(ax, (found.pdtp, found.low, found.high))
     x = found.rank
     known = np.isfinite(found.high)

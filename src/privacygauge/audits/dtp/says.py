@@ -8,10 +8,10 @@ import numpy as np
 
 from privacygauge.audits.dtp import sections, words
 from privacygauge.audits.dtp.play import DtpAudit
-from privacygauge.audits.dtp.verdict import measured, verdict
+from privacygauge.audits.dtp.verdict import measured_records_text, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.report.document import estimate_dict, finite, names_of, picked
+from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -43,13 +43,14 @@ def report(f: DtpAudit) -> Report:
             "may ask the model anything, and knows all other records",
             "differential-training-privacy",
         ),
-        intro=f"{measured(f)} training records were measured.{small} A number without an interval "
+        intro=f"{measured_records_text(f)} training records were measured.{small} A number "
+        "without an interval "
         "was computed, not estimated: it is exact for this training set, these settings and these "
         "random draws.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
-        sections=tuple(sections.every(f)),
+        sections=tuple(sections.all_sections(f)),
         terms=_terms(f),
         worst=Worst("records", tuple(str(x) for x in names_of(f.ids[shown]).tolist())),
         data=_data(f),
@@ -105,7 +106,7 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
         told = "Infinite, because some record's PDTP is."
     yield Measure(name="mean", label="Mean PDTP", found=f.mean, shown=shown, note=note, text=told)
     told = "Records with a PDTP of at most 1 for which some other query shows more than 1."
-    yield _counted(
+    yield _count_measure(
         "indirect", "Given away by other queries alone", n=f.n_indirect, note="", text=told
     )
     if f.removal is not None:
@@ -116,10 +117,10 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
         told = f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
         told += f"{rate(over.level)} interval is."
         note = f"over {several(over.n, 'training set')}"
-        yield _counted("above-on-average", "Above 1 on average", n=n, note=note, text=told)
+        yield _count_measure("above-on-average", "Above 1 on average", n=n, note=note, text=told)
 
 
-def _counted(name: str, label: str, n: int, note: str, text: str) -> Measure:
+def _count_measure(name: str, label: str, n: int, note: str, text: str) -> Measure:
     return Measure(
         name=name,
         label=label,
@@ -207,17 +208,17 @@ def _data(f: DtpAudit) -> dict[str, Json]:
     """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
     numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
     return {
-        **picked(f, "model", "method", "n_train", "decision", "certified", bin="width"),
-        "refits": picked(f.checked, "agree", compared="n", largest_difference="largest")
+        **pick_values(f, "model", "method", "n_train", "decision", "certified", bin="width"),
+        "refits": pick_values(f.checked, "agree", compared="n", largest_difference="largest")
         if f.checked
         else None,
         "n_measured": len(f.rows),
         "pdtp": {
-            **picked(f, max="highest", above_1="n_above", infinite="n_infinite"),
-            **picked(f, mean_estimate="mean", share_above_1="share_above"),
+            **pick_values(f, max="highest", above_1="n_above", infinite="n_infinite"),
+            **pick_values(f, mean_estimate="mean", share_above_1="share_above"),
             "mean": finite(f.mean.value),
             "riskiest": [
-                {**_named(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
+                {**_record_json(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
                 for i in f.order[: words.MOST].tolist()
             ],
         },
@@ -231,15 +232,17 @@ def _data(f: DtpAudit) -> dict[str, Json]:
                 "rows": f.rows[f.by_other_queries[: words.MOST]].tolist(),
             },
         },
-        "removal": picked(f.removal, "removed", "highest", "best", "groups", "order", "measure")
+        "removal": pick_values(
+            f.removal, "removed", "highest", "best", "groups", "order", "measure"
+        )
         if f.removal
         else None,
-        "variation": [picked(v, *_VARIED) for v in f.variation],
+        "variation": [pick_values(v, *_VARIED) for v in f.variation],
         "repeated": {
             "training_sets": int(f.averages[0].n),
-            **picked(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
+            **pick_values(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
             "riskiest": [
-                {**_named(f, i), "mean": estimate_dict(f.averages[i])}
+                {**_record_json(f, i), "mean": estimate_dict(f.averages[i])}
                 for i in f.by_average[: words.MOST].tolist()
             ],
         }
@@ -251,7 +254,7 @@ def _data(f: DtpAudit) -> dict[str, Json]:
 _VARIED = ("row", "label", "initialisation", "sampling", "with_it", "without", "own", "stands_out")
 
 
-def _named(f: DtpAudit, i: int) -> dict[str, Json]:
+def _record_json(f: DtpAudit, i: int) -> dict[str, Json]:
     return {
         "row": int(f.rows[i]),
         "id": names_of(f.ids[i : i + 1]).tolist()[0],

@@ -7,7 +7,7 @@ from functools import partial
 
 from privacygauge.audits.dtp import plots
 from privacygauge.audits.dtp.play import DtpAudit
-from privacygauge.audits.dtp.verdict import measured
+from privacygauge.audits.dtp.verdict import measured_records_text
 from privacygauge.audits.dtp.words import (
     AT_LEAST,
     MOST,
@@ -15,8 +15,8 @@ from privacygauge.audits.dtp.words import (
     class_of,
     factor,
     in_bins,
-    name_of,
     nats,
+    record_id,
     record_of,
 )
 from privacygauge.classifier.dtp.removal import RemovalPath
@@ -24,8 +24,25 @@ from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.blocks import Rows, note, pairs, table, text
-from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate, several
-from privacygauge.report.values import Block, Cell, Folded, Heading, Items, Plot, Section, Table
+from privacygauge.report.numbers import (
+    Shown,
+    count,
+    decimal,
+    decimal_estimate,
+    plain,
+    rate,
+    several,
+)
+from privacygauge.report.values import (
+    Block,
+    Cell,
+    FoldedBlocks,
+    Heading,
+    Items,
+    Plot,
+    Section,
+    Table,
+)
 
 CLASSES = 20
 """Number of classes that are shown, those with the most records above 1 first."""
@@ -40,7 +57,7 @@ _AT_ONCE = 10
 """Number of rows of a table that are shown, the others behind a fold."""
 
 
-def every(f: DtpAudit) -> Iterator[Section]:
+def all_sections(f: DtpAudit) -> Iterator[Section]:
     """Yield the page below the numbers."""
     yield Section("meaning", "What the numbers mean", tuple(_meaning()), "What it means")
     yield Section("records", "The riskiest records", tuple(_riskiest(f)), "Riskiest records")
@@ -55,7 +72,7 @@ def every(f: DtpAudit) -> Iterator[Section]:
     if f.variation:
         blocks = tuple(_variation(f))
         yield Section("variation", "What else moves a prediction", blocks, "Variation")
-    yield Section("measured", "How it was measured", tuple(_measured(f)))
+    yield Section("measured", "How it was measured", tuple(_method_section(f)))
 
 
 def _meaning() -> Iterator[Block]:
@@ -89,7 +106,7 @@ def _riskiest(f: DtpAudit) -> Iterator[Block]:
         "in records.parquet."
     )
     yield _ranks(f)
-    yield Folded("Class by class", (_classes(f),))
+    yield FoldedBlocks("Class by class", (_classes(f),))
 
 
 def overview(f: DtpAudit) -> tuple[Table, ...]:
@@ -112,7 +129,7 @@ def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") 
     spare = ("DTP, all queries", "Factor", "Mean over training sets")
     rows: Rows = [
         {
-            head: _who(f, i),
+            head: _record_cell(f, i),
             "PDTP": Shown(nats(float(f.pdtp[i]))),
             "DTP, all queries": between(float(f.dtp.low[i]), float(f.dtp.high[i])),
             "Factor": factor(float(f.pdtp[i])),
@@ -123,8 +140,8 @@ def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") 
     return table(name, title, rows, spare=spare, at_once=_AT_ONCE)
 
 
-def _who(f: DtpAudit, i: int) -> Cell:
-    name = name_of(f, i)
+def _record_cell(f: DtpAudit, i: int) -> Cell:
+    name = record_id(f, i)
     row = str(int(f.rows[i]))
     where = "" if name == row else f"row {row}, "
     tags = ("other queries",) if f.indirect[i] else ()
@@ -162,7 +179,7 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
     yield text(
         "Asking about the record itself is the direct way to find out. An answer to some other "
         "query may show more (an indirect attack).",
-        f"How well that is known: {_known(f)}",
+        f"How well that is known: {_certainty_text(f)}",
         f"Method: {f.dtp.method}.",
     )
     if not f.n_indirect:
@@ -177,7 +194,7 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
     yield _people(f, "indirect", title, f.by_other_queries[:MOST])
 
 
-def _known(f: DtpAudit) -> str:
+def _certainty_text(f: DtpAudit) -> str:
     """Return how well DTP is known, in a sentence."""
     found = f.reach
     n = len(f.rows)
@@ -272,7 +289,7 @@ def _averages(f: DtpAudit) -> Iterator[Block]:
     )
     rows: Rows = [
         {
-            "Id": _who(f, i),
+            "Id": _record_cell(f, i),
             "Mean over training sets": decimal_estimate(f.averages[i]),
             "PDTP in this one": nats(float(f.pdtp[i])),
         }
@@ -295,12 +312,12 @@ def _variation(f: DtpAudit) -> Iterator[Block]:
         [
             {
                 "Record": Cell(record_of(f, v.row), (class_of(f, v.label),)),
-                "With it": fixed(v.with_it, 3),
-                "Without it": fixed(v.without, 3),
-                "Own effect": Shown(fixed(v.own, 3)),
+                "With it": decimal(v.with_it, 3),
+                "Without it": decimal(v.without, 3),
+                "Own effect": Shown(decimal(v.own, 3)),
                 "Random states": _range(v.initialisation),
                 "Other training sets": _range(v.sampling),
-                "In standard deviations": Shown(fixed(v.stands_out, 1)),
+                "In standard deviations": Shown(decimal(v.stands_out, 1)),
             }
             for v in f.variation
         ],
@@ -322,7 +339,8 @@ def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
             "narrower than the histograms, it drowns in them."
         ),
         words=(
-            f"With the record {fixed(v.with_it, 3)}, without {fixed(v.without, 3)}. Random states "
+            f"With the record {decimal(v.with_it, 3)}, without {decimal(v.without, 3)}. Random "
+            "states "
             f"alone: {_range(v.initialisation)}; other training sets: {_range(v.sampling)} "
             f"({count(len(v.sampling))} models each)."
         ),
@@ -332,15 +350,15 @@ def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
 
 
 def _range(values: Floats) -> str:
-    return f"{fixed(float(values.min()), 3)} to {fixed(float(values.max()), 3)}"
+    return f"{decimal(float(values.min()), 3)} to {decimal(float(values.max()), 3)}"
 
 
-def _measured(f: DtpAudit) -> Iterator[Block]:
+def _method_section(f: DtpAudit) -> Iterator[Block]:
     yield pairs(
         {
             "Model": f.model,
             "Training set": f"{several(f.n_train, 'record')}, {count(len(f.class_names))} classes",
-            "Records measured": measured(f),
+            "Records measured": measured_records_text(f),
             "Bins of probabilities": in_bins(f.width),
             "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
         }
@@ -353,13 +371,13 @@ def _measured(f: DtpAudit) -> Iterator[Block]:
 def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:
     n = several(len(f.rows), "record")
     yield "PDTP of a record", f.method, n
-    yield "Mean PDTP", _estimated(f.mean, f.complete), several(f.mean.n, "record")
-    yield "Share above 1", _estimated(f.share_above, f.complete), n
+    yield "Mean PDTP", _method_text(f.mean, f.complete), several(f.mean.n, "record")
+    yield "Share above 1", _method_text(f.share_above, f.complete), n
     yield "DTP over all queries", f.dtp.method, n
     if f.averages:
         one = f.averages[0]
         sets = several(one.n, "training set")
-        yield "Mean over training sets", _estimated(one, False), sets
+        yield "Mean over training sets", _method_text(one, False), sets
     if (path := f.removal) is not None:
         by = "" if f.checked is None else " by the shortcut, without further refits"
         how = f"every value computed again after each removal{by}; {_ORDERS[path.order]}"
@@ -369,5 +387,5 @@ def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:
         yield "What else moves a prediction", "trained again each time", models
 
 
-def _estimated(estimate: Estimate, exact: bool) -> str:
+def _method_text(estimate: Estimate, exact: bool) -> str:
     return estimate.method if exact else f"{estimate.method}, {rate(estimate.level)}"

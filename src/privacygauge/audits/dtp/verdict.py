@@ -10,7 +10,7 @@ from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up, several
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_limits
 
 CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
 SEEN = Grade("below the limit as far as seen", Severity.SMALL)
@@ -41,7 +41,7 @@ def verdict(f: DtpAudit) -> Verdict:
         scale=GRADES,
         headline=_headline(f),
         sentences=sentences,
-        unsaid=_unsaid(f),
+        unsaid=_limits_text(f),
         advice=advice,
         gauge=_gauge(f),
     )
@@ -57,7 +57,7 @@ def _gauge(f: DtpAudit) -> Gauge:
         "DTP-1 rule (Long et al. 2017)."
     )
     shown = Shown(between(low, high))
-    limits = beside(LIMIT, low, high)
+    limits = gauge_limits(LIMIT, low, high)
     ticks = (f"1, a factor of {FACTOR}",)
     zones = ("Below the limit", "Above it")
     return Gauge(
@@ -73,7 +73,7 @@ def _gauge(f: DtpAudit) -> Gauge:
     )
 
 
-def measured(f: DtpAudit) -> str:
+def measured_records_text(f: DtpAudit) -> str:
     """Return how many records were measured, such as ``200 of 5,000``."""
     return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
 
@@ -98,7 +98,7 @@ def _headline(f: DtpAudit) -> str:
     )
 
 
-def _found(f: DtpAudit) -> str:
+def _riskiest_text(f: DtpAudit) -> str:
     who = f"Of {count(f.n_train)} training records, the riskiest"
     if not f.complete:
         who = f"Of the {count(len(f.rows))} training records that were measured, the riskiest"
@@ -119,7 +119,7 @@ def _found(f: DtpAudit) -> str:
 
 
 def _sentences(f: DtpAudit) -> Iterator[str]:
-    yield _found(f)
+    yield _riskiest_text(f)
     if f.n_infinite:
         yield (
             f"For {several(f.n_infinite, 'record')} the factor is infinite (so is PDTP, its "
@@ -179,7 +179,7 @@ def _queries(f: DtpAudit) -> str:
     )
 
 
-def _unsaid(f: DtpAudit) -> str:
+def _limits_text(f: DtpAudit) -> str:
     if f.decision == "do not publish":
         return (
             "It does not say that the contents of a record can be read from the model, nor that "

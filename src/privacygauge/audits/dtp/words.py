@@ -11,7 +11,7 @@ from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.classifier.dtp.ratios import cap
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import DataFrame, frame, names_of
-from privacygauge.report.numbers import count, fixed, rounded_up, shortened
+from privacygauge.report.numbers import count, decimal, rounded_up, shorten
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,10 +33,10 @@ def nats(value: float) -> str:
     """
     places = 3
     while math.isfinite(value) and value not in (0.0, LIMIT) and places < 9:
-        if float(fixed(value, places)) not in (0.0, LIMIT):
+        if float(decimal(value, places)) not in (0.0, LIMIT):
             break
         places += 1
-    return fixed(value, places)
+    return decimal(value, places)
 
 
 def factor(value: float) -> str:
@@ -48,11 +48,11 @@ def factor(value: float) -> str:
     ('1.03', '2.7', '198', 'over 1,000,000')
     """
     if math.isinf(value):
-        return fixed(value, 0)
+        return decimal(value, 0)
     ratio = math.exp(min(value, 50.0))
     if ratio > _LARGEST:
         return f"over {count(int(_LARGEST))}"
-    return fixed(ratio, 2 if ratio < 2 else 1) if ratio < 10 else count(int(ratio + 0.5))
+    return decimal(ratio, 2 if ratio < 2 else 1) if ratio < 10 else count(int(ratio + 0.5))
 
 
 def between(low: float, high: float) -> str:
@@ -87,14 +87,14 @@ MOST = 50
 """Number of the riskiest records that are shown."""
 
 
-def name_of(f: DtpAudit, i: int) -> str:
+def record_id(f: DtpAudit, i: int) -> str:
     """Return the id of the measured record at a place."""
-    return shortened(str(f.ids[i]))
+    return shorten(str(f.ids[i]))
 
 
 def class_of(f: DtpAudit, label: int) -> str:
     """Return the name of a class."""
-    return shortened(f.class_names[label])
+    return shorten(f.class_names[label])
 
 
 def record_of(f: DtpAudit, row: int) -> str:
@@ -102,7 +102,7 @@ def record_of(f: DtpAudit, row: int) -> str:
     place = int(np.searchsorted(f.rows, row))
     if place == len(f.rows) or f.rows[place] != row:
         return f"row {row}"
-    return name_of(f, place)
+    return record_id(f, place)
 
 
 def records_frame(f: DtpAudit) -> DataFrame:

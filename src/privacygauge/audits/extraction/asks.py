@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, asks, shares, with_low
+from privacygauge.audits.asking import Command, HelpGroup, asks, shares, with_low
 from privacygauge.audits.language_models import (
     ANSWERS,
     ModelsRequest,
@@ -107,7 +107,7 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
 
 COMMAND = Command(
     "language extract",
-    group=Group.LANGUAGE,
+    group=HelpGroup.LANGUAGE,
     request=ExtractionRequest,
     play=play,
     help=_HELP,

@@ -11,7 +11,13 @@ from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
 from privacygauge.language.compared import check_one_kind, compared_models, load_either
-from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted, judged_texts
+from privacygauge.language.extracted import (
+    SAMPLED,
+    Extracted,
+    Tries,
+    judged_texts,
+    measure_extraction,
+)
 from privacygauge.language.extraction import Writing
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.precision import Precision
@@ -138,7 +144,7 @@ def audit_extraction(
     other = models[1] if len(models) > 1 else None
     if before is not None:
         before()
-    found = extracted(
+    found = measure_extraction(
         models[0], other, judged=judged, how=how, asked=tries, run=run, progress=progress
     )
     about = {"sampling": how.describe(), "target": models[0].source.weights}

@@ -15,7 +15,7 @@ from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM
 from privacygauge.report import direction
 from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import picked, values_of
+from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     Shown,
@@ -25,7 +25,7 @@ from privacygauge.report.numbers import (
     plain,
     rate,
     several,
-    shortened,
+    shorten,
 )
 from privacygauge.report.values import (
     About,
@@ -40,7 +40,7 @@ from privacygauge.report.values import (
     Table,
     Verdict,
     Worst,
-    beside,
+    gauge_limits,
 )
 
 if TYPE_CHECKING:
@@ -146,11 +146,14 @@ def report(a: ExtractionAudit) -> Report:
         terms=_terms(w),
         worst=_worst(a),
         data={
-            **picked(f, "how", "asked", "unit", "contents"),
+            **pick_values(f, "how", "asked", "unit", "contents"),
             "n_members": n_in,
             "n_others": n_out,
             "by_tries": [
-                {"tries": n, **picked(_rates(a, f.within(n)), "members", "others", "difference")}
+                {
+                    "tries": n,
+                    **pick_values(_rates(a, f.within(n)), "members", "others", "difference"),
+                }
                 for n in f.grid
             ],
             "ways": {name: values_of(_rates(a, hit)) for name, hit in f.hits.items()},
@@ -212,7 +215,7 @@ def verdict(a: ExtractionAudit) -> Verdict:
         low=beyond.low,
         value=beyond.value,
         high=beyond.high,
-        limits=beside(0.0, beyond.value, beyond.high),
+        limits=gauge_limits(0.0, beyond.value, beyond.high),
         ticks=("0%",),
         rule=(
             "The grade follows from the lower end of the interval: above 0 the model gives texts "
@@ -292,7 +295,7 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
         )
 
 
-def _both(x: BothSides) -> dict[str, Content]:
+def _rates_by_side(x: BothSides) -> dict[str, Content]:
     found = {"Members": x.members, "Others": x.others, "Difference": x.difference}
     return {name: percent_estimate(estimate) for name, estimate in found.items()}
 
@@ -311,7 +314,7 @@ def _ways(a: ExtractionAudit) -> Table:
     return table(
         "ways",
         f"People with {_words(a).one} that can be extracted",
-        [{"By": name, **_both(_rates(a, hit))} for name, hit in hits.items()],
+        [{"By": name, **_rates_by_side(_rates(a, hit))} for name, hit in hits.items()],
         "Target alone: what the reference gives at the same tries does not count. Verbatim: the "
         "likeliest token is chosen at every step.",
         prose=("By",),
@@ -324,7 +327,7 @@ def _by_tries(a: ExtractionAudit) -> Table:
     return table(
         "tries",
         "By the number of tries",
-        [{"Tries": count(n), **_both(_rates(a, f.within(n)))} for n in f.grid],
+        [{"Tries": count(n), **_rates_by_side(_rates(a, f.within(n)))} for n in f.grid],
         "Target alone. To look at, not to choose from: each interval holds alone.",
     )
 
@@ -370,14 +373,14 @@ def _people(a: ExtractionAudit) -> Block:
         f"People whose {_words(a).thing} needs fewest tries",
         [
             {
-                "Person": plain(shortened(f.judged.person[row])),
+                "Person": plain(shorten(f.judged.person[row])),
                 "Text": _id(a, row),
                 "Tries needed": Shown(count(int(needed[row]))),
                 f"{f.unit.capitalize()}s": count(int(f.n_suffix[row])),
                 "Identifiers": ", ".join(dict.fromkeys(span.kind for span in f.found_in(row)))
                 or "none",
             }
-            for row in _first(a, _LISTED)
+            for row in _easiest_people(a, _LISTED)
         ],
         f"The {_words(a).thing} of each that needs fewest; ids only.",
         prose=("Identifiers",),
@@ -385,7 +388,7 @@ def _people(a: ExtractionAudit) -> Block:
     )
 
 
-def _first(a: ExtractionAudit, most: int) -> list[int]:
+def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
     """Return a row for each of the first people, the one that needs fewest tries."""
     first = a.found.first
     order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
@@ -394,11 +397,11 @@ def _first(a: ExtractionAudit, most: int) -> list[int]:
 
 
 def _id(a: ExtractionAudit, row: int) -> str:
-    return plain(shortened(a.found.judged.sample[row]))
+    return plain(shorten(a.found.judged.sample[row]))
 
 
 def _worst(a: ExtractionAudit) -> Worst:
-    ids = tuple(plain(shortened(a.found.judged.person[row])) for row in _first(a, _AT_ONCE))
+    ids = tuple(plain(shorten(a.found.judged.person[row])) for row in _easiest_people(a, _AT_ONCE))
     return Worst("people", ids, "" if ids else f"nobody's {_words(a).thing} was extracted")
 
 

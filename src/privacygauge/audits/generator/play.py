@@ -21,7 +21,7 @@ from privacygauge.report.values import Origin, Report
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.audited import AskedOfGenerator, PlayedGame, arranged
+from privacygauge.synthetic.games.audited import GeneratorOptions, PlayedGame, arrange_game
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
 from privacygauge.synthetic.games.worlds import OnWorlds
@@ -30,7 +30,7 @@ from privacygauge.synthetic.generators.generator import PrivBayes
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
-from privacygauge.synthetic.table import advice, require_moderate
+from privacygauge.synthetic.table import column_advice, require_moderate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +178,7 @@ def audit_synthetic(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     require_moderate(table.schema)
-    asked = AskedOfGenerator(
+    asked = GeneratorOptions(
         targets=targets,
         select=select,
         game=game,
@@ -191,7 +191,7 @@ def audit_synthetic(
         made=made,
     )
     owner = owners(unit, ids, len(table))
-    arrangement = arranged(
+    arrangement = arrange_game(
         made_by, table, asked, owner=owner, ids=ids, show=show, seed=seed, level=level
     )
     making = arrangement.making
@@ -206,7 +206,7 @@ def audit_synthetic(
         progress=progress,
         scoring=scoring,
     )
-    told = (*advice(table), *_warnings(making, schema, level), *clipped_numbers(*clipped))
+    told = (*column_advice(table), *_warnings(making, schema, level), *clipped_numbers(*clipped))
     warnings = (*told, *direction.warnings(found.inverted))
     origin = running.origin("pandas", skipped=skipped, warnings=warnings, about=cost)
     return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
@@ -241,7 +241,7 @@ def _description(making: Making) -> GameDescription:
     )
 
 
-def seen_from(smallest: float | None) -> str:
+def detectable_auc_text(smallest: float | None) -> str:
     """Return in words the smallest AUC of a record that an audit would mostly show."""
     if smallest is None:
         return "no AUC, however high, would be seen with so few test tables (--tests)"

@@ -8,9 +8,9 @@ import numpy as np
 
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.by_target import ranked
-from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, short
-from privacygauge.report.numbers import count, decimal_estimate, fixed, several
+from privacygauge.evaluate.by_target import rank_by_auc
+from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, plot_label
+from privacygauge.report.numbers import count, decimal, decimal_estimate, several
 from privacygauge.report.values import Plot
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
-    """Draw the AUC of every target with its interval, the largest first; numbers: `ranked`.
+    """Draw the AUC of every target with its interval, the largest first; numbers: `rank_by_auc`.
 
     By the attack that the verdict speaks of, each interval on its own. Of more than 1,000
     targets as many are drawn.
     """
     ax = axes(ax)
-    found = ranked(f.best, POINTS)
+    found = rank_by_auc(f.best, POINTS)
     few = len(found.rank) <= FEW
     if few:
         ax.vlines(found.rank, found.low, found.high, color=SERIES[0], lw=2.2, alpha=0.55,
@@ -57,13 +57,13 @@ def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
 
 
 def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
-    """Draw every target's AUC over its vulnerability score; numbers: `ranked`, ``f.targets``.
+    """Draw every target's AUC over its vulnerability score; numbers: `rank_by_auc`, ``f.targets``.
 
     The first six groups by the way in which they were chosen have markers of their own.
     """
     ax = axes(ax)
     drawn = np.zeros(len(f.targets), dtype=np.bool_)
-    drawn[ranked(f.best, POINTS).position] = True
+    drawn[rank_by_auc(f.best, POINTS).position] = True
     many = len(f.targets) > FEW
     for place, group in enumerate(f.groups[: len(MARKERS)]):
         shown = group.positions[drawn[group.positions]]
@@ -71,7 +71,7 @@ def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
                 marker="." if many else MARKERS[place], ms=4 if many else 6,
                 mfc=SERIES[place] if many else "none", mew=0 if many else 1.4,
                 alpha=0.6 if many else 1.0,
-                label=short(group.method))  # fmt: skip
+                label=plot_label(group.method))  # fmt: skip
     _chance(ax)
     ax.set(xlabel="Vulnerability score", ylabel="AUC (0.5 is guessing)")
     ax.set_ylim(min(0.4, float(f.best.aucs.min()) - 0.02), 1.02)
@@ -93,8 +93,9 @@ def auc_plot(f: SyntheticAudit) -> Plot:
             "but guessing; where a whole interval lies above it, the record is given away."
         ),
         words=(
-            f"The AUC is {fixed(float(values[0]), 3)} for the first record, "
-            f"{fixed(float(values[n // 2]), 3)} in the middle, {fixed(float(values[-1]), 3)} for "
+            f"The AUC is {decimal(float(values[0]), 3)} for the first record, "
+            f"{decimal(float(values[n // 2]), 3)} in the middle, {decimal(float(values[-1]), 3)} "
+            "for "
             f"the last; {count(f.n_told)} of {count(n)} records are told beyond luck."
         ),
         draw=lambda: plot_auc(f),

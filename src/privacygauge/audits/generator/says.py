@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privacygauge.audits.generator import sections
-from privacygauge.audits.generator.play import SyntheticAudit, seen_from
-from privacygauge.audits.generator.verdict import called, kept, name_of, verdict
+from privacygauge.audits.generator.play import SyntheticAudit, detectable_auc_text
+from privacygauge.audits.generator.verdict import (
+    setting_text,
+    target_id_and_row,
+    target_name,
+    verdict,
+)
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.terms import MEANINGS, interval
 from privacygauge.report.blocks import pairs, text
-from privacygauge.report.document import estimate_dict, finite, names_of, picked, values_of
+from privacygauge.report.document import estimate_dict, finite, names_of, pick_values, values_of
 from privacygauge.report.numbers import (
     Shown,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     key,
     percent_estimate,
     rate,
@@ -29,7 +34,7 @@ from privacygauge.report.numbers import (
     several,
 )
 from privacygauge.report.values import About, Json, Measure, Pairs, Report, Section, Worst
-from privacygauge.synthetic.games.judging import Group
+from privacygauge.synthetic.games.judging import TargetGroup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +71,8 @@ def report(f: SyntheticAudit) -> Report:
             f.game.adversary,
             "membership-inference",
         ),
-        intro=f"Synthetic tables by {kept(f.generator)}, {f.game.name}. The numbers are those of "
+        intro=f"Synthetic tables by {setting_text(f.generator)}, {f.game.name}. The numbers are "
+        "those of "
         f"the strongest attack, {f.best.title}, on {several(len(f.targets), 'record')}. Small "
         f"figures are {rate(f.level)} intervals. The attack{chosen} chosen on the adversary's own "
         "tables, the numbers come from others.",
@@ -78,10 +84,10 @@ def report(f: SyntheticAudit) -> Report:
             Section("attacks", "Attacks", tuple(sections.attacks(f))),
             Section("records", "The riskiest records", risky, "Riskiest records"),
             Section("groups", "How the records were chosen", tuple(sections.groups(f)), "Groups"),
-            Section("use", "Privacy beside use", tuple(sections.use(f)), "Use"),
+            Section("use", "Privacy beside use", tuple(sections.utility_section(f)), "Use"),
         ),
         terms={**_TERMS, "Interval": interval(f.level, "tables")},
-        worst=Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
+        worst=Worst("records", tuple(target_id_and_row(f, i)[0] for i in f.order[:10].tolist())),
         data=data(f),
         frames={"records.parquet": lambda: records_frame(f)},
         nothing_left_out="Nothing: everything that was asked for was done.",
@@ -93,7 +99,7 @@ def report(f: SyntheticAudit) -> Report:
 def _measures(f: SyntheticAudit) -> Iterator[Measure]:
     n = len(f.targets)
     worst = f.headline.worst
-    whose = f"for {called(f, f.headline.target)}"
+    whose = f"for {target_name(f, f.headline.target)}"
     yield Measure(
         name="auc",
         label="Pairs of tables told apart",
@@ -127,7 +133,7 @@ def _measures(f: SyntheticAudit) -> Iterator[Measure]:
         f"{rate(f.level)} confidence none is counted by luck.",
         gate=False,
     )
-    yield from (_found(r, whose) for r in worst.tpr_at_fpr if r.fpr == FPR)
+    yield from (_tpr_measure(r, whose) for r in worst.tpr_at_fpr if r.fpr == FPR)
     yield _epsilon(f, whose)
     if not isinstance(f.foreseen, Skipped):
         yield Measure(
@@ -142,7 +148,7 @@ def _measures(f: SyntheticAudit) -> Iterator[Measure]:
         )
 
 
-def _found(r: RateAtFpr, whose: str) -> Measure:
+def _tpr_measure(r: RateAtFpr, whose: str) -> Measure:
     return Measure(
         name=f"tpr@{r.fpr:g}",
         label=f"Found at {rate(r.fpr)} false alarms",
@@ -169,7 +175,7 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
             "cannot be claimed."
         )
     text += " With this many tables, no audit could show more than "
-    text += f"{fixed(f.headline.worst.epsilon_limit, 2)}."
+    text += f"{decimal(f.headline.worst.epsilon_limit, 2)}."
     shown = Shown(rounded_down(found.low))
     return Measure(
         name="epsilon",
@@ -196,36 +202,38 @@ def _game(f: SyntheticAudit) -> Pairs:
             "Records": f"{several(len(f.targets), 'target')} of {count(f.n_records)} in the table",
             "A synthetic table": f"{several(sizes.n_made, 'record')}, made from "
             f"{count(sizes.records)}",
-            "The adversary's own": _own(f),
-            "Those in question": _asked(f),
+            "The adversary's own": _shadow_tables_text(f),
+            "Those in question": _tables_text(f),
             "Made in all": several(f.n_tables, "synthetic table"),
-            "What would be seen": seen_from(f.seen_from),
+            "What would be seen": detectable_auc_text(f.seen_from),
         }
     )
 
 
 def settings(f: SyntheticAudit) -> str:
     """Return the generator's settings on one line."""
-    return "; ".join(f"{kept(k)} = {kept(v)}" for k, v in f.settings.items()) or "none"
+    return (
+        "; ".join(f"{setting_text(k)} = {setting_text(v)}" for k, v in f.settings.items()) or "none"
+    )
 
 
-def _own(f: SyntheticAudit) -> str:
+def _shadow_tables_text(f: SyntheticAudit) -> str:
     own = several(f.sizes.shadows, "synthetic table")
-    if _shared(f):
+    if _is_pool_shared(f):
         return f"{own} for all targets"
     if f.n_tables == len(f.targets) * (f.sizes.shadows + f.sizes.tests):
         return f"{own} for each target"
     return f"{own} for each table in question"
 
 
-def _asked(f: SyntheticAudit) -> str:
+def _tables_text(f: SyntheticAudit) -> str:
     asked = several(f.sizes.tests, "synthetic table")
-    if _shared(f):
+    if _is_pool_shared(f):
         return f"{asked} for all targets, each target in about half of them"
     return f"{asked} for each target, about half of them made with it"
 
 
-def _shared(f: SyntheticAudit) -> bool:
+def _is_pool_shared(f: SyntheticAudit) -> bool:
     """Return whether all targets share one pool of tables."""
     return len(f.targets) > 1 and f.n_tables == f.sizes.shadows + f.sizes.tests
 
@@ -278,7 +286,7 @@ def data(f: SyntheticAudit) -> dict[str, Json]:
         "game": asdict(f.game),
         "generator": {"name": f.generator, "settings": values_of(f.settings)},
         "sizes": {**asdict(f.sizes), "made": int(f.sizes.n_made)},
-        **picked(f, "n_records", "n_tables", "foreseen", "seen_from"),
+        **pick_values(f, "n_records", "n_tables", "foreseen", "seen_from"),
         "headline": _headline(f),
         "attacks": [_attack(attack) for attack in f.attacks],
         "targets": _targets(f),
@@ -297,7 +305,7 @@ def _headline(f: SyntheticAudit) -> dict[str, Json]:
         "target": {
             "row": int(f.targets.rows[i]),
             "id": names_of(f.targets.ids[i : i + 1]).tolist()[0],
-            **_judged(f.headline.worst),
+            **_target_json(f.headline.worst),
         },
         "epsilon": estimate_dict(f.headline.worst.epsilon),
         "epsilon_limit": finite(f.headline.worst.epsilon_limit),
@@ -307,8 +315,10 @@ def _headline(f: SyntheticAudit) -> dict[str, Json]:
 def _attack(attack: AttackEvaluation) -> dict[str, Json]:
     n = len(attack.targets)
     return {
-        **picked(attack, "name", "variant", "accuracy", "auc", "true_positives", "false_positives"),
-        **picked(attack, "n_in", "n_out", "notes"),
+        **pick_values(
+            attack, "name", "variant", "accuracy", "auc", "true_positives", "false_positives"
+        ),
+        **pick_values(attack, "n_in", "n_out", "notes"),
         "thresholds": "none",
         "rule": RULE,
         "tpr_at_fpr": {
@@ -330,24 +340,24 @@ def _targets(f: SyntheticAudit) -> list[Json]:
             "vulnerability": finite(f.targets.scores[i]),
             "rank": int(f.targets.ranks[i]),
             "chosen": [g.method for g, those in zip(f.groups, chosen, strict=True) if i in those],
-            "attacks": {attack.title: _judged(attack.targets[i]) for attack in f.attacks},
+            "attacks": {attack.title: _target_json(attack.targets[i]) for attack in f.attacks},
         }
         for i in range(len(f.targets))
     ]
 
 
-def _judged(target: TargetEvaluation) -> dict[str, Json]:
+def _target_json(target: TargetEvaluation) -> dict[str, Json]:
     return {
-        **picked(target, "auc", "accuracy"),
+        **pick_values(target, "auc", "accuracy"),
         "tpr_at_fpr": {
-            key(r.fpr): {**estimate_dict(r.estimate), **picked(r, "resolved")}
+            key(r.fpr): {**estimate_dict(r.estimate), **pick_values(r, "resolved")}
             for r in target.tpr_at_fpr
         },
         "epsilon": {"low": finite(target.epsilon.low), "limit": finite(target.epsilon_limit)},
     }
 
 
-def _group(f: SyntheticAudit, group: Group) -> dict[str, Json]:
+def _group(f: SyntheticAudit, group: TargetGroup) -> dict[str, Json]:
     n = len(group.positions)
     rows = zip(f.attacks, group.means, group.deviations, strict=True)
     return {

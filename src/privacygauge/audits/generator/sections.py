@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.generator.plots import auc_plot, vulnerability_plot
-from privacygauge.audits.generator.verdict import name_of
+from privacygauge.audits.generator.verdict import target_id_and_row
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation
@@ -18,19 +18,19 @@ from privacygauge.report.attacks.tables import methods_of, whisker
 from privacygauge.report.blocks import columns, note, pairs, table, text
 from privacygauge.report.numbers import (
     DASH,
-    at_least,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
+    lower_bound_text,
     percent,
     percent_estimate,
     plain,
     rate,
     several,
-    shortened,
+    shorten,
 )
-from privacygauge.report.values import Block, Cell, Column, Content, Folded, Row, Table, Tone
-from privacygauge.synthetic.games.judging import Group
+from privacygauge.report.values import Block, Cell, Column, Content, FoldedBlocks, Row, Table, Tone
+from privacygauge.synthetic.games.judging import TargetGroup
 
 _PRINTED = 5
 """Number of of the riskiest records that are printed in a terminal."""
@@ -71,8 +71,8 @@ def attacks(f: SyntheticAudit) -> Iterator[Block]:
         f"the number of records (Holm). {marked if len(f.attacks) > 1 else ''}",
         *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
     )
-    yield Folded("Guesses, counted", (guesses,))
-    yield Folded("How the intervals were made", (_methods(f),))
+    yield FoldedBlocks("Guesses, counted", (guesses,))
+    yield FoldedBlocks("How the intervals were made", (_methods(f),))
 
 
 def _attack(e: AttackEvaluation) -> Cell:
@@ -160,7 +160,7 @@ def records(f: SyntheticAudit) -> Iterator[Block]:
         f"records.parquet.{dagger if unresolved else ''}"
     )
     if len(f.attacks) > 1:
-        yield Folded("What every attack does on them", (_each(f),))
+        yield FoldedBlocks("What every attack does on them", (_auc_table(f),))
     if len(f.targets) > 1:
         yield auc_plot(f)
         yield vulnerability_plot(f)
@@ -184,7 +184,7 @@ def people_table(f: SyntheticAudit, most: int, *, contents: bool = True) -> Tabl
             *(Column(plain(name), prose=True) for name in columns),
         ),
         tuple(
-            _person(f, i, tuple(shortened(str(x[i])) for x in columns.values()))
+            _person(f, i, tuple(shorten(str(x[i])) for x in columns.values()))
             for i in f.order[:most].tolist()
         ),
         at_once=10,
@@ -196,33 +196,33 @@ def _person(f: SyntheticAudit, i: int, contents: tuple[str, ...]) -> Row:
     headline = i == f.headline.target
     rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
     cells: tuple[Content, ...] = (
-        _who(f, i),
+        _target_cell(f, i),
         decimal_estimate(target.auc),
         whisker(target.auc),
         *(
             Cell(percent_estimate(r.estimate, 1), doubtful=not r.resolved)
             for r in target.tpr_at_fpr
         ),
-        Cell(at_least(target.epsilon), (f"of {fixed(target.epsilon_limit, 2)}",)),
-        Cell(fixed(float(f.targets.scores[i]), 3), (rank,)),
+        Cell(lower_bound_text(target.epsilon), (f"of {decimal(target.epsilon_limit, 2)}",)),
+        Cell(decimal(float(f.targets.scores[i]), 3), (rank,)),
         *contents,
     )
     return Row(cells, Tone.BEST if headline else Tone.PLAIN)
 
 
-def _who(f: SyntheticAudit, i: int) -> Cell:
-    name, row = name_of(f, i)
+def _target_cell(f: SyntheticAudit, i: int) -> Cell:
+    name, row = target_id_and_row(f, i)
     tags = ("verdict",) if i == f.headline.target else ()
     return Cell(name, (f"row {row}",) if row else (), tags)
 
 
-def _each(f: SyntheticAudit) -> Table:
+def _auc_table(f: SyntheticAudit) -> Table:
     return Table(
         "each",
         "AUC of every attack",
         columns=columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
         rows=tuple(
-            (_who(f, i), *(fixed(e.targets[i].auc.value, 3) for e in f.attacks))
+            (_target_cell(f, i), *(decimal(e.targets[i].auc.value, 3) for e in f.attacks))
             for i in f.order[:10].tolist()
         ),
         note="Values; their intervals are in report.json.",
@@ -250,11 +250,11 @@ def groups(f: SyntheticAudit) -> Iterator[Block]:
             ],
             prose=("Attack",),
         )
-        yield Folded("The same for every attack", (every,))
+        yield FoldedBlocks("The same for every attack", (every,))
 
 
 def _group(
-    group: Group, attack: int, beside: dict[str, str], *, drawn: bool = False
+    group: TargetGroup, attack: int, beside: dict[str, str], *, drawn: bool = False
 ) -> dict[str, Content]:
     n = len(group.positions)
     mean = group.means[attack]
@@ -263,12 +263,12 @@ def _group(
         **beside,
         "Mean AUC": decimal_estimate(mean),
         **({_LINE: whisker(mean)} if drawn else {}),
-        "Standard deviation": fixed(group.deviations[attack], 3) if n > 1 else DASH,
+        "Standard deviation": decimal(group.deviations[attack], 3) if n > 1 else DASH,
         "Records": count(n),
     }
 
 
-def use(f: SyntheticAudit) -> Iterator[Block]:
+def utility_section(f: SyntheticAudit) -> Iterator[Block]:
     """Yield what a synthetic table is good for."""
     found = f.utility
     if isinstance(found, Skipped):

@@ -15,7 +15,7 @@ from privacygauge.report.numbers import (
     rate,
     rounded_down,
     several,
-    shortened,
+    shorten,
 )
 from privacygauge.report.values import Gauge, Grade, Verdict
 
@@ -54,7 +54,7 @@ def verdict(f: SyntheticAudit) -> Verdict:
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
     said = tuple(_sentences(f, grade))
-    unsaid = _unsaid(f, grade)
+    unsaid = _limits_text(f, grade)
     todo = tuple(_advice(f, grade))
     return Verdict(
         grade=grade,
@@ -104,11 +104,11 @@ def _headline(f: SyntheticAudit, grade: Grade) -> str:
         return f"{leak}: on average over {several(n, 'record')} attacks beat guessing"
     if n == 1:
         return f"{leak}: it can be told whether the attacked record was in the data"
-    whom = f"for {_of(f.n_told, n)} attacked records"
+    whom = f"for {_share_text(f.n_told, n)} attacked records"
     return f"{leak}: {whom} it can be told whether they were in the data"
 
 
-def _of(counted: int, n: int) -> str:
+def _share_text(counted: int, n: int) -> str:
     return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
 
 
@@ -116,7 +116,7 @@ def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
     n = len(f.targets)
     auc = f.headline.auc
     worst = f.headline.worst.auc
-    yield _told(f)
+    yield _finding_text(f)
     over = f" on average over the {count(n)} records" if n > 1 else ""
     yield (
         "Shown one table that was made with a record and one that was made without it, the attack "
@@ -127,7 +127,7 @@ def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
     )
     if n > 1:
         yield (
-            f"Worst off, by the adversary's own tables, is {called(f, f.headline.target)}: "
+            f"Worst off, by the adversary's own tables, is {target_name(f, f.headline.target)}: "
             f"{percent(worst.value)} of such cases, with the same confidence between "
             f"{percent(worst.low)} and {percent(worst.high)}. Since it was picked there and judged "
             "on other tables, it does not look worse by luck."
@@ -148,11 +148,11 @@ def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
         yield _MATTERS
 
 
-def _told(f: SyntheticAudit) -> str:
+def _finding_text(f: SyntheticAudit) -> str:
     n = len(f.targets)
     title = plain(f.best.title)
     if f.n_told:
-        many = f"{_of(f.n_told, n)} attacked records"
+        many = f"{_share_text(f.n_told, n)} attacked records"
         whom = many if n > 1 else "the one record that was attacked"
         return (
             f"Somebody who sees the synthetic table can tell for {whom}, better than by guessing, "
@@ -166,7 +166,8 @@ def _told(f: SyntheticAudit) -> str:
     if f.headline.worst.auc.low > 0.5:
         hardly = (
             "Somebody who sees the synthetic table can tell for "
-            f"{called(f, f.headline.target)}, better than by guessing, whether it was in the data "
+            f"{target_name(f, f.headline.target)}, better than by guessing, whether it was in the "
+            "data "
             "that the table was made from; for most others hardly."
         )
     did = "did not clearly beat" if n == 1 else "clearly beat"
@@ -193,7 +194,7 @@ def _on_epsilon(f: SyntheticAudit) -> Iterator[str]:
         )
 
 
-def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
+def _limits_text(f: SyntheticAudit, grade: Grade) -> str:
     rest = f.n_records - len(f.targets)
     others = f"It says little about the {several(rest, 'record')} that were not attacked. "
     stronger = "that a stronger attack, or somebody who knows more, would do no better"
@@ -204,22 +205,22 @@ def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
     )
 
 
-def name_of(f: SyntheticAudit, i: int) -> tuple[str, str]:
+def target_id_and_row(f: SyntheticAudit, i: int) -> tuple[str, str]:
     """Return a target's id, and its row where that is something else, else an empty text."""
-    name = shortened(plain(f.targets.ids[i]))
+    name = shorten(plain(f.targets.ids[i]))
     row = str(int(f.targets.rows[i]))
     return name, "" if name == row else row
 
 
-def called(f: SyntheticAudit, i: int) -> str:
+def target_name(f: SyntheticAudit, i: int) -> str:
     """Return what a target is called in a sentence."""
-    name, row = name_of(f, i)
+    name, row = target_id_and_row(f, i)
     return f"record {name} (row {row})" if row else f"row {name}"
 
 
-def kept(text: object) -> str:
+def setting_text(text: object) -> str:
     """Return a setting of the generator on one line; the middle of a very long one is left out."""
-    return shortened(plain(text))
+    return shorten(plain(text))
 
 
 def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
@@ -228,7 +229,7 @@ def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
             "Hold the synthetic table back, or release it only to people who are bound by contract."
         )
     if grade is not NONE:
-        yield from _mend(f)
+        yield from _remedies(f)
     yield (
         "Do not rely on distances to the closest record: a table can keep them large and still "
         "give people away."
@@ -250,7 +251,7 @@ def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
     )
 
 
-def _mend(f: SyntheticAudit) -> Iterator[str]:
+def _remedies(f: SyntheticAudit) -> Iterator[str]:
     if f.broken_promise:
         yield (
             "Have the generator repaired: it leaks more than its epsilon allows. Look first at "

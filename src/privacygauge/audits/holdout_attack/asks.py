@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from privacygauge.audits.asking import Command, Group, Request, asks, option, shares, with_low
+from privacygauge.audits.asking import Command, HelpGroup, Request, asks, option, shares, with_low
 from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
 
@@ -125,7 +125,7 @@ def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
 
 COMMAND = Command(
     _NAME,
-    group=Group.TEST_SET,
+    group=HelpGroup.TEST_SET,
     request=AttackRequest,
     play=play,
     help=_HELP,

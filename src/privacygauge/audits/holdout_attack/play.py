@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.holdout.attacked import Attacked, attacked, contest_of
-from privacygauge.holdout.contest import Contest, Progress, played
+from privacygauge.holdout.attacked import ContestFindings, contest_of, summarise_contest
+from privacygauge.holdout.contest import Contest, Progress, play_contest
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.priors import Having, Prior
 from privacygauge.report.reported import Reported
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HoldoutAudit(Attacked, Reported):
+class HoldoutAudit(ContestFindings, Reported):
     """What attacks made of a test set's own labels, with ways to look at it."""
 
     origin: Origin
@@ -155,12 +155,12 @@ def attack_holdout(
 
 def audit_of(contest: Contest, having: Having, running: Running) -> HoldoutAudit:
     """Return what `attack_holdout` does, playing what the run does not hold yet."""
-    plays = played(
+    plays = play_contest(
         contest,
         running.run,
         invocation=running.invocation,
         n_jobs=running.n_jobs,
         progress=running.progress,
     )
-    found = attacked(contest, having, plays, running.level)
+    found = summarise_contest(contest, having, plays, running.level)
     return HoldoutAudit(**vars(found), origin=running.origin(warnings=found.caveats()))

@@ -19,12 +19,18 @@ from privacygauge.audits.holdout_attack.verdict import (
     having,
     verdict,
 )
-from privacygauge.audits.holdout_words import SOURCES, guaranteed, points, points_estimate, terms
+from privacygauge.audits.holdout_words import (
+    SOURCES,
+    guarantee_text,
+    holdout_terms,
+    points,
+    points_estimate,
+)
 from privacygauge.core.estimate import Estimate
-from privacygauge.holdout.contest import Result
-from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
+from privacygauge.holdout.contest import AttackResult
+from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.blocks import caution, note, pairs, table, text
-from privacygauge.report.document import picked
+from privacygauge.report.document import pick_values
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -90,9 +96,11 @@ def report(f: HoldoutAudit) -> Report:
             Section("by-guard", gains, tuple(_by_guard(f)), "Attack by guard"),
             Section("each", "Each in full", (_each_table(f),)),
             Section("guards", "The guards", tuple(_guards(f))),
-            Section("measured", "How it was measured", (_measured(f),)),
+            Section("measured", "How it was measured", (_method_section(f),)),
         ),
-        terms=terms(f.level) if f.scored == "accuracy" else terms(f.level) | _OF_SCORES,
+        terms=holdout_terms(f.level)
+        if f.scored == "accuracy"
+        else holdout_terms(f.level) | _OF_SCORES,
         worst=Worst("labels", (), "labels are in no report"),
         data=_data(f),
         frames={},
@@ -150,7 +158,7 @@ def _guaranteed_for(f: HoldoutAudit) -> str:
     return "for an attacker without a model who knows how frequent every hidden value is"
 
 
-def _accuracy(r: Result) -> Estimate:
+def _accuracy(r: AttackResult) -> Estimate:
     """Return the accuracy with an interval that allows for the choice among all results."""
     value = r.accuracy.value
     found = r.corrected
@@ -219,7 +227,7 @@ def _each_table(f: HoldoutAudit) -> Table:
     )
 
 
-def _begun(r: Result) -> str:
+def _begun(r: AttackResult) -> str:
     apart = "; must tell examples apart" if r.needs_points else ""
     return f"starts from {'what it knows' if r.informed else 'a guess'}{apart}"
 
@@ -236,7 +244,7 @@ def _guards(f: HoldoutAudit) -> Iterator[Block]:
         [
             {
                 "Guard": g.guard,
-                "Any attack at most, points": Shown(guaranteed(g.kl, f.most)),
+                "Any attack at most, points": Shown(guarantee_text(g.kl, f.most)),
                 "Typical error of an answer, points": points(g.error),
             }
             for g in f.guards
@@ -248,7 +256,7 @@ def _guards(f: HoldoutAudit) -> Iterator[Block]:
     )
 
 
-def _measured(f: HoldoutAudit) -> Pairs:
+def _method_section(f: HoldoutAudit) -> Pairs:
     together = f"{_interval(f.worst.corrected)}: all {count(len(f.results))} hold together"
     apart = f"apart from the {count(f.queries)} submissions"
     rows = {
@@ -303,11 +311,11 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
         off = (i + 1) / (len(f.guards) + 1) - 0.5
         ax.errorbar(value, place + 0.8 * off, xerr=reach, fmt=_MARKERS[i % len(_MARKERS)],
                     color=SERIES[i % len(SERIES)], ms=4.5, elinewidth=1.2, lw=1.2,
-                    label=short(guard.guard))  # fmt: skip
+                    label=plot_label(guard.guard))  # fmt: skip
     for between in place[1:] - 0.5:
         ax.axhline(between, color=FAINT, lw=0.6)
     ax.axvline(0, color=OTHER, lw=0.9, ls=(0, (1, 2)))
-    ax.set_yticks(place, [short(attack) for attack in f.attacks])
+    ax.set_yticks(place, [plot_label(attack) for attack in f.attacks])
     ax.grid(visible=False, axis="y")
     ax.set(ylim=(len(place) - 0.5, -0.5), xlabel=f"Bias, points of {f.scored}")
     legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
@@ -326,18 +334,20 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
     """
     return {
         "attack": f.worst.attack,
-        **picked(f, "n", "metric", "most", "classes", "queries", "trials", "knowledge"),
-        **picked(f, "largest_class", "model_accuracy"),
+        **pick_values(f, "n", "metric", "most", "classes", "queries", "trials", "knowledge"),
+        **pick_values(f, "largest_class", "model_accuracy"),
         **_result(f.worst),
         "attacks": [{"name": r.attack, **_result(r)} for r in f.results],
-        "guards": [picked(g, "kl", "error", name="guard") for g in f.guards],
-        "honest_best_of_k": picked(f, bias="honest", accuracy="honest_accuracy"),
+        "guards": [pick_values(g, "kl", "error", name="guard") for g in f.guards],
+        "honest_best_of_k": pick_values(f, bias="honest", accuracy="honest_accuracy"),
     }
 
 
-def _result(r: Result) -> dict[str, Json]:
-    estimates = picked(r, "accuracy", "bias", bias_corrected="corrected", bias_expected="expected")
+def _result(r: AttackResult) -> dict[str, Json]:
+    estimates = pick_values(
+        r, "accuracy", "bias", bias_corrected="corrected", bias_expected="expected"
+    )
     return {
         **estimates,
-        **picked(r, "guard", "baseline", "queries_used", "needs_points", "informed"),
+        **pick_values(r, "guard", "baseline", "queries_used", "needs_points", "informed"),
     }

@@ -13,7 +13,7 @@ from privacygauge.audits.holdout_words import (
     points,
     points_estimate,
 )
-from privacygauge.holdout.contest import Result
+from privacygauge.holdout.contest import AttackResult
 from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict
@@ -55,7 +55,7 @@ def verdict(f: HoldoutAudit) -> Verdict:
     bias, which allows for the choice: none at 0, small below one point, moderate below five,
     large from there on. After a single trial it cannot be told.
     """
-    grade = UNTOLD if f.trials == 1 else grade_of(f.worst)
+    grade = UNTOLD if f.trials == 1 else grade_of_attack(f.worst)
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
     said = tuple(_sentences(f))
     todo = _advice(f, grade)
@@ -99,7 +99,7 @@ def guard_title(name: str) -> str:
     return "exact scores" if name == "exact" else f"scores behind {plain(name)}"
 
 
-def grade_of(r: Result) -> Grade:
+def grade_of_attack(r: AttackResult) -> Grade:
     """Return the grade of a result, by the lower end of its corrected bias."""
     low = r.corrected.low
     if low <= 0:
@@ -154,7 +154,7 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
         "on new data."
     )
     if len(f.guards) > 1:
-        parts = "; ".join(map(_gained, (f.worst_behind(guard.guard) for guard in f.guards)))
+        parts = "; ".join(map(_gain_text, (f.worst_behind(guard.guard) for guard in f.guards)))
         yield f"The most that was gained behind each guard, in points: {parts}."
     if f.trials == 1:
         yield f"One trial says nothing about how much chance was in it. {FIXED}"
@@ -172,9 +172,9 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
     yield about_scores(f)
 
 
-def _gained(best: Result) -> str:
+def _gain_text(best: AttackResult) -> str:
     gain = f"{points(best.bias.value)} ({attack_title(best.attack)})"
-    return f"{plain(best.guard)} {'nothing for certain' if grade_of(best) == NONE else gain}"
+    return f"{plain(best.guard)} {'nothing for certain' if grade_of_attack(best) == NONE else gain}"
 
 
 def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
         return ("Play more trials: --trials 10.", LAST)
     if grade == NONE:
         return (f"Keep {plain(f.worst.guard)} and the limits as they are.", LAST)
-    if grade_of(f.worst_behind(best)) in (NONE, SMALL):
+    if grade_of_attack(f.worst_behind(best)) in (NONE, SMALL):
         guard = (
             f"Score behind {plain(best)}, which left least to gain of the guards that were tried."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, amounts, asks, shares
+from privacygauge.audits.asking import Command, HelpGroup, Request, amounts, asks, shares
 from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
 
@@ -111,7 +111,7 @@ def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
 
 COMMAND = Command(
     _NAME,
-    group=Group.TEST_SET,
+    group=HelpGroup.TEST_SET,
     request=BoundRequest,
     play=play,
     help=_HELP,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.running import Running
-from privacygauge.holdout.bounded import Bounded, bounded
-from privacygauge.holdout.gained import Asked, caveats, total_of
+from privacygauge.holdout.bounded import ReuseBounds, bound_reuse
+from privacygauge.holdout.gained import ReuseQuestion, caveats, total_of
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.report.reported import Reported
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HoldoutBounds(Bounded, Reported):
+class HoldoutBounds(ReuseBounds, Reported):
     """What submissions to a test set can buy, with ways to look at it."""
 
     origin: Origin
@@ -105,7 +105,7 @@ def holdout_bounds(
     0.173
     """
     protected = guard_named(guard) if isinstance(guard, str) else guard
-    asked = Asked(
+    asked = ReuseQuestion(
         n=n,
         m=classes,
         k=total_of(queries, accounts),
@@ -117,5 +117,5 @@ def holdout_bounds(
         accounts=accounts if accounts > 1 else None,
     )
     running = Running(command, seed, probability, provenance)
-    found = bounded(asked, simulate, seed)
+    found = bound_reuse(asked, simulate, seed)
     return HoldoutBounds(**vars(found), origin=running.origin(warnings=caveats(asked)))

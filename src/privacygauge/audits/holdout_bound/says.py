@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.holdout_bound.play import HoldoutBounds
-from privacygauge.audits.holdout_bound.verdict import submissions, verdict
+from privacygauge.audits.holdout_bound.verdict import submissions_text, verdict
 from privacygauge.audits.holdout_words import (
     SCORES,
     SOURCES,
-    guaranteed,
-    limits,
+    guarantee_text,
+    holdout_terms,
+    is_limiting,
     points,
     points_estimate,
-    terms,
 )
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.gained import ATTACK, GUARANTEE, HONEST, KINDS, RATE, Bias
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import caution, columns, note, table, text
-from privacygauge.report.document import picked
-from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate, several
+from privacygauge.report.document import pick_values
+from privacygauge.report.numbers import DASH, Shown, count, decimal, percent, plain, rate, several
 from privacygauge.report.values import (
     About,
     Block,
@@ -74,11 +74,13 @@ def report(f: HoldoutBounds) -> Report:
         measures=tuple(_measures(f)),
         sections=(
             Section("bias", f"What {submitted} buy", tuple(_bias(f)), "What they buy"),
-            Section("allowed", "How many submissions are safe", _allowed(f), "How many are safe"),
+            Section(
+                "allowed", "How many submissions are safe", _allowed_section(f), "How many are safe"
+            ),
             Section("check", "Do the formulas hold?", (_check(f),)),
             Section("rates", "Rates", tuple(_rates(f))),
         ),
-        terms=terms(f.level),
+        terms=holdout_terms(f.level),
         worst=Worst("labels", (), "no labels were looked at"),
         data=_data(f),
         frames={},
@@ -103,7 +105,7 @@ def _measures(f: HoldoutBounds) -> Iterator[Measure]:
     kl = f.bias("kl").value
     text = "No guarantee: so many answers can tell every label."
     shown = "no limit"
-    if limits(kl, 1 - f.chance):
+    if is_limiting(kl, 1 - f.chance):
         text = f"With probability {rate(f.level)}, on uniform labels."
         shown = f"{points(kl)} points"
     yield Measure("kl", "Any attack gains at most", kl, Shown(shown), text=text)
@@ -143,7 +145,9 @@ def _honest(f: HoldoutBounds) -> Measure:
 
 
 def _gain(f: HoldoutBounds, bias: Bias) -> str:
-    return guaranteed(bias.value, 1 - f.chance) if bias.kind == GUARANTEE else points(bias.value)
+    return (
+        guarantee_text(bias.value, 1 - f.chance) if bias.kind == GUARANTEE else points(bias.value)
+    )
 
 
 def _bias(f: HoldoutBounds) -> Iterator[Block]:
@@ -157,9 +161,9 @@ def _bias(f: HoldoutBounds) -> Iterator[Block]:
     yield caution(f"Accuracy only. {SCORES}")
     yield _bias_table(f)
     yield note(
-        f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
+        f"No limit: the formula allows {decimal((1 - f.chance) * 100, 1)} points or more, "
         "which is all there is to gain, so it says nothing. The answers of this guard can "
-        f"have at most {fixed(f.nats, 0)} nats of information in all."
+        f"have at most {decimal(f.nats, 0)} nats of information in all."
     )
     yield Plot(
         "curves",
@@ -179,7 +183,7 @@ def _bias_table(f: HoldoutBounds) -> Table:
     for kind in KINDS:
         if kind in _HEADS:
             rows.append(Row((_HEADS[kind],)))
-            rows += _simulated(f) if kind == ATTACK else []
+            rows += _simulation_rows(f) if kind == ATTACK else []
             rows += [_row(f, bias) for bias in f.biases if bias.kind == kind]
     return Table(
         "bias",
@@ -190,7 +194,7 @@ def _bias_table(f: HoldoutBounds) -> Table:
     )
 
 
-def _simulated(f: HoldoutBounds) -> list[Row]:
+def _simulation_rows(f: HoldoutBounds) -> list[Row]:
     if f.simulated is None:
         return []
     told = (
@@ -207,7 +211,7 @@ def _row(f: HoldoutBounds, bias: Bias) -> Row:
     return Row((title, Shown(_gain(f, bias)), bias.assumption), Tone.FAINT)
 
 
-def _allowed(f: HoldoutBounds) -> tuple[Block, ...]:
+def _allowed_section(f: HoldoutBounds) -> tuple[Block, ...]:
     most = points(f.allowed_bias)
     asked = f"The same question turned round: what keeps the bias within {most} points?"
     return (text(asked), _allowed_table(f, "Against"))
@@ -220,8 +224,8 @@ def _allowed_table(f: HoldoutBounds, head: str) -> Table:
         [
             {
                 head: a.title,
-                "Submissions": Shown(submissions(a.submissions)),
-                "or examples": Shown(submissions(a.points)),
+                "Submissions": Shown(submissions_text(a.submissions)),
+                "or examples": Shown(submissions_text(a.points)),
                 _GRANTED: a.assumption,
             }
             for a in f.allowed
@@ -238,8 +242,8 @@ def _asked_table(f: HoldoutBounds) -> Table:
     told = {
         "Test set": f"{several(f.n, 'example')}, {count(f.classes)} classes",
         "Submissions": f"{count(f.queries)}{_accounts(f)}",
-        "Guard": f"{f.guard}, {fixed(f.nats, 0)} nats in all answers",
-        "Draws per label": f"{fixed(f.per_label, 1)} ({_closed_form(f)})",
+        "Guard": f"{f.guard}, {decimal(f.nats, 0)} nats in all answers",
+        "Draws per label": f"{decimal(f.per_label, 1)} ({_closed_form(f)})",
     }
     rows = [{"Asked about": name, "": value} for name, value in told.items()]
     return table("asked", "What was asked about", rows, prose=("",))
@@ -254,7 +258,7 @@ def _check(f: HoldoutBounds) -> Text:
     return text(
         "The closed forms of naive Bayes and of the majority take sums over queries for "
         "normal. That needs each label to be drawn often, at an example and in a query: 20 "
-        f"times or more. Here it is drawn {fixed(f.per_label, 1)} times; {_closed_form(f)}."
+        f"times or more. Here it is drawn {decimal(f.per_label, 1)} times; {_closed_form(f)}."
         f"{poisson} The guarantees hold for any numbers.",
         "All of them are about labels that the analyst does not know and that are equally "
         "frequent. With a good model an attacker starts higher and gains less on top of it, or "
@@ -310,16 +314,18 @@ def _data(f: HoldoutBounds) -> dict[str, Json]:
     which are not biases, under ``rates`` alone.
     """
     return {
-        **picked(f, "n", "classes", "queries", "accounts", "per_account", "guard"),
-        **picked(f, "accuracy", "correlation", "allowed_bias", nb_simulated="simulated"),
+        **pick_values(f, "n", "classes", "queries", "accounts", "per_account", "guard"),
+        **pick_values(f, "accuracy", "correlation", "allowed_bias", nb_simulated="simulated"),
         **{b.key: float(b.value) for b in f.biases if b.kind != RATE},
-        "strongest": None if f.strongest is None else picked(f.strongest, name="key", bias="value"),
-        "assumptions": {b.key: picked(b, "kind", "assumption", "applies") for b in f.biases},
+        "strongest": None
+        if f.strongest is None
+        else pick_values(f.strongest, name="key", bias="value"),
+        "assumptions": {b.key: pick_values(b, "kind", "assumption", "applies") for b in f.biases},
         "rates": {b.key: float(b.value) for b in f.biases if b.kind == RATE},
-        **picked(f, reconstruction_queries="reconstruction", transcript_nats="nats"),
-        "closed_form": picked(f, "trusted", draws_per_label="per_label"),
+        **pick_values(f, reconstruction_queries="reconstruction", transcript_nats="nats"),
+        "closed_form": pick_values(f, "trusted", draws_per_label="per_label"),
         "allowed": {
-            a.key: picked(a, "submissions", "assumption", examples="points") for a in f.allowed
+            a.key: pick_values(a, "submissions", "assumption", examples="points") for a in f.allowed
         },
-        "curves": {c.key: picked(c, "queries", "bias") for c in f.curves},
+        "curves": {c.key: pick_values(c, "queries", "bias") for c in f.curves},
     }

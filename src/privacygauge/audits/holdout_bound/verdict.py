@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.holdout_bound.play import HoldoutBounds
-from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
+from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, is_limiting, points
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_limits
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)
 SOUND = Grade("safe against known attacks", Severity.SMALL)
@@ -62,7 +62,7 @@ def _gauge(f: HoldoutBounds) -> Gauge:
         low=min(honest, value),
         value=value,
         high=max(f.bias("kl").value, honest, value),
-        limits=beside(most, honest, value),
+        limits=gauge_limits(most, honest, value),
         ticks=(f"{points(most)} points",),
         rule="The line runs from what honest selection gains to what no attack can exceed; the "
         "mark is the strongest known attack. What is allowed is the owner's choice (--bias).",
@@ -85,7 +85,7 @@ def grade(f: HoldoutBounds) -> Grade:
     return SOUND if max(strongest.value, high) <= most else OPEN
 
 
-def submissions(number: int | None) -> str:
+def submissions_text(number: int | None) -> str:
     """Return a number of submissions or points; a dash where it is not known."""
     if number is None:
         return "-"
@@ -131,7 +131,7 @@ def _sentences(f: HoldoutBounds) -> Iterator[str]:
             f"{begin}; an attacker without any model gains {_gain(strongest.value)} points above "
             f"chance ({plain(strongest.title)})."
         )
-    if limits(kl, 1 - f.chance):
+    if is_limiting(kl, 1 - f.chance):
         yield (
             f"No attack without a model gains more than {points(kl)} points, with a probability "
             f"of {rate(f.level)}; below that there is no guarantee against attacks that nobody "
@@ -142,7 +142,7 @@ def _sentences(f: HoldoutBounds) -> Iterator[str]:
             "No guarantee holds against every conceivable attack: what so many answers can tell "
             "is enough, in theory, for all labels."
         )
-    yield _allowed(f)
+    yield _allowed_text(f)
     yield (
         f"An attack's gain counts from {percent(f.chance)}, which a guess has, and holds for "
         "labels that are equally frequent. A point is a percentage point."
@@ -155,7 +155,7 @@ def _gain(bias: float) -> str:
     return points(max(0.0, bias))
 
 
-def _allowed(f: HoldoutBounds) -> str:
+def _allowed_text(f: HoldoutBounds) -> str:
     honest = f.allowed[0]
     every = f.allowed[-1]
     known = [a.submissions for a in f.allowed[1:-1] if a.submissions is not None]
@@ -173,7 +173,7 @@ def _allowed(f: HoldoutBounds) -> str:
 
 
 def _several(number: int | None) -> str:
-    return f"{submissions(number)} submission{'' if number == 1 else 's'}"
+    return f"{submissions_text(number)} submission{'' if number == 1 else 's'}"
 
 
 def _advice(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
@@ -193,4 +193,6 @@ def _larger(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
     size = f.allowed[0].points
     if found is not WORN or size is None or size <= f.n:
         return ()
-    return (f"Use at least {submissions(size)} examples if honest teams are to submit as often.",)
+    return (
+        f"Use at least {submissions_text(size)} examples if honest teams are to submit as often.",
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privacygauge.audits.asking import (
     Command,
-    Group,
+    HelpGroup,
     Request,
     Role,
     amounts,
@@ -421,7 +421,7 @@ def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
 
 COMMAND = Command(
     NAME,
-    group=Group.LANGUAGE,
+    group=HelpGroup.LANGUAGE,
     request=LanguageRequest,
     play=play,
     help=_HELP,

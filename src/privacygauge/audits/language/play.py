@@ -14,13 +14,13 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.language.attacks import FPRS
-from privacygauge.language.audited import Audited, audited
+from privacygauge.language.audited import EnergyFindings, audit_energies
 from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.controls import unlearnt
 from privacygauge.language.lengths import comparable
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.scores import TextScores
-from privacygauge.language.units import Asked, ThresholdFinding, UnitFindings, asked_for
+from privacygauge.language.units import ThresholdFinding, ThresholdOptions, UnitFindings, asked_for
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
 from privacygauge.report.reported import Reported
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LanguageAudit(Reported, Audited):
+class LanguageAudit(Reported, EnergyFindings):
     """What an audit of a language model found, with ways to look at it."""
 
     origin: Origin
@@ -178,7 +178,7 @@ def audit_language(
 
 def audit_of(
     scores: TextScores,
-    asked: Asked,
+    asked: ThresholdOptions,
     show: Sequence[str],
     coins: Coins | None,
     warnings: Sequence[str],
@@ -191,7 +191,7 @@ def audit_of(
         # Coins that were dealt before the training make every difference one of chance.
         drawn = seeds.stream(asked.seed, "language", "equal lengths")
         scores, apart = comparable(scores, drawn)
-    found, skipped = audited(scores, asked, show=show, coins=coins, apart=apart)
+    found, skipped = audit_energies(scores, asked, show=show, coins=coins, apart=apart)
     told = (*warnings, *_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)
     game = _description(scores, found.samples, coins is not None)
@@ -205,7 +205,7 @@ def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> Game
     if scores.energy_reference is not None:
         sees += ", and under a reference model that did not learn from it"
     if scores.further:
-        sees += f"; further signals of the audited model: {checks.listed(scores.further)}"
+        sees += f"; further signals of the audited model: {checks.short_list(scores.further)}"
     return GameDescription(
         "membership inference from energies",
         question="Was this text in the language model's training data?",
@@ -217,7 +217,7 @@ def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> Game
     )
 
 
-def _warnings(scores: TextScores, found: Audited, level: float) -> Iterator[str]:
+def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterator[str]:
     """Yield what may mislead the reader, the gravest first."""
     samples = found.samples
     controls = found.controls
@@ -234,12 +234,12 @@ def _warnings(scores: TextScores, found: Audited, level: float) -> Iterator[str]
         inside = scores.member
         told = unlearnt(-scores.energy_target[inside], -scores.energy_reference[inside], level)
         yield from () if told is None else (told,)
-    yield from _missed([x for x in samples.thresholds if not x.kept])
-    yield from _unresolved(scores, samples)
-    yield from _inverted(found)
+    yield from _missed_rate_warnings([x for x in samples.thresholds if not x.kept])
+    yield from _resolution_warnings(scores, samples)
+    yield from _inversion_warnings(found)
 
 
-def _inverted(found: Audited) -> Iterator[str]:
+def _inversion_warnings(found: EnergyFindings) -> Iterator[str]:
     """Yield a sentence on samples, and one on patients, where attacks confuse the sides."""
     for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
         if unit.headline.inverted:
@@ -247,7 +247,7 @@ def _inverted(found: Audited) -> Iterator[str]:
             yield f"{where}{first}"
 
 
-def _missed(thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
+def _missed_rate_warnings(thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
     """Yield a sentence for each false-positive rate that was missed, about all its thresholds."""
     for asked in dict.fromkeys(x.asked for x in thresholds):
         first, *further = (x for x in thresholds if x.asked == asked)
@@ -261,7 +261,7 @@ def _missed(thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
         )
 
 
-def _unresolved(scores: TextScores, samples: UnitFindings) -> Iterator[str]:
+def _resolution_warnings(scores: TextScores, samples: UnitFindings) -> Iterator[str]:
     asked = {x.asked for x in samples.thresholds if x.asked is not None}
     independent = len(np.unique(scores.unit[scores.nonmember]))
     rates = sorted((x for x in asked if x * samples.n_out < 10), reverse=True)

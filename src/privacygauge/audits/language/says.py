@@ -16,11 +16,11 @@ from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindi
 from privacygauge.report.attacks import data, measures
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
-from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, picked
+from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
+    decimal,
     decimal_estimate,
-    fixed,
     percent_estimate,
     rate,
     rounded_down,
@@ -48,8 +48,8 @@ def report(f: LanguageAudit) -> Report:
         "intervals.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=(*_gated(f), *_cards(f)),
-        sections=sections.every(f),
+        measures=(*_highest_measures(f), *_cards(f)),
+        sections=sections.all_sections(f),
         terms=_terms(f),
         worst=_worst(f),
         data=_data(f),
@@ -65,7 +65,7 @@ def report(f: LanguageAudit) -> Report:
     )
 
 
-def _gated(f: LanguageAudit) -> Iterator[Measure]:
+def _highest_measures(f: LanguageAudit) -> Iterator[Measure]:
     """Yield the highest numbers over all attacks; first that of which the verdict speaks.
 
     The verdict is about the graver of samples and patients: either may err at the audit's level.
@@ -92,7 +92,7 @@ def _one_run(f: LanguageAudit) -> Measure:
         none = Skipped("epsilon, person by person", reason)
         return Measure(name, label, none, decimal_estimate(none), card=False)
     bound = f.one_run.estimate
-    most = fixed(f.one_run.largest, 2)
+    most = decimal(f.one_run.largest, 2)
     return Measure(
         name,
         label,
@@ -224,7 +224,7 @@ def _data(f: LanguageAudit) -> dict[str, Json]:
         "patients": _patients_data(f.patients, f.rows),
         "lengths": [
             {
-                **picked(x, "name", "fewest", "most", "n_in", "n_out"),
+                **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
                 "attacks": [data.attack(e) for e in x.evaluations],
             }
             for x in f.lengths
@@ -234,13 +234,13 @@ def _data(f: LanguageAudit) -> dict[str, Json]:
 
 
 def _or_skipped(found: object, *names: str) -> dict[str, Json]:
-    return estimate_dict(found) if isinstance(found, Skipped) else picked(found, *names)
+    return estimate_dict(found) if isinstance(found, Skipped) else pick_values(found, *names)
 
 
 def _threshold(found: ThresholdFinding) -> Json:
     return {
-        **picked(found, "attack", "kind", asked_fpr="asked", realised_fpr="realised"),
-        **picked(found, "kept", "score", "n"),
+        **pick_values(found, "attack", "kind", asked_fpr="asked", realised_fpr="realised"),
+        **pick_values(found, "kept", "score", "n"),
     }
 
 
@@ -249,7 +249,7 @@ def _patients_data(unit: UnitFindings | Skipped, rows: PatientRows | None) -> Js
         return estimate_dict(unit)
     assert rows is not None
     return {
-        **picked(unit, "n_in", "n_out"),
+        **pick_values(unit, "n_in", "n_out"),
         "headline": data.headline(unit.headline),
         "attacks": [data.attack(e) for e in unit.evaluations],
         "thresholds": [_threshold(x) for x in unit.thresholds],

@@ -17,13 +17,13 @@ from privacygauge.report.blocks import note, table, text
 from privacygauge.report.numbers import (
     DASH,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     percent,
     percent_estimate,
     plain,
     rate,
-    shortened,
+    shorten,
 )
 from privacygauge.report.values import Block, Cell, Content, Heading, Plot, Section, Table
 
@@ -40,7 +40,7 @@ _LOG = (
 )
 
 
-def every(f: LanguageAudit) -> tuple[Section, ...]:
+def all_sections(f: LanguageAudit) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     game = tables.game(
         f.game,
@@ -98,7 +98,7 @@ def overview(f: LanguageAudit) -> Iterator[Table]:
 
 def riskiest(f: LanguageAudit) -> Riskiest:
     """Return the members' samples of the highest score."""
-    return records.riskiest(f.records, f.energies.signal, f.energies.score, members=True)
+    return records.riskiest_records(f.records, f.energies.signal, f.energies.score, members=True)
 
 
 def _controls(f: LanguageAudit) -> Iterator[Block]:
@@ -132,7 +132,7 @@ def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
         "AUC of a classifier that sees the words and no model, on people that it did not learn "
         "from; at most 0.5 in an honest test, but for chance",
     )
-    yield _matched(f.controls.matched, f.energies.signal)
+    yield _matching_row(f.controls.matched, f.energies.signal)
     yield _control(
         "Number of texts alone",
         f.controls.sizes,
@@ -141,11 +141,11 @@ def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
     )
 
 
-def _matched(found: MatchedAttack | Skipped, attack: str) -> dict[str, Content]:
+def _matching_row(found: MatchedAttack | Skipped, attack: str) -> dict[str, Content]:
     fall = ""
     if not isinstance(found, Skipped):
         fall = (
-            f"Fall of the AUC of {attack}, from {fixed(found.before, 3)} to "
+            f"Fall of the AUC of {attack}, from {decimal(found.before, 3)} to "
             f"{decimal_estimate(found.after)} among samples that the reference model finds "
             "equally hard; 0 in an honest test"
         )
@@ -247,8 +247,8 @@ def _patients(f: LanguageAudit) -> Iterator[Block]:
         "Patients by falling mean score",
         [
             {
-                "Patient": shortened(rows.names[i]),
-                "Mean score": fixed(float(rows.score[i]), 3),
+                "Patient": shorten(rows.names[i]),
+                "Mean score": decimal(float(rows.score[i]), 3),
                 "Samples": count(int(rows.samples[i])),
             }
             for i in rows.order[:RECORDS].tolist()
@@ -258,7 +258,7 @@ def _patients(f: LanguageAudit) -> Iterator[Block]:
 
 
 def _attacks(evaluations: Sequence[Evaluation], best: str, name: str, title: str) -> Table:
-    return tables.main(evaluations, best, name=name, title=title, fprs=_RATES, epsilon=False)
+    return tables.main_table(evaluations, best, name=name, title=title, fprs=_RATES, epsilon=False)
 
 
 def _lengths(f: LanguageAudit) -> Iterator[Block]:

@@ -56,12 +56,12 @@ def play(asked: SplitRequest, work: Work) -> str:
     from privacygauge.language.coins import write_sides
     from privacygauge.language.splitting import redealt, split_texts
     from privacygauge.language.text_files import Columns, load_texts
-    from privacygauge.runs.folder import Folder, located, shown
+    from privacygauge.runs.folder import Folder, absolute_place, place_text
 
     folder = Path(asked.out)
-    if Folder(located(folder)).names():
+    if Folder(absolute_place(folder)).names():
         raise OutputError(
-            f"{shown(folder)} is not empty: coins are tossed once; choose another folder"
+            f"{place_text(folder)} is not empty: coins are tossed once; choose another folder"
         )
     found = split_texts(
         load_texts(asked.texts, Columns(asked.text, asked.ids, asked.group)),
@@ -75,7 +75,7 @@ def play(asked: SplitRequest, work: Work) -> str:
         for k, inside in enumerate(further.inside):
             files[f"members-{k}.jsonl"] = further.texts.rows(inside.nonzero()[0])
     write_sides(folder, found.sides, found.coins, files)
-    members = shown(folder / "members.jsonl")
+    members = place_text(folder / "members.jsonl")
     told = f"Train on {members} alone: everything else is needed for the audit."
     if files:
         told += f"\nTrain {len(files)} further models on members-0.jsonl and so on, one each."

@@ -9,12 +9,12 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import TOO_FEW, Judged, judged
+from privacygauge.report.attacks.verdict import TOO_FEW, GradedAttacks, grade_attacks
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, gravest, scale_of
 from privacygauge.report.numbers import (
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     percent,
     plain,
     rate,
@@ -57,7 +57,7 @@ def verdict(f: LanguageAudit) -> Verdict:
             "confidence."
         )
         untold = UNTOLD, scale_of(UNTOLD)
-        return Verdict(*untold, headline, tuple(_void(f)), honest, advice(f, UNTOLD))
+        return Verdict(*untold, headline, tuple(_void_text(f)), honest, advice(f, UNTOLD))
     unit, found = leading(f)
     one_by_one = f"{unit.unit} by {unit.unit}"
     if found.headline == direction.HEADLINE:
@@ -67,15 +67,15 @@ def verdict(f: LanguageAudit) -> Verdict:
     doubt = _doubt(f, found.grade)
     if doubt is not None:
         headline, *sentences = doubt
-        found = Judged(UNTOLD, headline, (*sentences, *found.sentences))
+        found = GradedAttacks(UNTOLD, headline, (*sentences, *found.sentences))
     grade = found.grade
     headline = found.headline
     if found.question == "records":
-        headline = f"{grade.word.capitalize()} leak: {_few(f)}"
+        headline = f"{grade.word.capitalize()} leak: {_exposed_people_text(f)}"
     elif len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
     said = tuple(_sentences(f, unit, found))
-    unsaid = _unsaid(grade)
+    unsaid = _limits_text(grade)
     if grade == UNTOLD:
         more = (_MORE, _REPEAT) if headline == TOO_FEW else advice(f, grade)
         return Verdict(
@@ -98,7 +98,7 @@ def verdict(f: LanguageAudit) -> Verdict:
     )
 
 
-def _few(f: LanguageAudit) -> str:
+def _exposed_people_text(f: LanguageAudit) -> str:
     """Return how many people stand out, or texts where nobody knows whose they are."""
     what = "text" if f.energies.group is None else "patient"
     n = f.questions.exposed
@@ -151,14 +151,14 @@ def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
     return None
 
 
-def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
+def leading(f: LanguageAudit) -> tuple[UnitFindings, GradedAttacks]:
     """Return what the verdict speaks of, samples or patients, and what the attacks showed there."""
-    found = [(unit, judged(f.spoken(unit))) for unit in f.units]
+    found = [(unit, grade_attacks(f.spoken(unit))) for unit in f.units]
     grade = gravest(x.grade for _, x in found)
     return next((unit, x) for unit, x in found if x.grade == grade)
 
 
-def _sentences(f: LanguageAudit, unit: UnitFindings, found: Judged) -> Iterator[str]:
+def _sentences(f: LanguageAudit, unit: UnitFindings, found: GradedAttacks) -> Iterator[str]:
     first, *others = found.sentences
     if len(f.units) > 1:
         first = f"{unit.unit.capitalize()} by {unit.unit}, {first[:1].lower()}{first[1:]}"
@@ -171,16 +171,16 @@ def _sentences(f: LanguageAudit, unit: UnitFindings, found: Judged) -> Iterator[
                 f"{percent(best.accuracy.value)} of the time ({percent(best.accuracy.low)} to "
                 f"{percent(best.accuracy.high)}; {plain(best.attack.title)})."
             )
-    yield _checked(f)
+    yield _controls_text(f)
     if f.one_run is not None:
         bound = f.one_run.estimate
-        least = f"is at least {fixed(bound.low, 2)}"
+        least = f"is at least {decimal(bound.low, 2)}"
         shown = least if bound.low > 0 else "was not shown to exceed 0"
         yield (
             "Fair coins dealt members and non-members before the model was trained, so that the "
             f"test is honest by construction. Epsilon of one person {shown}, with "
             f"{rate(bound.level)} confidence; so few people could show "
-            f"{fixed(f.one_run.largest, 2)} at most."
+            f"{decimal(f.one_run.largest, 2)} at most."
         )
     if found.grade not in (NONE, UNTOLD):
         yield (
@@ -190,7 +190,7 @@ def _sentences(f: LanguageAudit, unit: UnitFindings, found: Judged) -> Iterator[
         )
 
 
-def _checked(f: LanguageAudit) -> str:
+def _controls_text(f: LanguageAudit) -> str:
     """Return what the controls say where none fires."""
     names = [name for name, _ in f.controls.played]
     if not names:
@@ -211,9 +211,10 @@ def _checked(f: LanguageAudit) -> str:
     return f"{told}. A small difference may go unnoticed."
 
 
-def _void(f: LanguageAudit) -> Iterator[str]:
+def _void_text(f: LanguageAudit) -> Iterator[str]:
     yield (
-        " ".join(_fired(f)) + " So success of the attacks is no evidence of a leak, nor is their "
+        " ".join(_fired_controls_text(f))
+        + " So success of the attacks is no evidence of a leak, nor is their "
         "failure one of safety: the numbers below are void as a measure of what was memorised."
     )
     found = f.controls.matched
@@ -226,7 +227,7 @@ def _void(f: LanguageAudit) -> Iterator[str]:
         )
 
 
-def _fired(f: LanguageAudit) -> Iterator[str]:
+def _fired_controls_text(f: LanguageAudit) -> Iterator[str]:
     """Yield what each control says that fires, and how that fits to coins."""
     who = {
         "reference": "The reference model, which saw none of the samples,",
@@ -240,8 +241,9 @@ def _fired(f: LanguageAudit) -> Iterator[str]:
         if isinstance(found, MatchedAttack):
             yield (
                 "Among samples that the reference model finds equally hard, the AUC of the "
-                f"{f.energies.signal} attack goes from {fixed(found.before, 3)} to "
-                f"{fixed(found.after.value, 3)}: that difference comes from the samples, not from "
+                f"{f.energies.signal} attack goes from {decimal(found.before, 3)} to "
+                f"{decimal(found.after.value, 3)}: that difference comes from the samples, not "
+                "from "
                 "what the model memorised."
             )
         else:
@@ -279,10 +281,10 @@ def _fired(f: LanguageAudit) -> Iterator[str]:
 
 
 def _area(auc: Estimate) -> str:
-    return f"{fixed(auc.value, 3)}, {decimal_estimate(auc).interval}"
+    return f"{decimal(auc.value, 3)}, {decimal_estimate(auc).interval}"
 
 
-def _unsaid(grade: Grade) -> str:
+def _limits_text(grade: Grade) -> str:
     if grade == UNTOLD:
         return "It says neither that something leaks nor that nothing does."
     if grade == NONE:
@@ -306,11 +308,11 @@ def measured_on(f: LanguageAudit) -> str:
 
 def advice(f: LanguageAudit, grade: Grade) -> tuple[str, ...]:
     """Return what to do next, the most urgent first; where it cannot be told, a control fired."""
-    first = _HONEST if grade == UNTOLD else _mend(grade)
+    first = _HONEST if grade == UNTOLD else _remedies(grade)
     return (*first, *_inputs(f), _REPEAT)
 
 
-def _mend(grade: Grade) -> Iterator[str]:
+def _remedies(grade: Grade) -> Iterator[str]:
     if grade == LARGE:
         yield "Hold the model back, or release it only to people who are bound by contract."
     if grade != NONE:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import (
     Command,
-    Group,
+    HelpGroup,
     Request,
     Role,
     amounts,
@@ -112,7 +112,7 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
 
 COMMAND = Command(
     _NAME,
-    group=Group.TEST_SET,
+    group=HelpGroup.TEST_SET,
     request=LogRequest,
     play=play,
     help=_HELP,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.running import Running
-from privacygauge.holdout.history.examined import Examined, examined
+from privacygauge.holdout.history.examined import HistoryFindings, examine_history
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.history.standing_out import warnings_about
+from privacygauge.holdout.history.standing_out import history_warnings
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
@@ -21,7 +21,7 @@ GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LeaderboardAudit(Reported, Examined):
+class LeaderboardAudit(Reported, HistoryFindings):
     """What an audit of a leaderboard's history found, with ways to look at it."""
 
     origin: Origin
@@ -90,6 +90,6 @@ def audit_leaderboard(
     <LeaderboardAudit: 1 account stands out: attacker-0>
     """
     running = Running(command, seed, level, provenance)
-    found = examined(history, guards, seed, level)
-    origin = running.origin("pandas", skipped=found.missing, warnings=warnings_about(history))
+    found = examine_history(history, guards, seed, level)
+    origin = running.origin("pandas", skipped=found.missing, warnings=history_warnings(history))
     return LeaderboardAudit(**vars(found), origin=origin)

@@ -16,13 +16,13 @@ from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import picked
+from privacygauge.report.document import pick_values
 from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
-    fixed,
-    listed,
+    decimal,
+    first_names,
     p_value,
     percent,
     plain,
@@ -34,7 +34,7 @@ from privacygauge.report.values import (
     Block,
     Cell,
     Content,
-    Folded,
+    FoldedBlocks,
     Json,
     Measure,
     Pairs,
@@ -81,7 +81,7 @@ def report(f: LeaderboardAudit) -> Report:
             Section("history", "History", _history(f)),
             Section("findings", "Findings", _findings(f)),
             Section("guards", "The same submissions under guards", _guards(f), "Under guards"),
-            *_ended(f),
+            *_final_scores_section(f),
             Section("nulls", "What is taken for honest", _nulls(f)),
         ),
         terms=_terms(f),
@@ -199,7 +199,7 @@ def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
     quiet = [test for test in f.tests if not test.stands_out][:_ROWS]
     if quiet:
         least = _tests_table("quiet", "The smallest p-values among them", quiet)
-        found.append(Folded("Tests that found nothing", (least,)))
+        found.append(FoldedBlocks("Tests that found nothing", (least,)))
     return tuple(found)
 
 
@@ -207,7 +207,7 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
     rows: list[dict[str, Content]] = [
         {
             "What": test.detector.title,
-            "Accounts": listed(test.accounts, _NAMED),
+            "Accounts": first_names(test.accounts, _NAMED),
             "Seen": test.says,
             "p": p_value(test.p_value),
             "p, corrected": Shown(p_value(test.adjusted)),
@@ -222,7 +222,7 @@ def _found_table(f: LeaderboardAudit) -> Table:
     rows: list[dict[str, Content]] = [
         {
             "Finding": test.detector.title,
-            "Accounts": listed(test.accounts, _NAMED),
+            "Accounts": first_names(test.accounts, _NAMED),
             "p": p_value(test.p_value),
             "p, corrected": p_value(test.adjusted),
         }
@@ -253,7 +253,7 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
                 "Rises shown": count(r.improvements),
                 "Best shown": percent(r.best, 2),
                 "Mean error": percent(r.error, 2),
-                "Nats": fixed(r.nats, 0),
+                "Nats": decimal(r.nats, 0),
             }
             for r in replays
         ],
@@ -263,11 +263,11 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
     )
 
 
-def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
+def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
     if f.ended is None:
         return ()
     e = f.ended
-    slope, ranks = (DASH if x is None else fixed(x, 2) for x in (e.slope, e.ranks))
+    slope, ranks = (DASH if x is None else decimal(x, 2) for x in (e.slope, e.ranks))
     said = (
         f"Public less private score, in points of a hundred: {_points(e.mean)} on average over "
         f"{several(len(e.teams), 'team')}, {_points(e.top)} for the tenth with the best public "
@@ -283,7 +283,8 @@ def _ended(f: LeaderboardAudit) -> tuple[Section, ...]:
     ]
     if quiet:
         said += (
-            f" Of {listed(quiet, _NAMED)} the parts differ by more than sampling explains, and by "
+            f" Of {first_names(quiet, _NAMED)} the parts differ by more than sampling explains, "
+            "and by "
             "no more than it does along with choosing among many submissions or with a private "
             "part that is harder for all."
         )
@@ -381,17 +382,21 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.
     """
     return {
-        **picked(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
-        **picked(f, accounts="n_accounts", improvements="rises", copies_of_others="shared_copies"),
-        **picked(f, near_copies_of_others="near_copies"),
+        **pick_values(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
+        **pick_values(
+            f, accounts="n_accounts", improvements="rises", copies_of_others="shared_copies"
+        ),
+        **pick_values(f, near_copies_of_others="near_copies"),
         "submissions": len(f.submissions.accounts),
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
         "tests": [_test(test) for test in f.tests],
-        "winner": {**picked(f.winner, "explained"), **picked(f.winner, *vars(f.winner))},
+        "winner": {**pick_values(f.winner, "explained"), **pick_values(f.winner, *vars(f.winner))},
         **_ended_data(f.ended),
-        "ladder": picked(f, guard="ladder", improvements="ladder_rises"),
+        "ladder": pick_values(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
-            picked(r, "guard", "improvements", "best", "nats", "approximate", mean_error="error")
+            pick_values(
+                r, "guard", "improvements", "best", "nats", "approximate", mean_error="error"
+            )
             for r in f.replays
         ],
     }
@@ -401,10 +406,10 @@ def _ended_data(ended: Overfitting | None) -> dict[str, Json]:
     if ended is None:
         return {}
     keys = "account", "submissions", "public", "private", "difference", "p_value"
-    teams: list[Json] = [picked(team, *keys) for team in ended.teams]
-    return {"ended": {**picked(ended, "mean", "top", "slope", "ranks"), "teams": teams}}
+    teams: list[Json] = [pick_values(team, *keys) for team in ended.teams]
+    return {"ended": {**pick_values(ended, "mean", "top", "slope", "ranks"), "teams": teams}}
 
 
 def _test(test: CorrectedTest) -> dict[str, Json]:
-    detector = picked(test.detector, "title", "null", detector="name")
-    return {**detector, **picked(test, "accounts", "p_value", "adjusted", "says")}
+    detector = pick_values(test.detector, "title", "null", detector="name")
+    return {**detector, **pick_values(test, "accounts", "p_value", "adjusted", "says")}

@@ -8,8 +8,17 @@ from collections.abc import Iterator
 from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.grades import UNTOLD
-from privacygauge.report.numbers import Shown, count, listed, p_value, percent, plain, rate, several
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
+from privacygauge.report.numbers import (
+    Shown,
+    count,
+    first_names,
+    p_value,
+    percent,
+    plain,
+    rate,
+    several,
+)
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_limits
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
 LOUD = Grade("something stands out", Severity.MODERATE)
@@ -28,7 +37,7 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     """Return whether anything stands out, who, and what selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
-    unsaid = NO_PROOF if f.findings else _missed(f)
+    unsaid = NO_PROOF if f.findings else _undetected_text(f)
     said = tuple(_sentences(f))
     return Verdict(
         grade=found,
@@ -54,7 +63,7 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
         low=evidence,
         value=evidence,
         high=evidence,
-        limits=beside(limit, evidence),
+        limits=gauge_limits(limit, evidence),
         ticks=(f"p = {1 - f.origin.level:g}",),
         rule="Further to the right is rarer in honest work. The scale is logarithmic.",
     )
@@ -77,7 +86,7 @@ def headline(f: LeaderboardAudit) -> str:
         return "Nothing stands out: no submissions that honest work would hardly make"
     n = len(f.suspects)
     told = "1 account stands out" if n == 1 else f"{count(n)} accounts stand out"
-    return f"{told}: {plain(listed(f.suspects, _NAMED))}"
+    return f"{told}: {plain(first_names(f.suspects, _NAMED))}"
 
 
 def advice(f: LeaderboardAudit) -> Iterator[str]:
@@ -117,7 +126,7 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         )
     by_detector = {test.detector.name: test for test in reversed(f.findings)}
     clearest = sorted(by_detector.values(), key=lambda test: test.p_value)
-    yield from (sentence(test, _all_of(f, test)) for test in clearest[:_NAMED])
+    yield from (detector_sentence(test, _all_of(f, test)) for test in clearest[:_NAMED])
     yield _lead(f)
     if f.ladder_rises is not None:
         yield (
@@ -126,13 +135,13 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         )
 
 
-def sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
+def detector_sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
     """Return the clearest finding of a detector in a sentence, with all accounts it found."""
     says = plain(test.says)
     if len(accounts) > len(test.accounts):
-        says = f"of {plain(listed(test.accounts, _NAMED))}, {says}"
+        says = f"of {plain(first_names(test.accounts, _NAMED))}, {says}"
     return (
-        f"{plain(test.detector.title)} ({plain(listed(accounts, _NAMED))}): {says} "
+        f"{plain(test.detector.title)} ({plain(first_names(accounts, _NAMED))}): {says} "
         f"(p {_p(test.p_value)}; corrected for all tests {_p(test.adjusted)})."
     )
 
@@ -163,7 +172,7 @@ def _lead(f: LeaderboardAudit) -> str:
     )
 
 
-def _missed(f: LeaderboardAudit) -> str:
+def _undetected_text(f: LeaderboardAudit) -> str:
     if f.evidence == "scores":
         return (
             "Scores alone do not show random changes of a good model, nor who shares what, nor "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Command, Group, Request, Role, amounts, argument, asks
+from privacygauge.audits.asking import Command, HelpGroup, Request, Role, amounts, argument, asks
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
 
 COMMAND = Command(
     "dp-audit",
-    group=Group.CLAIM,
+    group=HelpGroup.CLAIM,
     request=ClaimRequest,
     play=play,
     help=_HELP,

@@ -19,9 +19,9 @@ from privacygauge.datasets.canary_scores import (
     CanaryScores,
     as_canaries,
     by_unit,
+    canary_warnings,
     checked_coins,
-    owned,
-    warnings_about,
+    with_units,
 )
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
@@ -29,7 +29,7 @@ from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import BoundsOfDesign
 from privacygauge.evaluate.claim_power import Power, claim_of_group, looks_gaussian, power_of
 from privacygauge.evaluate.claim_unit import RECORD, Adjacency, ClaimUnit, LeftOut, claim_unit
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
 from privacygauge.report.axes import Axes
@@ -57,7 +57,7 @@ class ClaimAudit(BoundsOfDesign, Reported):
     """Whose privacy was claimed, and which neighbours."""
     apart: int = 1
     """How many of these units change with a coin; `claim` is what is promised of so many."""
-    inverted: tuple[Inverted, ...] = ()
+    inverted: tuple[InvertedAttack, ...] = ()
     """The scores, where they are higher for canaries that were left out; or would refute the claim
     if they were reversed."""
     power: Power | Skipped = NO_CONTROL
@@ -181,7 +181,7 @@ def audit_privacy_claim(
     of = claim_unit(claim_of, adjacency)
     of.steps(1, left_out)  # refused before any work
     in_one_run = isinstance(design, designs.OneRun)
-    given, repeats = owned(as_canaries(canaries, unit=unit), equal_ids=in_one_run)
+    given, repeats = with_units(as_canaries(canaries, unit=unit), equal_ids=in_one_run)
     rows = by_unit(given)
     told: tuple[str, ...] = (repeats,) if repeats else ()
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
@@ -206,7 +206,7 @@ def audit_privacy_claim(
     if control is not None:
         column = unit if isinstance(unit, str) else "unit"
         known = by_unit(
-            owned(as_canaries(control, name="control", unit=column), equal_ids=in_one_run)[0]
+            with_units(as_canaries(control, name="control", unit=column), equal_ids=in_one_run)[0]
         )
         if tied(known.score):
             raise InputError("control: every score is the same: give the scores of the same attack")
@@ -229,7 +229,7 @@ def audit_privacy_claim(
     )
     if untrue is not None and untrue.name == "DP-SGD bound":
         told += (f"{untrue.reason[:1].upper()}{untrue.reason[1:]}.",)
-    warnings = (*told, *warnings_about(rows, p_value), *direction.warnings(turned))
+    warnings = (*told, *canary_warnings(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
     return ClaimAudit(
         **vars(found),
@@ -400,5 +400,5 @@ _NO_CLIP = 1e6
 
 def as_transcript(canaries: CanariesLike) -> Transcript:
     """Return one row for each unit of canaries of one run."""
-    rows = by_unit(owned(as_canaries(canaries), equal_ids=True)[0])
+    rows = by_unit(with_units(as_canaries(canaries), equal_ids=True)[0])
     return Transcript(rows.score, rows.member)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.play import ClaimAudit
-from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
+from privacygauge.audits.privacy_claim.verdict import claim_text, exact_text, size, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import DataFrame, frame, names_of, picked
+from privacygauge.report.document import DataFrame, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
-    at_least,
     count,
+    lower_bound_text,
     percent,
     percent_estimate,
     rate,
@@ -84,7 +84,8 @@ def report(f: ClaimAudit) -> Report:
             "the scores of the canaries, as the owner measured them",
             "differential-privacy-audit",
         ),
-        intro=f"The claim: {claimed(f)}, {_whose(f)}. The sample: {_sample(f)}. A bound says that "
+        intro=f"The claim: {claim_text(f)}, {_protected_unit_text(f)}. The sample: {_sample(f)}. "
+        "A bound says that "
         "epsilon is at least this large; no attack can say that it is small.",
         origin=f.origin,
         verdict=verdict(f),
@@ -102,7 +103,7 @@ def report(f: ClaimAudit) -> Report:
     )
 
 
-def _whose(f: ClaimAudit) -> str:
+def _protected_unit_text(f: ClaimAudit) -> str:
     if f.apart == 1:
         return f"of {f.of.text}"
     return f"which a claim about {f.of.text} promises of {f.apart} together"
@@ -116,18 +117,18 @@ def _sample(f: ClaimAudit) -> str:
 def _measures(f: ClaimAudit) -> Iterator[Measure]:
     by = f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
     epsilon = f.claim.epsilon
-    note = f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}"
+    note = f"at delta {exact_text(f.claim.delta)}{by}; {_sample(f)}"
     label = "Claimed epsilon"
-    shown = Shown(exact(epsilon))
+    shown = Shown(exact_text(epsilon))
     yield Measure(
         name="claimed-epsilon", label=label, found=epsilon, shown=shown, note=note, gate=False
     )
     for metric, bound in zip(METRICS, f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
-        shown = Shown(at_least(bound.estimate))
+        shown = Shown(lower_bound_text(bound.estimate))
         note = f"certifiable: {rounded_down(bound.largest)}"
         told = f"All bounds hold together with {rate(f.origin.level)} confidence."
-        guessing = f"0; the claim is {claimed(f)}"
+        guessing = f"0; the claim is {claim_text(f)}"
         yield Measure(
             name=metric,
             label=label,
@@ -157,7 +158,7 @@ def _bounds(f: ClaimAudit) -> Iterator[Block]:
     rows: Rows = [
         {
             "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
-            "Epsilon": Shown(at_least(e)),
+            "Epsilon": Shown(lower_bound_text(e)),
             "Certifiable": rounded_down(bound.largest),
             "The claim": _answer(f, bound),
             "Takes for granted": bound.assumption or "nothing",
@@ -245,7 +246,7 @@ def _curve(f: ClaimAudit) -> Plot:
             f"{holds} The dashed line is the bound of an attack that is always right; where the "
             "dotted line, the claim, lies above it, the claim cannot be refuted."
         ),
-        words=f"The claim is {claimed(f)}. Bound, of what a perfect attack would reach: {told}.",
+        words=f"The claim is {claim_text(f)}. Bound, of what a perfect attack would reach: {told}.",
         draw=lambda: plot_curve(f),
     )
 
@@ -306,10 +307,10 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
         "claim": claim_dict(f.claim),
         "claim_of": f.of.text,
         "together": f.apart,
-        **picked(f, "design", "n_in", "n_out", "rates"),
+        **pick_values(f, "design", "n_in", "n_out", "rates"),
         "bounds": [
             {
-                **picked(bound, "name", "assumption", "largest", epsilon="estimate"),
+                **pick_values(bound, "name", "assumption", "largest", epsilon="estimate"),
                 "refutes": bound.refutes(f.claim),
                 "could_refute": bound.could_refute(f.claim),
             }
@@ -317,12 +318,12 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
         ],
         "power": None
         if isinstance(f.power, Skipped)
-        else picked(f.power, "control", "n", "bound", "detectable"),
-        "controls": [picked(x, "control", "n", "bound", "detectable") for x in f.controls],
+        else pick_values(f.power, "control", "n", "bound", "detectable"),
+        "controls": [pick_values(x, "control", "n", "bound", "detectable") for x in f.controls],
         "n_choosing": 0 if guessed is None else guessed.n_choosing,
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
         "curve": {
             "descriptive": f.design != "sequential",
-            **picked(f.curve, "n_guesses", "largest", epsilon="low"),
+            **pick_values(f.curve, "n_guesses", "largest", epsilon="low"),
         },
     }

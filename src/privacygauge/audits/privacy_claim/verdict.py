@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import GAUSSIAN
 from privacygauge.report import direction
 from privacygauge.report.numbers import Shown, count, rate, rounded_down
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_limits
 
 STANDS = Grade("not refuted", Severity.NOTHING)
 IF_GAUSSIAN = Grade("refuted on an assumption", Severity.SMALL)
@@ -72,10 +72,11 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     label = f"Epsilon that the attack shows{assumed}"
     shown = Shown(f"at least {rounded_down(low)}")
     rule = (
-        f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true epsilon "
+        f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
+        "epsilon "
         f"lies on it with {rate(f.origin.level)} confidence."
     )
-    limits = beside(claim, low)
+    limits = gauge_limits(claim, low)
     zones = ("As claimed", "More than claimed")
     return Gauge(
         label=label,
@@ -84,7 +85,7 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
         value=low,
         high=math.inf,
         limits=limits,
-        ticks=(exact(claim),),
+        ticks=(exact_text(claim),),
         rule=rule,
         zones=zones,
     )
@@ -111,20 +112,20 @@ def open_without_claim(f: ClaimAudit, found: Verdict) -> bool:
     return f.inverted != () or not f.free.could_refute(f.claim) or found.gauge is None
 
 
-def exact(value: float) -> str:
+def exact_text(value: float) -> str:
     """Return a number that somebody claimed, with all of its digits and no more.
 
     Examples
     --------
-    >>> exact(2.0), exact(1e-05), exact(0.125)
+    >>> exact_text(2.0), exact_text(1e-05), exact_text(0.125)
     ('2', '1e-05', '0.125')
     """
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
-def claimed(f: ClaimAudit) -> str:
+def claim_text(f: ClaimAudit) -> str:
     """Return the claim, such as ``epsilon 2 at delta 1e-05``."""
-    return f"epsilon {exact(f.claim.epsilon)} at delta {exact(f.claim.delta)}"
+    return f"epsilon {exact_text(f.claim.epsilon)} at delta {exact_text(f.claim.delta)}"
 
 
 def size(f: ClaimAudit) -> str:
@@ -164,7 +165,7 @@ def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
 
 
 def _headline(f: ClaimAudit, found: Grade) -> str:
-    claim = f"{exact(f.claim.epsilon)}, at delta {exact(f.claim.delta)}"
+    claim = f"{exact_text(f.claim.epsilon)}, at delta {exact_text(f.claim.delta)}"
     if found == REFUTED:
         bound = rounded_down(f.free.estimate.low)
         return f"The claim is refuted: epsilon is at least {bound}, not {claim}"
@@ -184,14 +185,14 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
         return (
             f"The audit could not have told: of a training with {f.blind_to.control} this attack "
             f"shows an epsilon of {rounded_down(f.blind_to.detectable)}, and the claim is "
-            f"{claimed(f)}"
+            f"{claim_text(f)}"
         )
     if found == UNKNOWN:
         return (
             f"The audit could not have told: {size(f)} certify at most "
-            f"{rounded_down(f.free.largest)}, and the claim is {claimed(f)}"
+            f"{rounded_down(f.free.largest)}, and the claim is {claim_text(f)}"
         )
-    return f"The claim stands: this audit did not refute {claimed(f)}"
+    return f"The claim stands: this audit did not refute {claim_text(f)}"
 
 
 def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:

@@ -20,7 +20,7 @@ from privacygauge.report.values import Origin, Report
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH, ReleaseRisk
-from privacygauge.synthetic.released.judged import names_of
+from privacygauge.synthetic.released.judged import judged_names
 from privacygauge.synthetic.released.membership import Membership
 from privacygauge.synthetic.released.overlap import (
     FEW,
@@ -30,17 +30,17 @@ from privacygauge.synthetic.released.overlap import (
     with_people,
 )
 from privacygauge.synthetic.released.release import (
-    Learnt,
-    Measured,
+    HoldoutCopies,
     Release,
+    ReleaseMeasurement,
     checked_names,
-    measured,
+    measure_release,
     told_apart,
 )
-from privacygauge.synthetic.released.suite import AskedOfTable
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, tables_of
+from privacygauge.synthetic.released.suite import TableOptions
+from privacygauge.synthetic.released.tables import NO_CONTROL, ReleasedTables, tables_of
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import advice
+from privacygauge.synthetic.table import column_advice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ SMALLER = 0.2
 """A holdout of fewer records than this share of the real ones is much smaller."""
 
 
-def called(risk: ReleaseRisk) -> str:
+def risk_name(risk: ReleaseRisk) -> str:
     """Return what a risk is called, such as ``inference (income)``."""
     return plain(risk.title)
 
@@ -70,7 +70,7 @@ def said_of(overlap: Overlap) -> str:
     return f"{found}: too few are left for a control"
 
 
-def said_of_learnt(learnt: Learnt) -> str:
+def said_of_learnt(learnt: HoldoutCopies) -> str:
     """Return what it means that the generator saw the holdout, in a sentence."""
     if learnt.nearly:
         return (
@@ -267,9 +267,9 @@ def audit_released(
     tables = tables_of(
         real, synthetic, holdout=holdout, schema=schema, columns=columns, compared=compared
     )
-    parts = _compared(parts, tables)
+    parts = _compared_columns(parts, tables)
     named = checked_names(tables, label, secrets=secrets, parts=parts, show=show, ids=ids)
-    asked = AskedOfTable(
+    asked = TableOptions(
         secrets=secrets,
         attempts=attempts,
         half_width=half_width,
@@ -278,7 +278,7 @@ def audit_released(
     )
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    found = measured(
+    found = measure_release(
         tables, asked, names=named, label=label, parts=parts, seed=seed, progress=progress
     )
     played = found.played
@@ -298,8 +298,8 @@ def audit_released(
     )
 
 
-def _compared(
-    parts: Mapping[str, Sequence[str]] | None, tables: Released
+def _compared_columns(
+    parts: Mapping[str, Sequence[str]] | None, tables: ReleasedTables
 ) -> dict[str, Sequence[str]]:
     """Return parts without the columns that were left out by themselves."""
     kept = {
@@ -309,9 +309,9 @@ def _compared(
     return {name: columns for name, columns in kept.items() if columns}
 
 
-def _records(found: Measured, played: Membership, show: Sequence[str]) -> Records:
+def _records(found: ReleaseMeasurement, played: Membership, show: Sequence[str]) -> Records:
     return Records(
-        names_of(found.names, *played.rows),
+        judged_names(found.names, *played.rows),
         played.secret,
         {e.title: play.transcript.score for play, e in played.played},
         {e.title: play.decisions.guess for play, e in played.played},
@@ -341,7 +341,7 @@ def _game(played: Membership) -> GameDescription:
     )
 
 
-def _caveats(found: Measured) -> tuple[str, ...]:
+def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
     """Return what may mislead, the most important first."""
     tables = found.tables
     copied = found.copied
@@ -365,12 +365,12 @@ def _caveats(found: Measured) -> tuple[str, ...]:
             f"table as they are, and {percent(float(copied.holdout.mean()))} of the holdout: more "
             "than chance explains"
         )
-    told += [*tables.notes, *tables.read, *_size(tables), *advice(tables.real)]
+    told += [*tables.notes, *tables.read, *_size(tables), *column_advice(tables.real)]
     inverted = () if found.played is None else found.played.headline.inverted
     return (*dict.fromkeys(told), *direction.warnings(inverted))
 
 
-def _size(released: Released) -> list[str]:
+def _size(released: ReleasedTables) -> list[str]:
     if released.holdout is None:
         return []
     n = len(released.holdout)

@@ -7,24 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.play import ReleasedAudit, called
+from privacygauge.audits.released_table.play import ReleasedAudit, risk_name
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.data import of_attacks
 from privacygauge.report.attacks.measures import of_questions, questions_data, questions_section
 from privacygauge.report.attacks.plots import roc, roc_log
-from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest, roc_frame
+from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest_records, roc_frame
 from privacygauge.report.attacks.tables import overview
 from privacygauge.report.attacks.tables import section as attacks
 from privacygauge.report.attacks.terms import interval, terms
 from privacygauge.report.blocks import text
-from privacygauge.report.document import picked, values_of
+from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD, advantage_of, right_of
-from privacygauge.report.numbers import Shown, at_least, count, percent_estimate, rate
+from privacygauge.report.numbers import Shown, count, lower_bound_text, percent_estimate, rate
 from privacygauge.report.numbers import decimal_estimate as decimal
 from privacygauge.report.values import About, Json, Measure, Report, Section, Worst
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
-from privacygauge.synthetic.released.hits import furthest
+from privacygauge.synthetic.released.hits import furthest_beyond
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,11 +111,11 @@ def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
     yield Section("copies", "Copies", tuple(sections.copies(f)))
     near = tuple(sections.closest(f))
     yield Section("closest", "Distances to the closest record", near, "Distances")
-    yield Section("use", "What the table is good for", tuple(sections.use(f)), "Use")
+    yield Section("use", "What the table is good for", tuple(sections.utility_section(f)), "Use")
     if shown is not None:
         risky = tuple(sections.records(shown))
         yield Section("records", "The riskiest records", risky, "Riskiest records")
-    yield Section("measured", "How it was measured", tuple(sections.measured(f)))
+    yield Section("measured", "How it was measured", tuple(sections.method_section(f)))
 
 
 def _riskiest(f: ReleasedAudit) -> Riskiest | None:
@@ -123,7 +123,7 @@ def _riskiest(f: ReleasedAudit) -> Riskiest | None:
     if f.records is None or f.headline is None:
         return None
     title = f.headline.attack.title
-    return riskiest(f.records, title, f.records.scores[title], members=True)
+    return riskiest_records(f.records, title, f.records.scores[title], members=True)
 
 
 def _frames(f: ReleasedAudit) -> Mapping[str, Callable[[], pd.DataFrame]]:
@@ -147,7 +147,7 @@ def _measures(f: ReleasedAudit) -> Iterator[Measure]:
     yield from _of_risks(f)
     if f.n_holdout:
         yield _copies(f)
-    yield from (_highest(f, name, title) for name, title in sections.KINDS.items())
+    yield from (_highest_measure(f, name, title) for name, title in sections.KINDS.items())
 
 
 def _beyond(f: ReleasedAudit) -> Measure:
@@ -161,10 +161,10 @@ def _beyond(f: ReleasedAudit) -> Measure:
         by = ", at least, by its ranking" if reached.by_ranking else ""
         found[f"Advantage of the strongest membership attack{by}"] = advantage_of(reached.accuracy)
     if f.worst is not None:
-        found[f"Success at {called(f.worst.risk)}, beyond the holdout's"] = f.worst.beyond
+        found[f"Success at {risk_name(f.worst.risk)}, beyond the holdout's"] = f.worst.beyond
     if not found:
         return _none("beyond", "Beyond the holdout's", "there was no holdout")
-    label, beyond = max(found.items(), key=lambda pair: furthest(pair[1]))
+    label, beyond = max(found.items(), key=lambda pair: furthest_beyond(pair[1]))
     return Measure(
         "beyond",
         label,
@@ -182,7 +182,7 @@ def _none(name: str, label: str, reason: str) -> Measure:
     return Measure(name, label, skipped, percent_estimate(skipped), card=False)
 
 
-def _highest(f: ReleasedAudit, name: str, title: str) -> Measure:
+def _highest_measure(f: ReleasedAudit, name: str, title: str) -> Measure:
     """Return the highest value and lower end of all forms of a risk, beyond their controls.
 
     The most outlying records are too few for the value: their lower end counts in `beyond`.
@@ -216,11 +216,11 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
         note=f"by {best.title}",
         text=(
             "Members and non-members equally often, by the strongest attack. Guessing gives 50%. "
-            f"The interval allows for {len(f.evaluations)} attacks.{_void(f)}"
+            f"The interval allows for {len(f.evaluations)} attacks.{_void_note(f)}"
         ),
         guessing="50%",
     )
-    told = f"A member scored above a non-member. Guessing gives 0.5 (AUC).{_void(f)}"
+    told = f"A member scored above a non-member. Guessing gives 0.5 (AUC).{_void_note(f)}"
     yield Measure("auc", order, best.auc, decimal(best.auc), text=told, guessing="0.5")
     if f.blind is not None:
         yield Measure(
@@ -235,9 +235,11 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
         )
     told = (
         f"With {rate(epsilon.level)} confidence: a smaller epsilon of differential privacy cannot "
-        f"be claimed. 0 says nothing.{_void(f)}"
+        f"be claimed. 0 says nothing.{_void_note(f)}"
     )
-    yield Measure("epsilon", bound, epsilon, Shown(at_least(epsilon)), text=told, guessing="0")
+    yield Measure(
+        "epsilon", bound, epsilon, Shown(lower_bound_text(epsilon)), text=told, guessing="0"
+    )
 
 
 def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
@@ -264,7 +266,7 @@ def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
             yield one
 
 
-def _void(f: ReleasedAudit) -> str:
+def _void_note(f: ReleasedAudit) -> str:
     return "" if f.same_source else " Void: holdout and real records are different people."
 
 
@@ -277,10 +279,10 @@ def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
             label="Furthest beyond its control",
             found=found.beyond,
             shown=percent_estimate(found.beyond),
-            note=called(found.risk),
+            note=risk_name(found.risk),
             text=(
                 "Share of what the control left open. 0% is no leak. The interval allows for "
-                f"{f.corrected.looks} looks.{_void(f)}"
+                f"{f.corrected.looks} looks.{_void_note(f)}"
             ),
             guessing="0%",
             gate=False,
@@ -291,7 +293,7 @@ def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
             label=f"{sections.KINDS[risk.name]}, on real records",
             found=risk.attack,
             shown=percent_estimate(risk.attack),
-            note=called(risk),
+            note=risk_name(risk),
             text=(
                 f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a "
                 "leak cannot be told."
@@ -352,24 +354,24 @@ def _data(f: ReleasedAudit) -> dict[str, Json]:
     used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
     none = {"game": values_of(f.game), "headline": None, "attacks": []}
     return {
-        **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt", "people"),
+        **pick_values(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt", "people"),
         **(none if f.membership is None else of_attacks(f.membership)),
         **questions_data(f.questions),
-        "blind": None if f.blind is None else picked(f.blind, "name", "variant", "auc"),
+        "blind": None if f.blind is None else pick_values(f.blind, "name", "variant", "auc"),
         "risk": [
-            {**picked(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
+            {**pick_values(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
             for x, beyond, points in pairs
         ],
         "attempts": {
-            **picked(f.tried.attempts, "real", "holdout"),
-            **picked(f.tried, "reached", half_width="asked"),
+            **pick_values(f.tried.attempts, "real", "holdout"),
+            **pick_values(f.tried, "reached", half_width="asked"),
         },
         "furthest": None
         if f.worst is None
-        else {"risk": called(f.worst.risk), **picked(f.worst, "beyond")},
+        else {"risk": risk_name(f.worst.risk), **pick_values(f.worst, "beyond")},
         "copies": {
             "facts": values_of(f.copies),
-            **picked(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
+            **pick_values(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
             "rows": [one.row for one in f.proven],
         },
         "shared": [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.released_table.play import ReleasedAudit, called
+from privacygauge.audits.released_table.play import ReleasedAudit, risk_name
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
@@ -15,22 +15,22 @@ from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks import plots, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.attacks.records import table as records_table
-from privacygauge.report.axes import FAINT, SERIES, axes, legend, short
+from privacygauge.report.axes import FAINT, SERIES, axes, legend, plot_label
 from privacygauge.report.blocks import caution, note, table, text
 from privacygauge.report.document import ends
 from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     percent,
     percent_estimate,
     plain,
     rate,
-    shortened,
+    shorten,
 )
-from privacygauge.report.values import Block, Content, Folded, Pairs, Plot, Table
+from privacygauge.report.values import Block, Content, FoldedBlocks, Pairs, Plot, Table
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 from privacygauge.synthetic.released.hits import ReleaseRisk
 from privacygauge.synthetic.released.outlying import VARIANT
@@ -100,13 +100,13 @@ def risks(f: ReleasedAudit) -> Iterator[Block]:
             f"Each row holds individually, at {rate(f.level)}. Among {f.corrected.looks} looks one "
             "goes far by luck alone: the verdict allows for that (Bonferroni), these rows do not."
         )
-    yield from _exposed(f)
-    meanings = tuple((called(r), f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
-    yield Folded("What an attempt is, form by form", (Pairs(meanings),))
+    yield from _outlying_section(f)
+    meanings = tuple((risk_name(r), f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
+    yield FoldedBlocks("What an attempt is, form by form", (Pairs(meanings),))
     yield risks_plot(f)
 
 
-def _exposed(f: ReleasedAudit) -> Iterator[Block]:
+def _outlying_section(f: ReleasedAudit) -> Iterator[Block]:
     """Yield the most outlying real records, and which attempts on each succeed."""
     if not f.exposed:
         return
@@ -115,8 +115,8 @@ def _exposed(f: ReleasedAudit) -> Iterator[Block]:
         f"The {VARIANT}",
         [
             {
-                "Id": plain(shortened(name)),
-                "Distance to others": fixed(one.score, 3),
+                "Id": plain(shorten(name)),
+                "Distance to others": decimal(one.score, 3),
                 "Singled out": _yes(one.singled_out),
                 "Linked": _yes(one.linked),
                 "Values inferred": f"{one.told} of {one.secrets}",
@@ -164,7 +164,7 @@ def overview(f: ReleasedAudit) -> Table:
         "The three risks",
         [
             {
-                "Risk": called(r),
+                "Risk": risk_name(r),
                 "Real": percent(r.attack.value),
                 "Holdout": DASH if r.control is None else percent(r.control.value),
                 "Baseline": percent(r.baseline.value),
@@ -194,7 +194,7 @@ def copies(f: ReleasedAudit) -> Iterator[Block]:
             "Copies that are proof, one by one",
             [
                 {
-                    "Id": plain(shortened(one.name)),
+                    "Id": plain(shorten(one.name)),
                     "Row": count(one.row),
                     "Expected by chance": f"{one.expected:.0e}",
                 }
@@ -217,7 +217,7 @@ def closest(f: ReleasedAudit) -> Iterator[Block]:
     )
     table = _facts("closest", "From each synthetic row", f.closest, _distance)
     yield caution(f"No evidence of safety. {NO_EVIDENCE} {beside}")
-    yield Folded("The distances", (table,))
+    yield FoldedBlocks("The distances", (table,))
 
 
 def _distance(fact: Fact) -> Shown:
@@ -232,7 +232,7 @@ def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact],
     return table(name, title, rows)
 
 
-def use(f: ReleasedAudit) -> Iterator[Block]:
+def utility_section(f: ReleasedAudit) -> Iterator[Block]:
     """Yield what the table is good for, measure by measure."""
     if isinstance(f.utility, Skipped):
         yield text(f"Not measured: {f.utility.reason}.")
@@ -268,7 +268,7 @@ def records(shown: Riskiest) -> Iterator[Block]:
     )
 
 
-def measured(f: ReleasedAudit) -> Iterator[Block]:
+def method_section(f: ReleasedAudit) -> Iterator[Block]:
     """Yield how the intervals of risks, copies and distances were made."""
     columns: dict[str, list[Estimate | None]] = {
         "Attack, control, baseline": [
@@ -337,7 +337,7 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
                     label=title)  # fmt: skip
     for between in place[1:] - 0.5:
         ax.axhline(between, color=FAINT, lw=0.6)
-    ax.set_yticks(place, [short(called(risk)) for risk in f.risks])
+    ax.set_yticks(place, [plot_label(risk_name(risk)) for risk in f.risks])
     ax.grid(visible=False, axis="y")
     ax.set(xlim=(-2, 102), ylim=(len(frame) - 0.5, -0.5), xlabel="Attempts that succeed, %")
     legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
@@ -365,7 +365,7 @@ def risks_plot(f: ReleasedAudit) -> Plot:
 
 def _in_words(risk: ReleaseRisk) -> str:
     control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
-    return f"{called(risk)}: real {percent(risk.attack.value)}{control}"
+    return f"{risk_name(risk)}: real {percent(risk.attack.value)}{control}"
 
 
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:

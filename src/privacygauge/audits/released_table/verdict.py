@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from privacygauge.audits.released_table.play import ReleasedAudit, called, no_control
+from privacygauge.audits.released_table.play import ReleasedAudit, no_control, risk_name
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import grade_of_few, judged
+from privacygauge.report.attacks.verdict import grade_attacks, grade_of_few
 from privacygauge.report.grades import (
     GRADES,
     LARGE,
@@ -33,7 +33,7 @@ from privacygauge.report.numbers import (
 )
 from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.synthetic.released.copies import SYNTHETIC_ROWS
-from privacygauge.synthetic.released.hits import ReleaseRisk, furthest
+from privacygauge.synthetic.released.hits import ReleaseRisk, furthest_beyond
 from privacygauge.synthetic.released.outlying import VARIANT
 from privacygauge.synthetic.released.suite import ORDERED, SHARED
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
@@ -93,15 +93,15 @@ def verdict(f: ReleasedAudit) -> Verdict:
     one nor one that overlaps hides them.
     """
     if not f.control:
-        return _uncontrolled(f)
+        return _verdict_without_control(f)
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
     if grade == UNTOLD:
-        return _unsettled(f)
+        return _verdict_without_finding(f)
     told = {
-        "copies": _copied(f),
+        "copies": _copies_text(f),
         "order": _order(f),
-        "shared": _shared(f),
+        "shared": _shared_values_text(f),
         "membership": _membership(f),
         "risks": _risks(f),
     }
@@ -110,7 +110,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
     todo = tuple(_advice(f, grade))
-    unsaid = _unsaid(grade)
+    unsaid = _limits_text(grade)
     return Verdict(
         grade=grade,
         scale=GRADES,
@@ -122,58 +122,62 @@ def verdict(f: ReleasedAudit) -> Verdict:
     )
 
 
-def _unsettled(f: ReleasedAudit) -> Verdict:
+def _verdict_without_finding(f: ReleasedAudit) -> Verdict:
     """Return the verdict where nothing was found, and that is no evidence that nothing leaks."""
     attacks = f.membership
     assert attacks is not None  # there is a control
     if f.corrected.inverted or attacks.headline.inverted:
-        return direction.verdict(tuple(_inverted(f)))
-    found = judged(attacks)
+        return direction.verdict(tuple(_inversion_text(f)))
+    found = grade_attacks(attacks)
     if found.grade == UNTOLD:
-        return _untold(found.headline, (*found.sentences, _seen(f)), _UNSAFE, _LARGER)
+        return _verdict_untold(
+            found.headline, (*found.sentences, _observations_text(f)), _UNSAFE, _LARGER
+        )
     # Real records and holdout differ a little, and no attack goes beyond that.
     headline = "Cannot be told: the attacks do no better than one that never sees the table"
-    return _untold(headline, tuple(_void(f)), _VOID)
+    return _verdict_untold(headline, tuple(_void_text(f)), _VOID)
 
 
-def _uncontrolled(f: ReleasedAudit) -> Verdict:
+def _verdict_without_control(f: ReleasedAudit) -> Verdict:
     """Return the verdict without records to compare with: copies, or nothing that can be told."""
     known = f.corrected.needs_no_control.values()
     grade = gravest((NONE, *map(beyond_grade, known)))
     if grade != NONE:
         told = _share_copied(f)
-        if not _shown(f.corrected.copied):
+        if not _is_above_chance(f.corrected.copied):
             order = f.corrected.order
             by_order = order is not None and beyond_grade(order) == grade
             told = _IN_ORDER if by_order else _most_shared(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
-        why = f"Whether the table gives away more cannot be told. {_why(f)}"
-        todo = (*_mend(f, grade), *_NEITHER[1:])
-        said = (*_copied_alone(f), *_order(f), *_shared(f), MATTERS, why)
+        why = f"Whether the table gives away more cannot be told. {_no_control_reason(f)}"
+        todo = (*_remedies(f, grade), *_NEITHER[1:])
+        said = (*_copied_alone(f), *_order(f), *_shared_values_text(f), MATTERS, why)
         return Verdict(
             grade=grade,
             scale=GRADES,
             headline=headline,
             sentences=said,
-            unsaid=_unsaid(grade),
+            unsaid=_limits_text(grade),
             advice=todo,
             gauge=_gauge(f),
         )
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
-        return _untold(headline, tuple(_void(f)), _VOID)
-    return _untold(_alone(f), tuple(_without(f)), _UNSAFE)
+        return _verdict_untold(headline, tuple(_void_text(f)), _VOID)
+    return _verdict_untold(_no_control_headline(f), tuple(_without(f)), _UNSAFE)
 
 
-def _why(f: ReleasedAudit) -> str:
+def _no_control_reason(f: ReleasedAudit) -> str:
     """Return why there is nothing to compare the attacks with."""
     left_out = no_control(f)
     if left_out is not None:
         return f"{left_out}."
-    return next(_void(f)) if f.n_holdout else "There was no holdout to compare the attacks with."
+    return (
+        next(_void_text(f)) if f.n_holdout else "There was no holdout to compare the attacks with."
+    )
 
 
-def _untold(
+def _verdict_untold(
     headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...] = _NEITHER
 ) -> Verdict:
     return Verdict(
@@ -222,10 +226,10 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
         by = ", at least, by its ranking" if reached.by_ranking else ""
         told.append((f"Advantage of the strongest attack{by}", advantage_of(reached.accuracy)))
     if f.control and f.worst is not None:
-        told.append((f"{called(f.worst.risk)}, beyond its control", f.worst.beyond))
+        told.append((f"{risk_name(f.worst.risk)}, beyond its control", f.worst.beyond))
     if not told:
         return None
-    label, found = max(told, key=lambda pair: furthest(pair[1]))
+    label, found = max(told, key=lambda pair: furthest_beyond(pair[1]))
     return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"), rule=_RULE)
 
 
@@ -246,7 +250,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
 
 def _of_attacks(f: ReleasedAudit, attacks: Attacks) -> Grade:
     """Return the grade of the attacks; untold where one without the table does as well."""
-    grade = judged(attacks).grade
+    grade = grade_attacks(attacks).grade
     differs = f.blind is not None and f.blind.auc.low > 0.5
     if grade == NONE or not differs or _beats_blind(f):
         return grade
@@ -277,7 +281,7 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
         told = _most_shared(f)
     elif leading == "membership":
         assert f.membership is not None
-        told = judged(f.membership).headline.partition(": ")[2]
+        told = grade_attacks(f.membership).headline.partition(": ")[2]
     elif leading == "few":
         assert f.questions is not None
         told = f"at least {several(f.questions.exposed, 'real record')} stand out among all records"
@@ -285,19 +289,20 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
         found = f.worst
         assert found is not None
         told = (
-            f"{called(found.risk)} succeeds for {percent(found.risk.attack.value)} of the attempts "
+            f"{risk_name(found.risk)} succeeds for {percent(found.risk.attack.value)} of the "
+            "attempts "
             f"on real records, {_control(found.risk)} on others"
         )
     return f"{grade.word.capitalize()} leak: {told}"
 
 
-def _inverted(f: ReleasedAudit) -> Iterator[str]:
+def _inversion_text(f: ReleasedAudit) -> Iterator[str]:
     """Yield why nothing can be told where more is given away about the holdout."""
     if f.corrected.inverted:
         named = ", ".join(map(plain, f.corrected.inverted))
         yield (
             "The table gives away more about the holdout than about the real records, by "
-            f"{named} {_together(f)}."
+            f"{named} {_confidence_text(f)}."
         )
     attacks = () if f.headline is None else f.headline.inverted
     yield from direction.sentences(attacks) if attacks else (direction.LIKELY,)
@@ -306,13 +311,13 @@ def _inverted(f: ReleasedAudit) -> Iterator[str]:
 def _membership(f: ReleasedAudit) -> tuple[str, ...]:
     if f.membership is None:
         return ()
-    found = judged(f.membership)
+    found = grade_attacks(f.membership)
     if found.grade == UNTOLD:  # something else than these attacks found a leak
-        found = judged(replace(f.membership, questions=None))
+        found = grade_attacks(replace(f.membership, questions=None))
     return found.sentences
 
 
-def _copied(f: ReleasedAudit) -> Iterator[str]:
+def _copies_text(f: ReleasedAudit) -> Iterator[str]:
     beyond = f.corrected.copies
     if beyond is not None and beyond.low > 0:
         real = f.copies[0].estimate
@@ -321,12 +326,12 @@ def _copied(f: ReleasedAudit) -> Iterator[str]:
             f"{percent(real.value)} of the real records occur in the synthetic table, equal in "
             f"every column, and {percent(others.value)} of the holdout: more than chance explains. "
             "Of the real records that chance would have spared, at least "
-            f"{percent(beyond.low)} are copied {_together(f)}."
+            f"{percent(beyond.low)} are copied {_confidence_text(f)}."
         )
     yield from _copied_alone(f, told=beyond is not None and beyond.low > 0)
 
 
-def _shown(beyond: Estimate | None) -> bool:
+def _is_above_chance(beyond: Estimate | None) -> bool:
     return beyond is not None and beyond.low > 0
 
 
@@ -338,7 +343,8 @@ def _order(f: ReleasedAudit) -> Iterator[str]:
             "The synthetic rows stand in the order of the real records: of the rows that chance "
             f"would not join to the real record at the same place, {percent(found.value)} have "
             f"more in common with it than with the records around it, at least "
-            f"{percent(found.low)} {_together(f)}. Whoever has a list in that order knows whose "
+            f"{percent(found.low)} {_confidence_text(f)}. Whoever has a list in that order knows "
+            "whose "
             "row each is."
         )
 
@@ -348,7 +354,7 @@ def _most_shared(f: ReleasedAudit) -> str:
     return f"{several(len(found.rows), 'real record')} {plain(found.what)}"
 
 
-def _shared(f: ReleasedAudit) -> Iterator[str]:
+def _shared_values_text(f: ReleasedAudit) -> Iterator[str]:
     """Yield which real records have something in common with the table that nobody shares."""
     for found in f.corrected.shared:
         yield (
@@ -373,12 +379,12 @@ def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
     if alone is not None and alone.low > 0 and not told:
         yield (
             f"Of the real records that equal no other one, at least {percent(alone.low)} are "
-            f"copied beyond what chance explains {_together(f)}."
+            f"copied beyond what chance explains {_confidence_text(f)}."
         )
     if rows is not None and rows.low > 0:
         yield (
             f"Of the synthetic rows, at least {percent(rows.low)} are real records as they are, "
-            f"beyond what chance explains {_together(f)}."
+            f"beyond what chance explains {_confidence_text(f)}."
         )
     if n:
         which = _rows([one.row for one in f.proven])
@@ -396,7 +402,7 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
     if found is None:
         return
     forms = f"{count(n)} forms" if n > 1 else "the one form"
-    title = called(found.risk)
+    title = risk_name(found.risk)
     rates = (
         f"succeeds for {percent(found.risk.attack.value)} of the attempts on real records and for "
         f"{_control(found.risk)} on the holdout"
@@ -410,7 +416,8 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
             "inference) succeeds clearly more often on the real records than on other people. "
             f"{title[:1].upper()}{title[1:]} comes closest: it {rates}. On random records, less "
             f"than {100 * f.tried.reached:.1f} percentage points above the control may have gone "
-            f"unnoticed in any of them, and more than {most} are ruled out {_together(f)}.{beside}"
+            f"unnoticed in any of them, and more than {most} are ruled out "
+            f"{_confidence_text(f)}.{beside}"
         )
         return
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
@@ -420,7 +427,7 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
         least = "more than nothing, though perhaps very little"
     yield (
         f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what the "
-        f"control left open, the table gives away {least} {_together(f)}.{others}"
+        f"control left open, the table gives away {least} {_confidence_text(f)}.{others}"
     )
 
 
@@ -431,7 +438,7 @@ def _ruled_out(f: ReleasedAudit, *, outlying: bool) -> str:
     return f"{100 * max(ends):.1f}" if ends else ""
 
 
-def _together(f: ReleasedAudit) -> str:
+def _confidence_text(f: ReleasedAudit) -> str:
     n = f.corrected.looks
     allows = f"; this allows for having looked at {count(n)} numbers" if n > 1 else ""
     return f"(with {rate(f.level)} confidence{allows})"
@@ -441,7 +448,7 @@ def _control(risk: ReleaseRisk) -> str:
     return "none" if risk.control is None else percent(risk.control.value)
 
 
-def _unsaid(grade: Grade) -> str:
+def _limits_text(grade: Grade) -> str:
     stronger = (
         "an attacker who knows the generator can make tables of its own and see more: audit the "
         "generator (privacygauge synthetic) for that"
@@ -455,7 +462,7 @@ def _unsaid(grade: Grade) -> str:
     return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
 
 
-def _alone(f: ReleasedAudit) -> str:
+def _no_control_headline(f: ReleasedAudit) -> str:
     if f.learnt is not None:
         held = "nearly holds" if f.learnt.nearly else "holds"
         return f"Cannot be told: the synthetic table {held} holdout records, so they are no control"
@@ -470,14 +477,15 @@ def _alone(f: ReleasedAudit) -> str:
     return "Cannot be told without a holdout whether the table gives its people away"
 
 
-def _seen(f: ReleasedAudit) -> str:
+def _observations_text(f: ReleasedAudit) -> str:
     copied = percent(f.copies[0].estimate.value)
     told = f"{copied} of the real records occur in the synthetic table, equal in every column"
     risk = f.furthest_from_baseline
     if risk is None:
         return f"What was seen: {told}."
     return (
-        f"What was seen: {told}; and {called(risk)} succeeds for {percent(risk.attack.value)} of "
+        f"What was seen: {told}; and {risk_name(risk)} succeeds for {percent(risk.attack.value)} "
+        "of "
         f"the attempts on real records, against {percent(risk.baseline.value)} of its baseline "
         f"({rate(f.level)} intervals below)."
     )
@@ -487,7 +495,7 @@ def _without(f: ReleasedAudit) -> Iterator[str]:
     left_out = no_control(f)
     if left_out is not None:
         yield f"{left_out}."
-    yield _seen(f)
+    yield _observations_text(f)
     yield (
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
         "describes people in general well, which it is made for, and records that many people "
@@ -501,7 +509,7 @@ def _without(f: ReleasedAudit) -> Iterator[str]:
     )
 
 
-def _void(f: ReleasedAudit) -> Iterator[str]:
+def _void_text(f: ReleasedAudit) -> Iterator[str]:
     assert f.blind is not None
     yield (
         "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
@@ -516,7 +524,7 @@ def _void(f: ReleasedAudit) -> Iterator[str]:
             f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking "
             "until a proper holdout shows otherwise."
         )
-    yield _seen(f)
+    yield _observations_text(f)
     yield (
         "Draw the holdout at random from the very records that the generator is given, before it "
         "learns, and audit again."
@@ -526,7 +534,7 @@ def _void(f: ReleasedAudit) -> Iterator[str]:
 def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
     """Yield what to do next, the most urgent first."""
     if grade != NONE:
-        yield from _mend(f, grade)
+        yield from _remedies(f, grade)
     if f.n_holdout < min(f.n_real, 2000):
         yield (
             "Use a larger holdout, if there is one: with so few records a small leak goes "
@@ -535,17 +543,17 @@ def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
     yield from (_GENERATOR, _AGAIN)
 
 
-def _mend(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
+def _remedies(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
     if grade in (MODERATE, LARGE):
         yield "Hold the table back, or limit who gets it: what was released cannot be recalled."
     if f.corrected.shared:
-        columns = checks.listed((f"'{plain(one.column)}'" for one in f.corrected.shared), 3)
+        columns = checks.short_list((f"'{plain(one.column)}'" for one in f.corrected.shared), 3)
         yield (
             f"Leave {columns} out of the table, or make the values up: they are those of people."
         )
-    if _shown(f.corrected.order):
+    if _is_above_chance(f.corrected.order):
         yield "Shuffle the rows before the table is released: their order names people."
-    if _shown(f.corrected.copied):
+    if _is_above_chance(f.corrected.copied):
         yield (
             "Do not merely delete the copied rows: that they are missing tells as much, and near "
             "copies stay. Change the generator so that it learns less by heart."

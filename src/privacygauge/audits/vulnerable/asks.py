@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Role, amounts, asks, option
+from privacygauge.audits.asking import Command, HelpGroup, Role, amounts, asks, option
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
 
@@ -118,7 +118,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
 
 COMMAND = Command(
     "vulnerable",
-    group=Group.TABLE,
+    group=HelpGroup.TABLE,
     request=VulnerableRequest,
     play=play,
     help=_HELP,

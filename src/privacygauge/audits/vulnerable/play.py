@@ -15,7 +15,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.report.blocks import columns, note, table
 from privacygauge.report.document import frame
-from privacygauge.report.numbers import Shown, count, fixed
+from privacygauge.report.numbers import Shown, count, decimal
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import (
     About,
@@ -35,8 +35,8 @@ from privacygauge.report.values import Table as Shows
 from privacygauge.synthetic.distance import Distance, Minkowski
 from privacygauge.synthetic.frames import read_beside, read_table
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, advice
-from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
+from privacygauge.synthetic.table import Table, column_advice
+from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability_of_records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,9 +158,9 @@ def vulnerable_records(
     )
     beside = None if reference is None else read_beside(reference, table.schema, drop=drop)
     owner = owners(unit, None, len(table))
-    found = vulnerability(table, k, distance=distance, reference=beside, unit=owner)
+    found = vulnerability_of_records(table, k, distance=distance, reference=beside, unit=owner)
     running = Running("vulnerable", seed, LEVEL, provenance)
-    origin = running.origin("pandas", warnings=(*_people(owner), *advice(table)))
+    origin = running.origin("pandas", warnings=(*_people(owner), *column_advice(table)))
     n_reference = 0 if beside is None else len(beside)
     return VulnerableRecords(**vars(found), origin=origin, n_reference=n_reference)
 
@@ -214,7 +214,7 @@ def _verdict(f: VulnerableRecords) -> Verdict:
         scale=(RANKED,),
         headline=(
             f"No attack was played: {count(len(f))} records were ranked, the highest score is "
-            f"{fixed(_highest(f), 3)}"
+            f"{decimal(_highest_score(f), 3)}"
         ),
         sentences=(_FIRST,),
         unsaid=(
@@ -236,15 +236,15 @@ def _gauge(f: VulnerableRecords) -> Gauge:
     told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
     return Gauge(
         f"Mean distance of a record to its {_nearest(f)}",
-        Shown(fixed(mean, 3)),
+        Shown(decimal(mean, 3)),
         low=mean,
         value=mean,
         high=mean,
-        limits=(0.0, _highest(f) or 1.0),
+        limits=(0.0, _highest_score(f) or 1.0),
         ticks=(),
         rule=f"{told}, and the mark is their mean: on the left are records with close neighbours, "
         "on the right those that stand alone.",
-        zones=(f"From 0 to {fixed(_highest(f), 3)}",),
+        zones=(f"From 0 to {decimal(_highest_score(f), 3)}",),
         marks=tuple(drawn.tolist()),
     )
 
@@ -254,23 +254,23 @@ def _nearest(f: VulnerableRecords) -> str:
     return f"nearest other{of}" if f.k == 1 else f"{count(f.k)} nearest others{of}"
 
 
-def _highest(f: VulnerableRecords) -> float:
+def _highest_score(f: VulnerableRecords) -> float:
     return float(f.scores[f.order[0]])
 
 
 def _measures(f: VulnerableRecords) -> Iterator[Measure]:
     mean = float(f.scores.mean())
-    highest = _highest(f)
+    highest = _highest_score(f)
     yield Measure(
         name="vulnerability",
         label=f"Mean distance of a record to its {_nearest(f)}",
         found=mean,
-        shown=Shown(fixed(mean, 3)),
+        shown=Shown(decimal(mean, 3)),
         note=f"{f.distance.title}, mean over all {count(len(f))} records",
         text="Computed, not estimated, so it has no interval.",
         guessing="no guess is made",
     )
-    shown = Shown(fixed(highest, 3))
+    shown = Shown(decimal(highest, 3))
     row = count(int(f.order[0]))
     yield Measure(
         name="highest",
@@ -296,7 +296,7 @@ def _top(f: VulnerableRecords, top: int) -> Shows:
         "records",
         "Records by falling score",
         columns("Row", "Rank", "Score"),
-        tuple((str(row), count(int(f.ranks[row])), fixed(f.scores[row], 4)) for row in rows),
+        tuple((str(row), count(int(f.ranks[row])), decimal(f.scores[row], 4)) for row in rows),
     )
 
 

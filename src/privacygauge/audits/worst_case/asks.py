@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, asks, option, shares, with_low
+from privacygauge.audits.asking import Command, HelpGroup, asks, option, shares, with_low
 from privacygauge.audits.training import (
     TRAINING,
     DefendedTraining,
@@ -114,7 +114,7 @@ class WorstCaseRequest(DefendedTraining):
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Return the comparison that was asked for, training what the run does not hold yet."""
-    from privacygauge.audits.worst_case.play import compared
+    from privacygauge.audits.worst_case.play import compare_trainings
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from privacygauge.classifier.worst_case import ATTACKS, Design
 
@@ -132,7 +132,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
         fprs=asked.rates,
     )
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
-        return compared(
+        return compare_trainings(
             on_numbers(given.trainer),
             given.x,
             y=given.records.y,
@@ -147,7 +147,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
 
 COMMAND = Command(
     NAME,
-    group=Group.CLASSIFIER,
+    group=HelpGroup.CLASSIFIER,
     request=WorstCaseRequest,
     play=play,
     help=_HELP,

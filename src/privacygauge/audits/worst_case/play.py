@@ -22,7 +22,7 @@ from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design
 from privacygauge.core import checks
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.worst_case import resolved
+from privacygauge.evaluate.worst_case import is_resolved
 from privacygauge.report import direction
 from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.numbers import rate
@@ -150,7 +150,7 @@ def compare_worst_cases(
         attacks=tuple(attacks),
         fprs=tuple(fprs),
     )
-    return compared(
+    return compare_trainings(
         model,
         x,
         y=y,
@@ -163,7 +163,7 @@ def compare_worst_cases(
     )
 
 
-def compared(
+def compare_trainings(
     model: object,
     x: ArrayLike,
     y: ArrayLike,
@@ -296,7 +296,7 @@ def audit_worst_case(
         attacks=tuple(attacks),
         fprs=tuple(fprs),
     )
-    found = compared(model, x, y=y, defences=(), design=design, running=running, unit=unit)
+    found = compare_trainings(model, x, y=y, defences=(), design=design, running=running, unit=unit)
     # The training may well be one with a defence: its name says which.
     training = replace(found.none, title=found.none.found.model)
     return WorstCaseAudit(**{**vars(found), "trainings": (training,)})
@@ -310,7 +310,7 @@ def _warnings(f: ComparedTrainings) -> Iterator[str]:
             f"{c:,} of {n:,} records are canaries with a wrong label: more than a tenth of them "
             "spoils the models, and all numbers are those of worse models than yours"
         )
-    if unresolved := [rate(fpr) for fpr in f.fprs if not resolved(f.trainings, fpr)]:
+    if unresolved := [rate(fpr) for fpr in f.fprs if not is_resolved(f.trainings, fpr)]:
         yield (
             f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: fewer "
             "than 10 false positives are expected; more models or more canaries tell"

@@ -9,10 +9,10 @@ from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, resolved
+from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_resolved
 from privacygauge.report.blocks import Rows, table
-from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
-from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, picked
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
+from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     count,
@@ -76,7 +76,7 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     right = f"The models are right {percent(none.accuracy.value)} of the time."
     label = "Canaries found without a defence"
     if best is not none:
-        yield _found("tpr-without", label, found=none.canaries(f.fpr), note=at, text=right)
+        yield _tpr_measure("tpr-without", label, found=none.canaries(f.fpr), note=at, text=right)
     told = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
     label = "Pairs of canaries in the right order"
     area = Measure(
@@ -90,10 +90,10 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     )
     guessing = f"Guessing finds {rate(f.fpr)}."
     label = f"Canaries found {at}"
-    left = _found("tpr-left", label, found=found, note=name, text=guessing, gate=True)
+    left = _tpr_measure("tpr-left", label, found=found, note=name, text=guessing, gate=True)
     same = f"{name}, in the same models"
     label = f"Ordinary records found {at}"
-    ordinary = _found("tpr-ordinary", label, usual, same)
+    ordinary = _tpr_measure("tpr-ordinary", label, usual, same)
     # A register takes the first number that a release can be held to.
     first = ranking_decides(best.found.canaries)
     yield from (area, left, ordinary) if first else (left, ordinary, area)
@@ -106,7 +106,7 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     yield from _limits(f)
 
 
-def _found(
+def _tpr_measure(
     name: str, label: str, found: RateAtFpr, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
     shown = tpr_estimate(found.estimate, found.fpr)
@@ -138,7 +138,7 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
     for name, fpr in {"tpr": f.fpr, **_AT_FPRS}.items():
         label = f"Canaries found at {rate(fpr)} false alarms {whom}"
         found = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
-        yield limited(
+        yield highest_measure(
             name,
             label,
             found=found,
@@ -148,7 +148,7 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
         )
     areas = [t.found.canaries.highest_auc for t in trainings]
     label = "Pairs of canaries in the"
-    yield limited(
+    yield highest_measure(
         "auc",
         f"{label} right order {whom}",
         found=areas,
@@ -170,7 +170,7 @@ def _overview(f: WorstCaseComparison) -> Table:
         }
         for t in f.trainings
     ]
-    note = f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}"
+    note = f"{title}." if is_resolved(f.trainings, f.fpr) else f"{title}. {dagger}"
     return table("overview", title, rows, note, spare=("Models right",))
 
 
@@ -227,12 +227,12 @@ def _data(f: WorstCaseComparison) -> dict[str, Json]:
     """
     return {
         "label": f.none.found.label,
-        **picked(f, "n_together", "fpr"),
+        **pick_values(f, "n_together", "fpr"),
         "best": f.best.title,
         "changed_places": [[a.title, b.title] for a, b in f.changed_places],
         "trainings": [
             {
-                **picked(training, "title", test_accuracy="accuracy"),
+                **pick_values(training, "title", test_accuracy="accuracy"),
                 "model": training.found.model,
                 "claim": claim_dict(training.claim),
                 "targets": [_group(group) for group in training.found.groups],
@@ -245,11 +245,11 @@ def _data(f: WorstCaseComparison) -> dict[str, Json]:
 def _group(group: TargetRisk) -> Json:
     best = [(known.fpr, *group.highest(known.fpr)) for known in group.attacks[0].rates]
     return {
-        **picked(group, "name", "n_targets", "n_models", "highest_auc"),
+        **pick_values(group, "name", "n_targets", "n_models", "highest_auc"),
         "highest": {key(fpr): {"attack": name, **_rate(found)} for fpr, name, found in best},
         "attacks": [
             {
-                **picked(attacked, "auc", name="attack"),
+                **pick_values(attacked, "auc", name="attack"),
                 "tpr_at_fpr": {key(found.fpr): _rate(found) for found in attacked.rates},
             }
             for attacked in group.attacks

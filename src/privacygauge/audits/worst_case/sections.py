@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTraining
 from privacygauge.report import defended
-from privacygauge.report.axes import MARKERS, OTHER, SERIES, Axes, axes, legend_above, short
+from privacygauge.report.axes import MARKERS, OTHER, SERIES, Axes, axes, legend_above, plot_label
 from privacygauge.report.blocks import note, pairs, text
 from privacygauge.report.numbers import (
     DASH,
@@ -20,7 +20,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
-    shortened,
+    shorten,
     tpr_estimate,
 )
 from privacygauge.report.values import (
@@ -28,7 +28,7 @@ from privacygauge.report.values import (
     Cell,
     Column,
     Content,
-    Folded,
+    FoldedBlocks,
     Items,
     Plot,
     Row,
@@ -55,18 +55,18 @@ def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
     title = "Trainings compared" if f.defended else "Canaries and ordinary records"
     ordered = sorted(f.trainings, key=lambda t: t is not f.best)
     each = (
-        Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
+        FoldedBlocks(shorten(t.title), (_attacks(f, t, number),), t is f.best)
         for number, t in enumerate(ordered, 1)
     )
     blocks: tuple[Block, ...] = (defended.one_by_one(f.level), *each)
     return (
-        Section("compared", title, tuple(_compared(f)), "Compared"),
+        Section("compared", title, tuple(_comparison_section(f)), "Compared"),
         Section("each", "Each training in full", blocks, "Each in full"),
-        Section("played", "How it was played", _played(f)),
+        Section("played", "How it was played", _method_section(f)),
     )
 
 
-def _compared(f: WorstCaseComparison) -> Iterator[Block]:
+def _comparison_section(f: WorstCaseComparison) -> Iterator[Block]:
     yield text(
         "Each row is what the best of all attacks finds of the members while it accuses so "
         "many of the non-members falsely. Canaries got a wrong label and stand in for the "
@@ -107,7 +107,7 @@ def _line(f: WorstCaseComparison, t: AttackedTraining) -> Row:
     claim = () if t.claim is None else (defended.claim_shown(t.claim),)
     tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
     grade = grade_of_group(t.found.canaries).word
-    name = Cell(shortened(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
+    name = Cell(shorten(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
     rates = [cell(x) for fpr in f.fprs for x in (t.canaries(fpr), t.ordinary(fpr))]
     areas = [decimal_estimate(group.highest_auc) for group in t.found.groups]
     cells: tuple[Content, ...] = (name, percent_estimate(t.accuracy, 1), *rates, *areas)
@@ -148,14 +148,14 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
         ]
         areas = [DASH if played is None else decimal_estimate(played.auc) for played in both]
         rows.append((name, *rates, *areas))
-    title = f"What every attack finds: {shortened(t.title)}"
+    title = f"What every attack finds: {shorten(t.title)}"
     heads = (Column("Attack"), *_columns(f))
     return Table(
-        f"attacks-{number}", title, columns=heads, rows=tuple(rows), note=shortened(t.found.model)
+        f"attacks-{number}", title, columns=heads, rows=tuple(rows), note=shorten(t.found.model)
     )
 
 
-def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
+def _method_section(f: WorstCaseComparison) -> tuple[Block, ...]:
     none = f.none
     found = f.canaries
     alone = found.attacks[0]
@@ -188,7 +188,7 @@ def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
         f"{plain(t.title)}: canaries {worst}, ordinary records {usual}, model right "
         f"{percent(t.accuracy.value)}"
         for t in f.trainings
-        for worst, usual in [(tpr_estimate(x, f.fpr).value for x in _both(f, t))]
+        for worst, usual in [(tpr_estimate(x, f.fpr).value for x in _rates_of_groups(f, t))]
     )
     words = "; ".join(told) + "."
     caption = "Filled: canaries. Hollow: ordinary records in the same models. Bars are intervals "
@@ -209,10 +209,10 @@ def plot_groups(f: WorstCaseComparison) -> Axes:
     """Draw what the best attack finds of either group, training by training: ``trainings.csv``."""
     ax = axes(None)
     for place, training in enumerate(f.trainings):
-        for group, found in enumerate(_both(f, training)):
+        for group, found in enumerate(_rates_of_groups(f, training)):
             _bar(ax, found, place - _APART + 2 * _APART * group, group)
     ax.axvline(100 * f.fpr, color=OTHER, lw=0.9, ls=(0, (1, 2)))
-    ax.set_yticks(range(len(f.trainings)), [short(t.title) for t in f.trainings], fontsize=7.5)
+    ax.set_yticks(range(len(f.trainings)), [plot_label(t.title) for t in f.trainings], fontsize=7.5)
     ax.set_ylim(len(f.trainings) - 0.5, -0.5)
     ax.set(xlabel=f"Found at {rate(f.fpr)} false alarms, %", xlim=(-2, 102))
     legend_above(ax, 2, 1.3 + 0.42 * len(f.trainings))
@@ -223,7 +223,7 @@ def plot_accuracy(f: WorstCaseComparison) -> Axes:
     """Draw what the best attack finds over the models' accuracy on records they did not see."""
     points = []
     for t in f.trainings:
-        worst, usual = _both(f, t)
+        worst, usual = _rates_of_groups(f, t)
         left = (100 * worst.value, 100 * worst.low, 100 * worst.high)
         points.append(defended.Point(t.title, t.accuracy, left, 100 * usual.value))
     ax = defended.over_accuracy(defended.plot_points(points, None, 100 * f.fpr))
@@ -231,7 +231,9 @@ def plot_accuracy(f: WorstCaseComparison) -> Axes:
     return ax
 
 
-def _both(f: WorstCaseComparison, training: AttackedTraining) -> tuple[Estimate, Estimate]:
+def _rates_of_groups(
+    f: WorstCaseComparison, training: AttackedTraining
+) -> tuple[Estimate, Estimate]:
     return training.canaries(f.fpr).estimate, training.ordinary(f.fpr).estimate
 
 

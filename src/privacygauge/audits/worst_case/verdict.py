@@ -9,8 +9,16 @@ from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
-from privacygauge.report.defended import listed, promise
-from privacygauge.report.grades import GRADES, NONE, UNTOLD, grade_of, gravest, raised, ranked_pairs
+from privacygauge.report.defended import and_list, promise_text
+from privacygauge.report.grades import (
+    GRADES,
+    NONE,
+    UNTOLD,
+    grade_of,
+    gravest,
+    next_graver,
+    ranked_pairs,
+)
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
 from privacygauge.report.values import Grade, Verdict
 
@@ -101,7 +109,7 @@ def _grade_at(found: RateAtFpr) -> Grade:
     low = found.estimate.low
     base = grade_of((1 + low - found.fpr) / 2)
     exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
-    return raised(base) if exposed else base
+    return next_graver(base) if exposed else base
 
 
 def _headline(f: WorstCaseComparison, grade: Grade) -> str:
@@ -113,7 +121,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
         where = ", with a defence or without" if f.defended else ""
         return f"No leak found{where}: no attack found canaries clearly more often than guessing"
     if not f.defended:
-        return f"{grade.word.capitalize()} {_found(f)} {at}"
+        return f"{grade.word.capitalize()} {_finding_text(f)} {at}"
     if not f.helps(best):
         several = "None of the defences protects canaries"
         which = several if len(f.defended) > 1 else "The defence does not protect canaries"
@@ -129,7 +137,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
     )
 
 
-def _found(f: WorstCaseComparison) -> str:
+def _finding_text(f: WorstCaseComparison) -> str:
     """Return what is found without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
     if grade_of_group(f.canaries) in (NONE, UNTOLD):
@@ -146,11 +154,12 @@ def _sentences(f: WorstCaseComparison) -> Iterator[str]:
         yield f"{_order(f)}; {_at_risk(f)}."
     left = ""
     if best is not none:
-        left = f" without a defence, and {_both(f, best)} with {plain(best.title)}"
+        left = f" without a defence, and {_rates_text(f, best)} with {plain(best.title)}"
     yield (
         f"Canaries are {count(none.found.canaries.n_targets)} of the records that were given a "
         "wrong label: a model can follow it only by learning that record by heart. While accusing "
-        f"only {at} of the others falsely, attacks find {_both(f, none)}{left}; guessing finds "
+        f"only {at} of the others falsely, attacks find {_rates_text(f, none)}{left}; guessing "
+        "finds "
         f"{at}."
     )
     for name, group in zip(("canaries", "ordinary records"), best.found.groups, strict=True):
@@ -176,7 +185,7 @@ def _sentences(f: WorstCaseComparison) -> Iterator[str]:
         if t.claim is not None:
             yield (
                 f"{plain(t.title)} comes with a guarantee for every record, if it was implemented "
-                f"rightly: {promise(t.claim)}."
+                f"rightly: {promise_text(t.claim)}."
             )
     found = tpr_estimate(best.canaries(f.fpr).estimate, f.fpr)
     yield (
@@ -219,7 +228,7 @@ def _at_risk(f: WorstCaseComparison) -> str:
     return f"canaries stay at risk with {_names(leaky)}, and no risk was shown with {_names(safe)}"
 
 
-def _both(f: WorstCaseComparison, training: AttackedTraining) -> str:
+def _rates_text(f: WorstCaseComparison, training: AttackedTraining) -> str:
     usual = tpr_estimate(training.ordinary(f.fpr).estimate, f.fpr).value
     return f"{_canaries(f, training)} of the canaries and {usual} of the ordinary records"
 
@@ -262,4 +271,4 @@ def _use(f: WorstCaseComparison, grade: Grade) -> str:
 
 
 def _names(trainings: list[AttackedTraining]) -> str:
-    return listed(training.title for training in trainings)
+    return and_list(training.title for training in trainings)

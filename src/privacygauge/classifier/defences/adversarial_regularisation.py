@@ -15,12 +15,12 @@ import numpy as np
 
 from privacygauge.classifier.defences.by_epoch import (
     ByEpoch,
-    batches,
+    batches_of_epoch,
     descend,
     trainable,
 )
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.networks.extra import seeded
+from privacygauge.classifier.networks.extra import seeded_torch
 from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.networks.optimiser import Optimiser, Rule
 from privacygauge.classifier.networks.task import Task
@@ -65,7 +65,7 @@ class ReferenceRows:
     def __post_init__(self) -> None:
         if not self.index or min(self.index) < 0:
             raise InputError(
-                f"index must name rows from 0 on, got {checks.listed(self.index) or 'none'}"
+                f"index must name rows from 0 on, got {checks.short_list(self.index) or 'none'}"
             )
 
     def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
@@ -163,9 +163,9 @@ class AdversarialRegularisation(ByEpoch):
         for epoch in range(task.epochs):
             module.train()
             rng = seeds.stream(seed, "attack-rows", epoch)
-            for batch in batches(task, model, epoch):
+            for batch in batches_of_epoch(task, model, epoch):
                 for _ in range(self.attack_steps):
-                    attacker.learn(module, *(_drawn(rng, x, task) for x in (own, references)))
+                    attacker.learn(module, *(_draw_batch(rng, x, task) for x in (own, references)))
                 logits = module(task.x[batch])
                 y = task.y[batch]
                 gain = logsigmoid(attacker.log_odds(logits, y)).mean()
@@ -183,7 +183,7 @@ class _Attacker:
         sizes = defence.sizes
         k = task.n_classes
         own = int(seeds.stream(seed, "attack-network").integers(2**31))
-        with seeded(own, torch.device("cpu")):
+        with seeded_torch(own, torch.device("cpu")):
             answers = MLP(sizes.answers[:-1], "relu")(k, sizes.answers[-1])
             classes = MLP(sizes.classes[:-1], "relu")(k, sizes.classes[-1])
             joint = MLP(sizes.joint, "relu")(sizes.answers[-1] + sizes.classes[-1], 1)
@@ -226,7 +226,7 @@ def _with_rows(task: Task, model: int, trained: Bools) -> Task:
     return replace(task, inside=inside)
 
 
-def _drawn(rng: np.random.Generator, rows: Ints, task: Task) -> torch.Tensor:
+def _draw_batch(rng: np.random.Generator, rows: Ints, task: Task) -> torch.Tensor:
     import torch
 
     drawn = rng.choice(rows, task.batch_size)

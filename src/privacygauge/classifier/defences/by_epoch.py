@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.networks.extra import checked_device, one_thread, seeded
+from privacygauge.classifier.networks.extra import checked_device, one_torch_thread, seeded_torch
 from privacygauge.classifier.networks.optimiser import Optimiser
 from privacygauge.classifier.networks.task import BLOCK, Task, own_order
 from privacygauge.classifier.trainer import Cohort
@@ -73,7 +73,7 @@ class Trajectories:
         place = np.flatnonzero(self.epochs == epoch)
         if not len(place):
             raise InputError(
-                f"epoch must be one that was recorded ({checks.listed(self.epochs.tolist())}), "
+                f"epoch must be one that was recorded ({checks.short_list(self.epochs.tolist())}), "
                 f"got {epoch}"
             )
         found: NDArray[Any] = self.logits[:, int(place[0])]
@@ -93,22 +93,22 @@ def trajectories(
     InputError
         If the cohort cannot be trained on, or `recorded` breaks its rule.
     """
-    with one_thread(checked_device(trainer.device)):
+    with one_torch_thread(checked_device(trainer.device)):
         task = trainer.task(cohort)
-        epochs = _recorded(recorded, task.epochs)
+        epochs = _epochs_to_record(recorded, task.epochs)
         found = [_trajectory(trainer, task, model, epochs) for model in range(len(cohort))]
     return Trajectories(epochs, np.stack(found))
 
 
 def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
     """Return the logits of every model after its last epoch, (m, a, k)."""
-    with one_thread(checked_device(trainer.device)):
+    with one_torch_thread(checked_device(trainer.device)):
         task = trainer.task(cohort)
         last = np.array([task.epochs])
         return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
 
 
-def batches(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
+def batches_of_epoch(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
     """Yield the rows of a model's batches in one epoch, in the order of `Networks`."""
     import torch
 
@@ -138,7 +138,7 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
     last = int(epochs[-1])
     found = []
     # The seed is for what is random in training, such as dropout.
-    with seeded(task.seeds[model], task.x.device), torch.enable_grad():
+    with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
         for epoch, module in enumerate(trainer.modules(task, model), start=1):
             if epoch in kept:
                 found.append(_answers(module, task))
@@ -158,13 +158,13 @@ def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
     return logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
 
 
-def _recorded(recorded: Sequence[int] | None, epochs: int) -> Ints:
+def _epochs_to_record(recorded: Sequence[int] | None, epochs: int) -> Ints:
     if recorded is None:
         return np.arange(1, epochs + 1)
     asked = checks.integers(np.asarray(recorded), "recorded")
     if not len(asked) or asked[0] < 1 or asked[-1] > epochs or np.any(np.diff(asked) <= 0):
         raise InputError(
             f"recorded must hold ascending epochs in 1..{epochs}, got "
-            f"{checks.listed(asked.tolist())}"
+            f"{checks.short_list(asked.tolist())}"
         )
     return asked

@@ -66,7 +66,7 @@ class Identity:
         return p
 
 
-def defended(
+def defend_predictions(
     defence: Defence,
     predictions: Predictions,
     rng: np.random.Generator,
@@ -133,6 +133,6 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     return kept
 
 
-def normalised(p: Floats) -> Floats:
+def normalise_rows(p: Floats) -> Floats:
     """Return rows divided by their sums, which are more than 0."""
     return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)

@@ -18,7 +18,7 @@ from privacygauge.classifier.defences.training import (
     Private,
     StopAfter,
     TrainingDefence,
-    Undefended,
+    UndefendedTraining,
 )
 from privacygauge.classifier.defences.trainings import Trainings
 from privacygauge.classifier.networks import Networks
@@ -34,7 +34,7 @@ _SHARE = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Defended:
+class DefendedModels:
     """A defence, and the models behind it."""
 
     defence: Defence | TrainingDefence
@@ -55,7 +55,7 @@ def as_defence(
 
 def undefended_of(
     trainer: Trainer, n: int, defences: Sequence[TrainingDefence | Defence], seed: int
-) -> tuple[Undefended, Ints]:
+) -> tuple[UndefendedTraining, Ints]:
     """Return how models are trained, and the rows that are judged."""
     if n < 2 * _SHARE:
         raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
@@ -64,11 +64,11 @@ def undefended_of(
     kept = n // _SHARE if needed else 0
     references = np.sort(order[:kept])
     rows = np.sort(order[kept:])
-    return Undefended(trainer, len(rows), tuple(references.tolist())), rows
+    return UndefendedTraining(trainer, len(rows), tuple(references.tolist())), rows
 
 
-def trainings_of(
-    of: Undefended, defences: Sequence[TrainingDefence | Defence]
+def trainings_by_defence(
+    of: UndefendedTraining, defences: Sequence[TrainingDefence | Defence]
 ) -> tuple[Trainings, Mapping[int, int]]:
     """Return what is trained, and which of it belongs to the defence of each number."""
     at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
@@ -90,11 +90,11 @@ def models_behind(
     defences: Sequence[TrainingDefence | Defence],
     places: Mapping[int, int],
     trainings: Trainings,
-    of: Undefended,
+    of: UndefendedTraining,
     without: TrainedWithout,
     ways: Sequence[TrainedAlike | Skipped],
     seed: int,
-) -> tuple[list[Defended], list[Skipped]]:
+) -> tuple[list[DefendedModels], list[Skipped]]:
     """Return the models behind each defence, and the defences whose training failed."""
     found = []
     failed = []
@@ -113,13 +113,15 @@ def models_behind(
         if isinstance(stopped, Skipped):
             failed.append(Skipped(f"{defence.name} ({defence.variant})", stopped.reason))
         else:
-            found.append(Defended(defence, stopped, claim))
+            found.append(DefendedModels(defence, stopped, claim))
     if not found:
         raise InputError(f"no defence could be judged: {failed[0].name}: {failed[0].reason}")
     return found, failed
 
 
-def claim_of(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> PrivacyClaim | None:
+def claim_of(
+    defence: TrainingDefence, trainer: Trainer, of: UndefendedTraining
+) -> PrivacyClaim | None:
     """Return what an accountant says of a training; None where none does."""
     if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
         return None
@@ -127,7 +129,7 @@ def claim_of(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> Priv
     return PrivacyClaim(trainer.epsilon(delta), delta, trainer.accountant(delta))
 
 
-def require_different(defences: Sequence[TrainingDefence | Defence]) -> None:
+def require_different_defences(defences: Sequence[TrainingDefence | Defence]) -> None:
     """Refuse defences that nobody could tell apart, and none at all."""
     titles = [f"{defence.name} ({defence.variant})" for defence in defences]
     if not titles:

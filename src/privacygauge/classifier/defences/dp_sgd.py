@@ -31,7 +31,7 @@ from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks
 from privacygauge.core.release import coin_flips
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 
 
 def losses_of_canaries(
@@ -58,7 +58,7 @@ def losses_of_canaries(
         if canary is None
         else checks.bools(canary, "canary", length=len(labels))
     )
-    owner = None if unit is None else numbered(unit, length=len(labels))
+    owner = None if unit is None else number_units(unit, length=len(labels))
     inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"), owner)
     inside[0, ~chosen] = True
     state = int(seeds.stream(seed, "model", 0).integers(2**31))

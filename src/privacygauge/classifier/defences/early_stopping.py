@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.classifier.defences.by_epoch import (
     ByEpoch,
-    batches,
+    batches_of_epoch,
     descend,
     trainable,
 )
@@ -59,7 +59,7 @@ class EarlyStopping(ByEpoch):
         optimiser = Optimiser(task.rule, weights)
         for epoch in range(task.epochs):
             module.train()
-            for batch in batches(task, model, epoch):
+            for batch in batches_of_epoch(task, model, epoch):
                 descend(optimiser, cross_entropy(module(task.x[batch]), task.y[batch]), weights)
             yield module
 
@@ -117,7 +117,7 @@ def first_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int | 
 def _curve(epochs: ArrayLike, accuracy: ArrayLike) -> tuple[checks.Ints, checks.Floats]:
     made = checks.integers(epochs, "epochs")
     if not len(made) or np.any(np.diff(made) <= 0):
-        raise InputError(f"epochs must be ascending, got {checks.listed(made.tolist())}")
+        raise InputError(f"epochs must be ascending, got {checks.short_list(made.tolist())}")
     return made, checks.floats(accuracy, "accuracy", length=len(made))
 
 

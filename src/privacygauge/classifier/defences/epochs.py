@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.classifier.defences.early_stopping import first_epoch, nearest_epoch
-from privacygauge.classifier.defences.judging import accuracies
+from privacygauge.classifier.defences.judging import model_accuracies
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import METRICS
@@ -53,7 +53,7 @@ class EpochCurve:
         """Return the point of a recorded epoch."""
         found = next((point for point in self.points if point.epoch == epoch), None)
         if found is None:
-            known = checks.listed(point.epoch for point in self.points)
+            known = checks.short_list(point.epoch for point in self.points)
             raise InputError(f"epoch must be a recorded one ({known}), got {epoch}")
         return found
 
@@ -136,8 +136,8 @@ def risk_by_epoch(
     if not target or set(target) != set(shadow):
         raise InputError(
             "target and shadow must have the same epochs, at least one, got "
-            f"{checks.listed(sorted(target)) or 'none'} and "
-            f"{checks.listed(sorted(shadow)) or 'none'}"
+            f"{checks.short_list(sorted(target)) or 'none'} and "
+            f"{checks.short_list(sorted(shadow)) or 'none'}"
         )
     return EpochCurve(
         tuple(
@@ -161,4 +161,4 @@ def _point(
     played = played_of(audit(rounds, attacks, seed=seed, level=level))
     found = tuple(evaluation for _, evaluation in played)
     highest = headline(played, seed=seed, level=level).accuracy
-    return EpochRisk(epoch, *accuracies(target, level), found, highest)
+    return EpochRisk(epoch, *model_accuracies(target, level), found, highest)

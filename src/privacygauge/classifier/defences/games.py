@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from privacygauge.classifier.defences.attack_classifier import NeuralJia
-from privacygauge.classifier.defences.defence import Defence, defended
+from privacygauge.classifier.defences.defence import Defence, defend_predictions
 from privacygauge.classifier.defences.trained import TrainedAlike
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.neural import NeuralNasr
@@ -57,7 +57,7 @@ def defence_games(
 
     `target` and `shadow` are undefended predictions: on known members and non-members, and of the
     shadow model on records of its own. Owners are what each model's defence is fitted on (see
-    `defended`); the two defences draw apart.
+    `defend_predictions`); the two defences draw apart.
 
     Notes
     -----
@@ -65,8 +65,8 @@ def defence_games(
     the shadow model is defended as the target is.
     """
     for_target, for_shadow = rng.spawn(2)
-    answers = defended(defence, target, for_target, owner=target_owner)
-    own = defended(defence, shadow, for_shadow, owner=shadow_owner)
+    answers = defend_predictions(defence, target, for_target, owner=target_owner)
+    own = defend_predictions(defence, shadow, for_shadow, owner=shadow_owner)
     return DefenceGames(
         PredictionGame(target, shadow),
         PredictionGame(answers, shadow),
@@ -99,18 +99,18 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
 def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> TrainedAlike:
     """Return what a target and shadow models answer behind a defence on answers.
 
-    Each has a defence of its own, fitted and drawn apart; see `defended`.
+    Each has a defence of its own, fitted and drawn apart; see `defend_predictions`.
     """
     pool = models.pool
     generators = rng.spawn(len(models.pool) + 1)
-    target = defended(defence, models.target, generators[0])
+    target = defend_predictions(defence, models.target, generators[0])
     shadows = [
         replace(models.target, answers=values, logits=pool.logits, member=inside)
         for values, inside in zip(pool.values, pool.inside, strict=True)
     ]
     answers = np.stack(
         [
-            defended(defence, shadow, own).values
+            defend_predictions(defence, shadow, own).values
             for shadow, own in zip(shadows, generators[1:], strict=True)
         ]
     )

@@ -35,7 +35,7 @@ WORST = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class GameFindings:
     """What was found in one game."""
 
     results: Sequence[Result]
@@ -47,7 +47,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DefenceOptions:
     """What every game is asked."""
 
     attacks: tuple[Attack, ...]
@@ -64,14 +64,14 @@ class Asked:
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         return audit(rounds, self.attacks, seed=self.seed, level=self.level)
 
-    def of(self, game: TargetGame) -> Found:
+    def of(self, game: TargetGame) -> GameFindings:
         """Return the attacks' results and the privacy risk score in a game."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         labels = game.target.labels
         risk = risk_of(rounds, self.estimator, labels=labels, seed=self.seed, level=self.level)
-        return Found(self.results(game), *risk)
+        return GameFindings(self.results(game), *risk)
 
-    def headline(self, found: Found) -> Headline:
+    def headline(self, found: GameFindings) -> Headline:
         """Return the best attack, corrected for the choice."""
         return headline(played_of(found.results), seed=self.seed, level=self.level)
 
@@ -81,8 +81,8 @@ def evaluations(results: Sequence[Result]) -> list[Evaluation]:
     return [result[1] for result in results if not isinstance(result, Skipped)]
 
 
-def judged(
-    name: str, variant: str, games: DefenceGames, undefended: Found, asked: Asked
+def judge_defence(
+    name: str, variant: str, games: DefenceGames, undefended: GameFindings, asked: DefenceOptions
 ) -> JudgedDefence:
     """Return what attacks achieve in spite of a defence, and what it costs."""
     adaptive = asked.of(games.adaptive)
@@ -134,7 +134,7 @@ def _costs(
     return tuple(facts), mean(moved, level, unit="records", owner=unit)
 
 
-def accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
+def model_accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
     """Return a model's accuracy on its members, and on the non-members."""
     right = target.values.argmax(axis=1) == target.labels
     unit = target.units

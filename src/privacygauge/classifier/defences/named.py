@@ -79,7 +79,7 @@ def defence_named(text: str) -> Defence:
     Rounding(digits=1)
     """
     with _one_of(DEFENCES, text):
-        return _made(_ON_ANSWERS, text)
+        return _from_text(_ON_ANSWERS, text)
 
 
 def training_defence_named(text: str, delta: float | None = None) -> TrainingDefence:
@@ -110,7 +110,7 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
         if word in ("dp-sgd", "dp-sgd-opacus"):
             epsilon = float(number) if colon else Private().epsilon
             return Private(epsilon, delta, None if word == "dp-sgd" else ByOpacus())
-        return _made(_AT_TRAINING, text)
+        return _from_text(_AT_TRAINING, text)
 
 
 def any_defence_named(text: str, delta: float | None = None) -> Defence | TrainingDefence:
@@ -139,7 +139,7 @@ def _one_of(names: str, text: str) -> Iterator[None]:
         raise InputError(f"defence must be one of {names}, got {text!r}") from error
 
 
-def _made(known: _Known[_Made], text: str) -> _Made:
+def _from_text(known: _Known[_Made], text: str) -> _Made:
     word, colon, number = text.partition(":")
     make, read = known[word]
     if not colon:

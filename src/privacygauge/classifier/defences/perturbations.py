@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import softmax
 
 from privacygauge.classifier.attack_network import one_hot
-from privacygauge.classifier.binning import BIN, binned, n_bins
-from privacygauge.classifier.defences.defence import keep_class, normalised
+from privacygauge.classifier.binning import BIN, bin_centres, n_bins
+from privacygauge.classifier.defences.defence import keep_class, normalise_rows
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
@@ -47,7 +47,7 @@ class Binning:
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the centres of the bins, (n, k), in rows that sum to 1."""
-        return normalised(keep_class(binned(p, self.width), p.argmax(axis=1), self.width))
+        return normalise_rows(keep_class(bin_centres(p, self.width), p.argmax(axis=1), self.width))
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Rounding:
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return rounded probabilities, (n, k), in rows that sum to 1."""
         unit = 10.0**-self.digits
-        return normalised(keep_class(np.round(p, self.digits), p.argmax(axis=1), unit))
+        return normalise_rows(keep_class(np.round(p, self.digits), p.argmax(axis=1), unit))
 
 
 @dataclass(frozen=True)

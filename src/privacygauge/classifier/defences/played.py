@@ -12,10 +12,10 @@ from privacygauge.classifier import caveats
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import (
-    Defended,
+    DefendedModels,
     models_behind,
-    require_different,
-    trainings_of,
+    require_different_defences,
+    trainings_by_defence,
     undefended_of,
 )
 from privacygauge.classifier.defences.early_stopping import first_epoch
@@ -30,8 +30,8 @@ from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.shadows import failures
-from privacygauge.classifier.trial import Given
+from privacygauge.classifier.shadows import failed_shadows_warning
+from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
@@ -43,25 +43,28 @@ from privacygauge.evaluate.compared_defences import (
     AfterEpoch,
     ComparedDefence,
     ComparedDefences,
-    compared,
+    compare_defences,
     n_together,
 )
 from privacygauge.evaluate.defences import JudgedDefence
 
 
 def beside_stopping(
-    c: ComparedDefence, one: Defended, without: TrainedWithout, curve: Sequence[AfterEpoch]
+    c: ComparedDefence, one: DefendedModels, without: TrainedWithout, curve: Sequence[AfterEpoch]
 ) -> ComparedDefence:
     """Return a defence with what it has to be compared with."""
     if not isinstance(one.defence, TrainingDefence):
         return c
     stops = isinstance(one.defence, StopAfter) or len(curve) < 2
-    stopped = None if stops else _stopped(one.models, without, curve)
+    stopped = None if stops else _stop_early(one.models, without, curve)
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
 
 
 def curve_by_epoch(
-    without: TrainedWithout, undefended: judging.Found, asked: judging.Asked, together: int
+    without: TrainedWithout,
+    undefended: judging.GameFindings,
+    asked: judging.DefenceOptions,
+    together: int,
 ) -> tuple[AfterEpoch, ...]:
     """Return the best attack after every epoch; every interval holds together with all others."""
     found = []
@@ -72,11 +75,11 @@ def curve_by_epoch(
         target = models.target
         here = undefended.results if last else asked.results(PoolGame(target, models.pool))
         best = best_attack(judging.evaluations(here), together, asked.level)
-        found.append(AfterEpoch(epoch, *judging.accuracies(target, asked.level), best))
+        found.append(AfterEpoch(epoch, *judging.model_accuracies(target, asked.level), best))
     return tuple(found)
 
 
-def _stopped(
+def _stop_early(
     models: TrainedAlike, without: TrainedWithout, curve: Sequence[AfterEpoch]
 ) -> AfterEpoch | Skipped:
     """Return the undefended model after the first epoch that is as accurate, by shadow models."""
@@ -89,7 +92,7 @@ def _stopped(
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class PlayedDefences:
     """What was found, and what is to be said beside it."""
 
     found: ComparedDefences
@@ -113,12 +116,12 @@ def asked_of(
     estimator: Estimator | None,
     seed: int,
     level: float,
-) -> judging.Asked:
+) -> judging.DefenceOptions:
     """Return what every game on answers is asked, all of it checked."""
     caveats.require_other_rows(target, shadow)
-    caveats.require_different(target)
+    caveats.require_varied_answers(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
-    return judging.Asked(tuple(suite), estimator, seed, level)
+    return judging.DefenceOptions(tuple(suite), estimator, seed, level)
 
 
 def on_answers(
@@ -126,9 +129,9 @@ def on_answers(
     target: Predictions,
     shadow: Predictions,
     owners: tuple[Predictions | None, Predictions | None],
-    asked: judging.Asked,
+    asked: judging.DefenceOptions,
     told: Callable[[int, int], None],
-) -> Played:
+) -> PlayedDefences:
     """Return what is left behind each defence of a model's answers.
 
     `owners` are predictions of target and shadow on what their defences are fitted on; `told` is
@@ -144,7 +147,7 @@ def on_answers(
             defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
         )
         results.append(
-            judging.judged(
+            judging.judge_defence(
                 defence.name, defence.variant, games=games, undefended=undefended, asked=asked
             )
         )
@@ -159,8 +162,8 @@ def behind_one(
     shadow: Predictions,
     answers: Predictions,
     own: Predictions,
-    asked: judging.Asked,
-) -> Played:
+    asked: judging.DefenceOptions,
+) -> PlayedDefences:
     """Return what is left behind one defence, given what both models answer with it."""
     games = DefenceGames(
         PredictionGame(target, shadow),
@@ -168,7 +171,7 @@ def behind_one(
         PredictionGame(answers, own),
     )
     undefended = asked.of(games.undefended)
-    result = judging.judged(name, "", games=games, undefended=undefended, asked=asked)
+    result = judging.judge_defence(name, "", games=games, undefended=undefended, asked=asked)
     return _side_by_side(undefended, [result], undone=[False], asked=asked, target=target)
 
 
@@ -177,23 +180,23 @@ Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
 
 
 def at_training(
-    records: Given,
+    records: TrainingSetup,
     defences: Sequence[TrainingDefence | Defence],
     n_shadows: int,
     train: Train,
-    asked: judging.Asked,
+    asked: judging.DefenceOptions,
     ids: ArrayLike | None,
     owner: Ints | None,
-) -> Played:
+) -> PlayedDefences:
     """Return what is left behind each defence where models are trained with it.
 
     `ids` (n,) and `owner` (n,) are the records' names and people.
     """
     trainer = records.trainer
     seed = asked.seed
-    require_different(defences)
+    require_different_defences(defences)
     of, rows = undefended_of(trainer, len(records.y), defences, seed)
-    trainings, places = trainings_of(of, defences)
+    trainings, places = trainings_by_defence(of, defences)
     without, ways = train(
         trainings,
         records.x,
@@ -210,7 +213,7 @@ def at_training(
     last = without.last
     undefended = asked.of(PoolGame(last.target, last.pool))
     results = [
-        judging.judged(
+        judging.judge_defence(
             one.defence.name, one.defence.variant, games=games, undefended=undefended, asked=asked
         )
         for one in defended
@@ -226,7 +229,7 @@ def at_training(
         f"{one.defence.name} ({one.defence.variant}): {line}"
         for one in defended
         if isinstance(one.defence, TrainingDefence)
-        for line in failures(one.models.failed, n_shadows)
+        for line in failed_shadows_warning(one.models.failed, n_shadows)
     )
     undone = [judging.can_be_undone(one.defence) for one in defended]
     played = _side_by_side(
@@ -241,26 +244,26 @@ def at_training(
         played,
         found=replace(played.found, compared=full, n_shadows=n_shadows, curve=recorded),
         skipped=(*failed, *played.skipped),
-        warnings=(*failures(last.failed, n_shadows), *told),
+        warnings=(*failed_shadows_warning(last.failed, n_shadows), *told),
         about=about,
         package="torch" if last.pool.logits else None,
     )
 
 
 def _side_by_side(
-    undefended: judging.Found,
+    undefended: judging.GameFindings,
     results: Sequence[JudgedDefence],
     undone: Sequence[bool],
-    asked: judging.Asked,
+    asked: judging.DefenceOptions,
     target: Predictions,
     *,
     beside: int = 0,
-) -> Played:
+) -> PlayedDefences:
     """Return what defences leave that were judged already.
 
-    `undone` is for each whether it can be undone; `beside` is as in `compared`.
+    `undone` is for each whether it can be undone; `beside` is as in `compare_defences`.
     """
-    none, others = compared(
+    none, others = compare_defences(
         judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
     )
     n_in = target.n_in
@@ -274,7 +277,7 @@ def _side_by_side(
         n_out=n_out,
     )
     skipped = (result for result in undefended.results if isinstance(result, Skipped))
-    return Played(found, target, tuple(skipped))
+    return PlayedDefences(found, target, tuple(skipped))
 
 
 def require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:

@@ -129,17 +129,17 @@ def train_each_way(
     )
     about = inside[:, judged], y[judged], judged if ids is None else ids, unit
     epochs = tuple(
-        _alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
+        _trained_alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
         for place in range(len(trainings.epochs))
     )
     defended = tuple(
-        _alike(values[array_of(number)], trainer.logits, *about)
+        _trained_alike(values[array_of(number)], trainer.logits, *about)
         for number, trainer in enumerate(trainings.defended)
     )
     return TrainedWithout(np.array(trainings.epochs), epochs), defended
 
 
-def _alike(
+def _trained_alike(
     values: NDArray[Any],
     logits: bool,
     inside: Bools,

@@ -23,7 +23,7 @@ from privacygauge.errors import InputError
 
 
 @dataclass(frozen=True)
-class Undefended:
+class UndefendedTraining:
     """How models are trained without a defence, and on how many records."""
 
     trainer: Trainer
@@ -66,7 +66,7 @@ class TrainingDefence(Protocol):
     def variant(self) -> str:
         """Its parameters in a few words; empty where there are none."""
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return what trains defended models on the same records.
 
         Raises
@@ -84,7 +84,7 @@ class StopAfter:
     """At least 1."""
 
     def __post_init__(self) -> None:
-        _whole(self.epoch, "epoch")
+        _require_whole_number(self.epoch, "epoch")
 
     name = "early-stopping"
 
@@ -93,7 +93,7 @@ class StopAfter:
         """The epochs that are made."""
         return f"after {self.epoch} epoch{'s' if self.epoch > 1 else ''}"
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the same training with fewer epochs."""
         networks = of.networks(self.name)
         if self.epoch > networks.epochs:
@@ -121,7 +121,7 @@ class WeightDecay:
         """The strength."""
         return f"weight decay {self.strength:g}"
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the same training with this weight decay."""
         return EarlyStopping(replace(of.networks(self.name), weight_decay=self.strength))
 
@@ -143,7 +143,7 @@ class HiddenDropout:
         """The rate."""
         return f"rate {self.rate:g}"
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the same training with dropout."""
         networks = of.networks(self.name)
         if not isinstance(networks.make, MLP):
@@ -172,7 +172,7 @@ class AgainstAttacker:
         """The weight."""
         return f"weight {self.weight:g}"
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the training against an attacker, whose non-members are the references."""
         reference = ReferenceRows(of.references)
         return AdversarialRegularisation(of.networks(self.name), self.weight, reference)
@@ -216,11 +216,11 @@ class Private:
         """The epsilon."""
         return f"epsilon {self.epsilon:g}"
 
-    def at_delta(self, of: Undefended) -> float:
+    def at_delta(self, of: UndefendedTraining) -> float:
         """Return the delta of this training."""
         return 1 / of.n_records if self.delta is None else self.delta
 
-    def trainer(self, of: Undefended) -> PrivateTraining:
+    def trainer(self, of: UndefendedTraining) -> PrivateTraining:
         """Return DP-SGD with the same settings, as many epochs, and as much noise as is needed."""
         networks = of.networks(self.name)
         delta = self.at_delta(of)
@@ -260,7 +260,7 @@ class WithoutRiskiest:
     def _of(self) -> Share | Number:
         return Share(self.amount) if self.amount < 1 else Number(int(self.amount))
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the same training without the riskiest members of each model."""
         plain = of.trainer
         return RemoveRisky(EarlyStopping(plain) if isinstance(plain, Networks) else plain, self._of)
@@ -277,12 +277,12 @@ class OtherTraining:
 
     variant = ""
 
-    def trainer(self, of: Undefended) -> Trainer:
+    def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the user's trainer."""
         return self.by
 
 
-def _whole(value: int, name: str) -> None:
+def _require_whole_number(value: int, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
 

@@ -14,7 +14,7 @@ SPOTS = 10
 
 
 @dataclass(frozen=True)
-class Checked:
+class RefitAgreement:
     """How many refits agree with the shortcut that spares the others."""
 
     n: int
@@ -48,16 +48,16 @@ def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> In
     return np.sort(np.concatenate([places[:SPOTS], drawn]))
 
 
-def compared(pairs: tuple[tuple[Floats, Floats], ...]) -> Checked:
+def compare_with_refits(pairs: tuple[tuple[Floats, Floats], ...]) -> RefitAgreement:
     """Return how far what a shortcut says is from what refits say.
 
     `pairs` are both sides of each number, shapes (s, ...): one row for every record.
     """
-    apart = np.max([_apart(*pair) for pair in pairs], axis=0)
-    return Checked(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))
+    apart = np.max([_largest_difference(*pair) for pair in pairs], axis=0)
+    return RefitAgreement(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))
 
 
-def _apart(ours: Floats, theirs: Floats) -> Floats:
+def _largest_difference(ours: Floats, theirs: Floats) -> Floats:
     """Return the largest difference of each row, (s,): 0 between equal infinities or silences."""
     same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):

@@ -13,7 +13,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedRecords:
     """Records with their counts and moments."""
 
     codes: Ints
@@ -34,7 +34,7 @@ class Counted:
     @cached_property
     def counts(self) -> Counts:
         """The counts of categories."""
-        return count(
+        return count_categories(
             self.codes, self.y, sizes=self.sizes, n_classes=self.n_classes, alpha=self.alpha
         )
 
@@ -160,7 +160,9 @@ class Removal:
         return np.asarray(self.base + self.step.sum(axis=1), np.float64)
 
 
-def count(codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float) -> Counts:
+def count_categories(
+    codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
+) -> Counts:
     """Return the counts of records (n, m) of the classes (n,)."""
     n = np.bincount(y, minlength=n_classes).astype(np.int64)
     tables = tuple(
@@ -170,7 +172,7 @@ def count(codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: f
     return Counts(n, tables, alpha)
 
 
-def moved(log_odds: Floats, log_rho: Floats) -> Floats:
+def largest_log_ratio(log_odds: Floats, log_rho: Floats) -> Floats:
     """Return the larger of the log ratios of p(y_t | x) and of the other labels.
 
     `log_odds` are those of p(y_t | x) with the record; -inf and inf where only the one or the other

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from privacygauge.classifier.dtp.counts import Counts, Removal, moved
+from privacygauge.classifier.dtp.counts import Counts, Removal, largest_log_ratio
 from privacygauge.classifier.dtp.learner import class_log_p
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -104,7 +104,9 @@ class _Sums:
                 rho = np.hstack([rho + self.step[part, j, None], rho])
                 low = np.hstack([low + self.same[part, j, None], low + self.low[part, j, None]])
                 high = np.hstack([high + self.same[part, j, None], high + self.high[part, j, None]])
-            result[part] = np.maximum(_moved(low, rho), _moved(high, rho)).max(axis=1)
+            result[part] = np.maximum(
+                _finite_log_ratio(low, rho), _finite_log_ratio(high, rho)
+            ).max(axis=1)
         return result
 
     def frontiers(self) -> Floats:
@@ -139,18 +141,18 @@ class _Sums:
             rho = np.concatenate([rho + self.step[i, j], rho])
             odds = np.concatenate([odds + self.same[i, j], odds + other[i, j]])
             entries += len(rho)
-            kept = _best(rho_sign * rho, odds_sign * odds)
+            kept = _pareto_front(rho_sign * rho, odds_sign * odds)
             rho = rho[kept]
             odds = odds[kept]
             if len(rho) > MOST_PAIRS:
                 return float("nan"), entries
-        return float(_moved(odds, rho).max(initial=0.0)), entries
+        return float(_finite_log_ratio(odds, rho).max(initial=0.0)), entries
 
 
-def _moved(odds: Floats, rho: Floats) -> Floats:
-    """Return `moved`, nothing where no query is left: an attribute of a single category."""
+def _finite_log_ratio(odds: Floats, rho: Floats) -> Floats:
+    """Return `largest_log_ratio`, 0 where no query is left: an attribute of a single category."""
     real = np.isfinite(odds)
-    return np.where(real, moved(np.where(real, odds, 0.0), rho), 0.0)
+    return np.where(real, largest_log_ratio(np.where(real, odds, 0.0), rho), 0.0)
 
 
 def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
@@ -163,7 +165,7 @@ def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
     return np.asarray(sign * np.where(best & alone, second, ordered[0]), np.float64)
 
 
-def _best(first: Floats, second: Floats) -> Ints:
+def _pareto_front(first: Floats, second: Floats) -> Ints:
     """Return the entries that no other one beats in both: larger is better."""
     real = np.flatnonzero(np.isfinite(second))
     order = real[np.lexsort((-second[real], -first[real]))]
@@ -252,7 +254,9 @@ def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
         lowest, highest, possible=some, axis=0, agree=()
     ):
         log_rho = removal.base + removal.step[:, agree].sum(axis=1)
-        found = np.maximum(moved(low[cell], log_rho), moved(high[cell], log_rho))
+        found = np.maximum(
+            largest_log_ratio(low[cell], log_rho), largest_log_ratio(high[cell], log_rho)
+        )
         if vanishing:
             gone = np.isneginf(log_rho)
             found = np.where(gone, np.where(any_possible[cell], np.inf, 0.0), found)

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.binning import n_bins
-from privacygauge.classifier.dtp.checked import Checked
+from privacygauge.classifier.dtp.checked import RefitAgreement
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.removal import LIMIT, Order, RemovalPath, check_order
 from privacygauge.classifier.dtp.told import (
-    exact,
+    class_names_of,
+    exact_mean,
     in_one_bin,
-    lone,
-    mean_of,
-    names_of,
-    rows_of,
-    sampled,
+    lone_classes_warning,
+    mean_of_records,
+    measured_rows,
+    sampling_warning,
 )
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core import checks
@@ -97,7 +97,7 @@ class DtpFindings:
     """What removing the riskiest records does; None where it was not asked for."""
     variation: tuple[Variation, ...]
     """For the riskiest records: what else moves their predictions; empty where not asked for."""
-    checked: Checked | None = None
+    checked: RefitAgreement | None = None
     """How many refits agree with a shortcut that spared the others; None where none was tried."""
 
     def __post_init__(self) -> None:
@@ -189,7 +189,7 @@ class DtpFindings:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DtpOptions:
     """What is measured of a training set."""
 
     width: float
@@ -233,7 +233,7 @@ class Measurement:
 
 def measurement(
     task: TrainingSet,
-    asked: Asked,
+    asked: DtpOptions,
     rows: ArrayLike | None,
     ids: ArrayLike | None,
     class_names: tuple[str, ...] | None,
@@ -245,8 +245,8 @@ def measurement(
     """
     y = task.y
     owner = task.unit
-    chosen = rows_of(rows, len(y), owner)
-    names = names_of(class_names, task.n_classes)
+    chosen = measured_rows(rows, len(y), owner)
+    names = class_names_of(class_names, task.n_classes)
     measured = task.measured(chosen)
     if owner is not None:
         riskiest, measured = measured.of_units(owner[chosen])
@@ -274,13 +274,17 @@ def measurement(
         labels=y[chosen],
         pdtp=pdtp,
         dtp=measured.dtp,
-        mean=mean_of(pdtp, complete, level, "records"),
-        share_above=exact(above, level) if complete else rates.proportion(above, level=level),
+        mean=mean_of_records(pdtp, complete, level, "records"),
+        share_above=exact_mean(above, level) if complete else rates.proportion(above, level=level),
         repeated=repeated,
-        averages=tuple(mean_of(x, False, level, "training sets") for x in columns),
+        averages=tuple(mean_of_records(x, False, level, "training sets") for x in columns),
         removal=path,
         variation=task.variation(varied, asked.vary) if asked.vary else (),
         checked=measured.checked,
     )
-    told = (*measured.warnings, *lone(y, names), *sampled(len(chosen), n_train, level))
+    told = (
+        *measured.warnings,
+        *lone_classes_warning(y, names),
+        *sampling_warning(len(chosen), n_train, level),
+    )
     return Measurement(found, skipped, (*told, *in_one_bin(pdtp, asked.width)))

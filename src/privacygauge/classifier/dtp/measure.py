@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.checked import Checked, compared, spots
+from privacygauge.classifier.dtp.checked import RefitAgreement, compare_with_refits, spots
 from privacygauge.classifier.dtp.indirect import shown_by
 from privacygauge.classifier.dtp.learner import Bounded, DtpRange, Fitted, Learner, box_of
 from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.queries import joined, queries_within
+from privacygauge.classifier.dtp.queries import append_queries, queries_within
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from privacygauge.classifier.dtp.recognised import Shortcut, before_the_optimum, recognised
+from privacygauge.classifier.dtp.recognised import Shortcut, before_the_optimum, find_shortcut
 from privacygauge.classifier.dtp.removal import (
     LearnerRecords,
     Order,
@@ -27,14 +27,19 @@ from privacygauge.classifier.dtp.removal import (
     categorical_records,
     remove_riskiest,
 )
-from privacygauge.classifier.dtp.retrained import Retrained, failures, retrained, vanished
+from privacygauge.classifier.dtp.retrained import (
+    LeaveOneOutAnswers,
+    failed_records_warning,
+    retrain_without_each,
+    zero_probability_warning,
+)
 from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.estimators import as_given, as_trainer
-from privacygauge.classifier.held import Held, taken
+from privacygauge.classifier.held import Held, take_records
 from privacygauge.classifier.pipelines import named_with_steps
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.trial import with_names
+from privacygauge.classifier.trial import with_class_names
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -49,7 +54,7 @@ SEARCHED = "lower end from queries that were tried; no upper bound is known but 
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class DtpMeasurement:
     """What was found of some records."""
 
     pdtp: Floats
@@ -62,10 +67,10 @@ class Measured:
     """What the reader has to know."""
     learner: Learner | None = None
     """What left records out without training; None where all were trained without."""
-    checked: Checked | None = None
+    checked: RefitAgreement | None = None
     """How many refits agree with the shortcut; None where the learner itself was asked for."""
 
-    def of_units(self, unit: Ints) -> tuple[Ints, Measured]:
+    def of_units(self, unit: Ints) -> tuple[Ints, DtpMeasurement]:
         """Return the place of each unit's riskiest record (u,), and what was found of the units.
 
         `unit` (r,) is that of each record. What is known of a unit is the largest of its records.
@@ -133,23 +138,23 @@ class TrainingSet:
 
     @cached_property
     def _trainer(self) -> Trainer:
-        return with_names(as_given(self.model), self.class_names)
+        return with_class_names(as_given(self.model), self.class_names)
 
-    def measured(self, rows: Ints) -> Measured:
+    def measured(self, rows: Ints) -> DtpMeasurement:
         """Return PDTP and DTP of records (r,)."""
         if self.unit is not None:
             return replace(self._trained(rows), method=WITHOUT_UNITS)
         if isinstance(self.model, Learner):
             fitted = self.model.fit(self.numbers, self.y, n_classes=self.n_classes)
             return self._exact(self.model, fitted, rows, np.asarray(self.queries))
-        shortcut = recognised(self.model, self.x, self.y)
+        shortcut = find_shortcut(self.model, self.x, self.y)
         if shortcut is None or shortcut.unsure[rows].all():
             return self._trained(rows)
         return self._by_shortcut(shortcut, rows)
 
     def _exact(
         self, learner: Learner, fitted: Fitted, rows: Ints, queries: NDArray[Any]
-    ) -> Measured:
+    ) -> DtpMeasurement:
         said = fitted.log_p(self.numbers[rows])
         silent = np.flatnonzero(np.isnan(said).any(axis=1))
         if len(silent):
@@ -169,12 +174,12 @@ class TrainingSet:
         low = np.maximum(found.low, own)
         method = AT_OPTIMUM if isinstance(learner, Logistic) else CLOSED
         both = DtpRange(low, np.maximum(found.high, low), found.method)
-        return Measured(own, both, method, learner=learner)
+        return DtpMeasurement(own, both, method, learner=learner)
 
-    def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> Measured:
+    def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> DtpMeasurement:
         """Return what a shortcut says, where refits of some of the records agree with it."""
         asked = np.flatnonzero(shortcut.settled(np.asarray(self.queries)))
-        queries = taken(self.queries, asked)
+        queries = take_records(self.queries, asked)
         fitted = shortcut.learner.fit(self.numbers, self.y, n_classes=self.n_classes)
         quick = self._exact(shortcut.learner, fitted, rows, np.asarray(queries))
         unsure = shortcut.unsure[rows]
@@ -187,7 +192,7 @@ class TrainingSet:
         shown = np.maximum(
             quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
         )
-        checked = compared(
+        checked = compare_with_refits(
             (
                 (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),
                 (np.exp(fitted.log_p_without(rows[some])), np.exp(said.without[at])),
@@ -206,16 +211,16 @@ class TrainingSet:
         pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
         some_left_out = len(queries) < len(self.queries)
-        return Measured(
+        return DtpMeasurement(
             pdtp=pdtp,
             dtp=DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
-            method=f"{quick.method}; {checked}{_refitted(unsure)}",
-            warnings=tuple(failures(said.failed, rows[again])),
+            method=f"{quick.method}; {checked}{_refits_text(unsure)}",
+            warnings=tuple(failed_records_warning(said.failed, rows[again])),
             learner=shortcut.learner,
             checked=checked,
         )
 
-    def _trained(self, rows: Ints) -> Measured:
+    def _trained(self, rows: Ints) -> DtpMeasurement:
         said = self._refits(rows, self.queries, self.run)
         own = log_ratio(said.with_it, said.without, self.width)
         low = np.maximum(own, said.searched)
@@ -223,11 +228,11 @@ class TrainingSet:
         high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
         method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
         told = (
-            *failures(said.failed, rows),
-            *vanished(said, own, rows),
+            *failed_records_warning(said.failed, rows),
+            *zero_probability_warning(said, own, rows),
             *before_the_optimum(self.model),
         )
-        return Measured(own, DtpRange(low, high, method), TRAINED, told)
+        return DtpMeasurement(own, DtpRange(low, high, method), TRAINED, told)
 
     def _refits(
         self,
@@ -235,14 +240,14 @@ class TrainingSet:
         queries: Held,
         run: str | Path | None,
         members: Bools | None = None,
-    ) -> Retrained:
+    ) -> LeaveOneOutAnswers:
         """Return what the model as it was given says without each of the records (r,)."""
         n = len(self.y)
-        everything = joined(self.x, queries)
+        everything = append_queries(self.x, queries)
         number = np.arange(len(everything))
         inside = number < n
         unit = None if self.unit is None else np.append(self.unit, number[n:])
-        return retrained(
+        return retrain_without_each(
             self._trainer,
             everything,
             np.append(self.y, np.zeros(len(queries), np.int64)),
@@ -277,11 +282,11 @@ class TrainingSet:
     def _within(self, members: Bools, rows: Ints, name: str, learner: Learner | None) -> Floats:
         if not len(rows):
             return np.zeros(0)
-        x = taken(self.x, np.flatnonzero(members))
+        x = take_records(self.x, np.flatnonzero(members))
         y = self.y[members]
         places = np.cumsum(members)[rows] - 1
         if learner is not None and learner is not self.model:
-            shortcut = recognised(self.model, x, y)
+            shortcut = find_shortcut(self.model, x, y)
             sure = shortcut is not None and not shortcut.unsure[places].any()
             learner = shortcut.learner if shortcut is not None and sure else None
         if learner is not None:
@@ -290,7 +295,7 @@ class TrainingSet:
                 fitted.log_p(self.numbers[rows]), fitted.log_p_without(places), self.width
             )
         run = self._below(name)
-        said = self._refits(rows, taken(self.x, rows[:0]), run, members)
+        said = self._refits(rows, take_records(self.x, rows[:0]), run, members)
         return log_ratio(said.with_it, said.without, self.width)
 
     def _below(self, name: str) -> str | None:
@@ -326,7 +331,7 @@ class TrainingSet:
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
         """Return what else moves the predictions of records (t,), by so many models each."""
         return variation(
-            with_names(as_trainer(self.model), self.class_names),
+            with_class_names(as_trainer(self.model), self.class_names),
             self.x,
             self.y,
             rows,
@@ -338,7 +343,7 @@ class TrainingSet:
         )
 
 
-def _refitted(unsure: Bools) -> str:
+def _refits_text(unsure: Bools) -> str:
     """Return how many records a shortcut cannot answer for, in words; empty for none."""
     n = int(np.count_nonzero(unsure))
     return (

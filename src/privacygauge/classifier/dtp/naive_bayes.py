@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.counts import Counted
+from privacygauge.classifier.dtp.counts import CountedRecords
 from privacygauge.classifier.dtp.domain import is_small
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.naive_bayes_dtp import dtp_range
@@ -46,7 +46,7 @@ class NaiveBayes:
         """Return the classifier trained on records (n, d) of the classes (n,)."""
         codes, numbers = self.parts(x)
         numeric = np.array([size is None for size in self.categories])
-        counted = Counted(
+        counted = CountedRecords(
             codes=codes,
             numbers=numbers,
             y=y,
@@ -98,7 +98,7 @@ class FittedNaiveBayes:
 
     learner: NaiveBayes
     """How it was trained."""
-    counted: Counted
+    counted: CountedRecords
     """What it was trained on."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from privacygauge.classifier.dtp.counts import Counted
+from privacygauge.classifier.dtp.counts import CountedRecords
 from privacygauge.classifier.dtp.domain import (
     dtp_of_two_classes,
     dtp_over_cells,
@@ -30,7 +30,7 @@ EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with 
 CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"
 
 
-def dtp_range(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange:
+def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     """Return the range of each record's DTP over all queries, for bins of `width`, or 0 for none.
 
     Of `box`, the domain of all attributes, only the numbers are used.
@@ -39,15 +39,15 @@ def dtp_range(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange:
         distinct, group = _distinct(counted, rows)
         found = _of_categories(counted, distinct, width, box)
         return DtpRange(found.low[group], found.high[group], found.method)
-    return _certified(counted, rows, width, box)
+    return _certify_range(counted, rows, width, box)
 
 
-def _of_categories(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange:
+def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     values, method = _exact(counted, rows, width)
     left = np.flatnonzero(np.isnan(values))
     if not len(left):
         return DtpRange(values, values, method)
-    parts = _certified(counted, rows[left], width, box)
+    parts = _certify_range(counted, rows[left], width, box)
     if len(left) == len(rows):
         return parts
     low = values.copy()
@@ -56,7 +56,7 @@ def _of_categories(counted: Counted, rows: Ints, width: float, box: Box) -> DtpR
     return DtpRange(low, high, f"{method}; for {len(left):,} of {len(rows):,}: {CERTIFIED}")
 
 
-def _exact(counted: Counted, rows: Ints, width: float) -> tuple[Floats, str]:
+def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, str]:
     """Return exact values, NaN where there would be too much to look at."""
     counts = counted.counts
     codes = counted.codes[rows]
@@ -72,7 +72,7 @@ def _exact(counted: Counted, rows: Ints, width: float) -> tuple[Floats, str]:
     return dtp_of_two_classes(counts, codes, y), EXACT_FOR_TWO
 
 
-def _distinct(counted: Counted, rows: Ints) -> tuple[Ints, Ints]:
+def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
     """Return one row for every different record, and which of them each record is."""
     sizes = counted.sizes
     if n_cells(sizes) * counted.n_classes < 2**62:
@@ -85,10 +85,10 @@ def _distinct(counted: Counted, rows: Ints) -> tuple[Ints, Ints]:
     return rows[first], group.ravel()
 
 
-def _certified(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange:
+def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
     for queries in _candidates(counted, rows, box):
-        np.maximum(low, _shown(counted, rows, queries, width), out=low)
+        np.maximum(low, _query_log_ratios(counted, rows, queries, width), out=low)
     bound = posterior_bound(counted, rows, box)
     # A classifier that has no answer left is told from one that has, bins or not.
     silent = np.isinf(bound) & (counted.alpha == 0 or len(counted.y) == 1)
@@ -97,7 +97,7 @@ def _certified(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange
     return DtpRange(low, np.maximum(high, low), CERTIFIED)
 
 
-def posterior_bound(counted: Counted, rows: Ints, box: Box) -> Floats:
+def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
     """Return what no log ratio of the posterior exceeds over the domain, (r,).
 
     Notes
@@ -128,7 +128,7 @@ def posterior_bound(counted: Counted, rows: Ints, box: Box) -> Floats:
     return found
 
 
-def _numbers_of(counted: Counted, box: Box) -> tuple[Floats, Floats]:
+def _numbers_of(counted: CountedRecords, box: Box) -> tuple[Floats, Floats]:
     return box.low[counted.numeric], box.high[counted.numeric]
 
 
@@ -136,7 +136,7 @@ Queries = tuple[Ints, Floats]
 """Categories and numbers of one query for each record."""
 
 
-def _candidates(counted: Counted, rows: Ints, box: Box) -> list[Queries]:
+def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
     """Return queries, one for each record, that may show more than the record itself."""
     codes = counted.codes[rows]
     numbers = counted.numbers[rows]
@@ -149,7 +149,7 @@ def _candidates(counted: Counted, rows: Ints, box: Box) -> list[Queries]:
     return [(c, x) for c, x in product(named, places)][1:]
 
 
-def _extreme_codes(counted: Counted, rows: Ints, other: int) -> list[Ints]:
+def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints]:
     """Return the categories that speak most against and for the own class, but for the own."""
     lowest = counted.codes[rows].copy()
     highest = counted.codes[rows].copy()
@@ -168,5 +168,7 @@ def _extreme_codes(counted: Counted, rows: Ints, other: int) -> list[Ints]:
     return [lowest, highest]
 
 
-def _shown(counted: Counted, rows: Ints, queries: Queries, width: float) -> Floats:
+def _query_log_ratios(
+    counted: CountedRecords, rows: Ints, queries: Queries, width: float
+) -> Floats:
     return log_ratio(counted.log_p(*queries), counted.log_p_without_at(rows, *queries), width)

@@ -34,7 +34,8 @@ def many_categories(table: CategoricalTable) -> tuple[str, ...]:
         if size is not None and size > max(MANY, len(table) // 4)
     ]
     told = (
-        f"{checks.listed(many)}: nearly every one of the {len(table):,} records has a category of "
+        f"{checks.short_list(many)}: nearly every one of the {len(table):,} records has a "
+        "category of "
         "its own, which gives it away; if these are numbers, name them with --continuous, if they "
         "are names, --drop them"
     )

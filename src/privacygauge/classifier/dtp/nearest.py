@@ -68,11 +68,11 @@ class FittedNeighbours:
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log share of every class, (q, n_classes), for queries (q, d)."""
-        return self._log_shares(nearest(self.x, self._queries(queries), self.k))
+        return self._log_shares(nearest_records(self.x, self._queries(queries), self.k))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, n_classes)."""
-        near = nearest(self.x, self.x[rows], self.k + 1)
+        near = nearest_records(self.x, self.x[rows], self.k + 1)
         own = near == np.asarray(rows)[:, None]
         # A record with many equals before it is not among its own neighbours: the last one goes.
         gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
@@ -84,7 +84,7 @@ class FittedNeighbours:
 
         Shape (r, q, n_classes).
         """
-        near = nearest(self.x, self._queries(queries), self.k + 1)
+        near = nearest_records(self.x, self._queries(queries), self.k + 1)
         first = near[:, : self.k]
         identity = np.eye(self.n_classes)
         inside = np.zeros((len(rows), len(near)), np.bool_)
@@ -135,7 +135,7 @@ class FittedNeighbours:
         if not len(others):
             return np.empty((len(queries), 0), np.int64)
         root = np.sqrt(square)
-        near = nearest(self.x[others] / root, self._queries(queries) / root, self.k)
+        near = nearest_records(self.x[others] / root, self._queries(queries) / root, self.k)
         return np.asarray(others[near], np.int64)
 
     def _shares_near(self, query: Floats, rows: Ints, weights: Floats) -> Floats:
@@ -180,7 +180,7 @@ class FittedNeighbours:
             return logs(self._counts(near) / np.float64(near.shape[1]))
 
 
-def nearest(x: Floats, queries: Floats, m: int) -> Ints:
+def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
     """Return the m records nearest to every query, nearest first, (q, min(m, n)).
 
     Parameters
@@ -208,18 +208,18 @@ def nearest(x: Floats, queries: Floats, m: int) -> Ints:
     return np.concatenate([*parts, np.empty((0, m), np.int64)])
 
 
-def settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
+def are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
     """Return which queries get the same answer however ties are broken, (q,).
 
     The classes of their k nearest, k less than n, are known from distances alone, with all records
     and without any one of them. Distances closer than what matrix products round are ties.
     """
     step = max(1, BLOCK // len(x))
-    parts = [_settled(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]
+    parts = [_are_tie_free(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]
     return np.concatenate([*parts, np.empty(0, np.bool_)])
 
 
-def _settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
+def _are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
     norms = (x**2).sum(axis=1)
     asked = (queries**2).sum(axis=1)[:, None]
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps * (norms + asked)

@@ -88,7 +88,7 @@ def logistic_constant(box: Box) -> Bound:
     10.0
     """
     return Bound(
-        2 * (1 + float(_far(box).sum())),
+        2 * (1 + float(_largest_magnitudes(box).sum())),
         "change of any log probability over the box, per largest change of a parameter",
         f"{_SOURCE}, with the l1 norm of the softmax gradient, 2 (1 - p_y)",
     )
@@ -100,7 +100,7 @@ def logistic_odds_constant(box: Box) -> Bound:
     The form in which scikit-learn holds them: ``log(p_1 / p_0) = x w + b``.
     """
     return Bound(
-        1 + float(_far(box).sum()),
+        1 + float(_largest_magnitudes(box).sum()),
         "change of any log probability of two classes, p_1 = sigmoid(x w + b), over the box, "
         "per largest change of a parameter",
         f"{_SOURCE}, with the gradient of the log sigmoid, below 1",
@@ -163,7 +163,7 @@ def network_constant(
         raise InputError("networks must hold at least one, got none")
     for other in networks[1:]:
         _check_alike(networks[0], other)
-    far = _far(box)
+    far = _largest_magnitudes(box)
     _check_chain(networks[0], box)
     reach = float(far.max(initial=0))
     total = float(far.sum())
@@ -215,7 +215,7 @@ def network_bound(
     one = other = (box.low, box.high)
     change = np.zeros(len(box.low))
     for (w, b), (w_without, b_without) in zip(layers[:-1], without[:-1], strict=True):
-        moved = activation.slope * _moved(
+        moved = activation.slope * _largest_change(
             (w, b), (w_without, b_without), one=one, other=other, change=change
         )
         one = _image(w, b, one, activation)
@@ -223,7 +223,7 @@ def network_bound(
         change = np.minimum(moved, np.maximum(one[1] - other[0], other[1] - one[0]))
     last = _differences(*layers[-1])
     last_without = _differences(*without[-1])
-    moved = _moved(last, last_without, one=one, other=other, change=change)
+    moved = _largest_change(last, last_without, one=one, other=other, change=change)
     return Bound(
         float(moved.max(initial=0.0)),
         f"DTP of one record for a {activation.name} network, over the box",
@@ -231,12 +231,12 @@ def network_bound(
     )
 
 
-def _far(box: Box) -> Floats:
+def _largest_magnitudes(box: Box) -> Floats:
     """Return the largest absolute value of each attribute, (d,)."""
     return np.maximum(np.abs(box.low), np.abs(box.high))
 
 
-def _moved(
+def _largest_change(
     layer: Layer,
     without: Layer,
     one: Interval,
@@ -318,10 +318,10 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
         made = log_answers(trainer, cohort)
         return made, np.full(len(made) - 1, np.inf)
     trained = trainer.train_with_weights(cohort)  # type: ignore[attr-defined]
-    networks = [layers_of(state) for state in trained.weights]
+    networks = [layers_from_state(state) for state in trained.weights]
     if getattr(trainer, "own_scale", False):
         scales = zip(*own_scales(cohort.x, cohort.inside), strict=True)
-        networks = [_unscaled(n, *scale) for n, scale in zip(networks, scales, strict=True)]
+        networks = [_fold_in_scaling(n, *scale) for n, scale in zip(networks, scales, strict=True)]
     whole, *others = networks
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]
@@ -329,14 +329,14 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
     return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
 
 
-def _unscaled(layers: Sequence[Layer], mean: Floats, spread: Floats) -> list[Layer]:
+def _fold_in_scaling(layers: Sequence[Layer], mean: Floats, spread: Floats) -> list[Layer]:
     """Return the same network with the scaling of its features in the weights."""
     weights, intercepts = layers[0]
     scaled = weights / spread
     return [(scaled, intercepts - scaled @ mean), *layers[1:]]
 
 
-def layers_of(state: Mapping[str, NDArray[Any]]) -> list[Layer]:
+def layers_from_state(state: Mapping[str, NDArray[Any]]) -> list[Layer]:
     """Return the layers of a fully connected network from its named weights, in their order."""
     names = [name.removesuffix(".weight") for name in state if name.endswith(".weight")]
     return [

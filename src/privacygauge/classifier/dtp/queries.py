@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.held import Held, is_frame, taken
+from privacygauge.classifier.held import Held, is_frame, take_records
 from privacygauge.core.checks import Floats, Ints
 
 _Column = NDArray[Any] | None
@@ -34,9 +34,9 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     """
     n = len(x)
     if not n_queries:
-        return taken(x, np.zeros(0, np.int64))
+        return take_records(x, np.zeros(0, np.int64))
     if not is_frame(x) and x.ndim == 1:
-        return taken(x, rng.choice(n, min(n_queries, n), replace=False))
+        return take_records(x, rng.choice(n, min(n_queries, n), replace=False))
     columns = _columns(x)
     kinds = 2 if all(_is_whole(column) for column in columns) else 3
     each = -(-(n_queries - 1) // kinds)
@@ -46,7 +46,7 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     if kinds == 3:
         first, second = rng.integers(n, size=(2, each))
         share = rng.random(each)
-        sources.append(_between(columns, first, second, share))
+        sources.append(_values_between(columns, first, second, share))
     source = np.vstack(sources)
     values: dict[int, Floats] = {}
     for j, column in enumerate(columns):
@@ -55,10 +55,10 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
         values[j] = found = column[source[:, j]]
         found[0] = np.clip(0, np.nanmin(column), np.nanmax(column))
         found[-each:] = column[first] + share * (column[second] - column[first])
-    return _made(x, source, values)
+    return _build_queries(x, source, values)
 
 
-def joined(x: Held, queries: Held) -> Held:
+def append_queries(x: Held, queries: Held) -> Held:
     """Return records and queries of one kind below each other."""
     if not len(queries):
         return x
@@ -116,7 +116,7 @@ def _argmin(values: NDArray[Any]) -> int:
     return int(np.argmin(known))
 
 
-def _between(columns: list[_Column], first: Ints, second: Ints, share: Floats) -> Ints:
+def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Floats) -> Ints:
     """Return whose value of each column is nearest to places between two records, (q, d)."""
     result = np.where(share < 0.5, first, second)[:, None].repeat(len(columns), axis=1)
     for j, column in enumerate(columns):
@@ -140,7 +140,7 @@ def _nearest(column: NDArray[Any], places: Floats) -> Ints:
     return rows[np.where(places - values[before] <= values[after] - places, before, after)]
 
 
-def _made(x: Held, source: Ints, values: dict[int, Floats]) -> Held:
+def _build_queries(x: Held, source: Ints, values: dict[int, Floats]) -> Held:
     """Return records (q, ...) whose attributes come from rows `source` (q, d), or are `values`."""
     if not is_frame(x):
         flat = x.reshape(len(x), -1)

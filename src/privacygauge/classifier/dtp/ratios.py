@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from privacygauge.classifier.binning import bin_numbers, binned, n_bins
+from privacygauge.classifier.binning import bin_centres, bin_numbers, n_bins
 from privacygauge.classifier.dtp.learner import class_log_p, logs
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.checks import Bools, Floats
@@ -138,7 +138,7 @@ def _silent(log_p: Floats) -> Bools:
 def _binned_logs(log_p: Floats, width: float) -> Floats:
     p = np.exp(log_p)
     known = ~np.isnan(p)
-    return np.where(known, np.log(binned(np.where(known, p, 0.0), width)), np.nan)
+    return np.where(known, np.log(bin_centres(np.where(known, p, 0.0), width)), np.nan)
 
 
 def cap(width: float) -> float:

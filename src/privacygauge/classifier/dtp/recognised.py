@@ -16,7 +16,7 @@ from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.nearest import NearestNeighbours, settled
+from privacygauge.classifier.dtp.nearest import NearestNeighbours, are_tie_free
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.core.checks import Bools, Floats, Ints
 
@@ -49,7 +49,7 @@ class Shortcut:
 _Found = Iterator[Shortcut]
 
 
-def recognised(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
+def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
 
     Only where both, trained on all records, give up to 2,000 of them, spread evenly, the same
@@ -62,7 +62,7 @@ def recognised(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     if candidates is None or x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
         return None
     numbers = x.astype(np.float64)
-    alone = unsure.lone(x, y)
+    alone = unsure.lone_records(x, y)
     with warnings.catch_warnings():
         # What an estimator warns of in a trial it will warn of again when it is used.
         warnings.simplefilter("ignore")
@@ -95,7 +95,7 @@ _OWN_SHARES = {"fit_prior": True, "class_prior": None}
 
 
 def _categorical(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    if _is(given, _OWN_SHARES) and _whole(x):
+    if _is(given, _OWN_SHARES) and _are_counts(x):
         least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
         top = x.max(axis=0)
         sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
@@ -106,7 +106,7 @@ def _categorical(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
 
 
 def _bernoulli(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    if _is(given, _OWN_SHARES) and _whole(x) and x.max() <= 1:
+    if _is(given, _OWN_SHARES) and _are_counts(x) and x.max() <= 1:
         yield Shortcut(NaiveBayes((2,) * x.shape[1], given["alpha"]), ~_all(x))
 
 
@@ -147,7 +147,7 @@ def _neighbours(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
 
 
 def _clear(x: Floats, y: Ints, k: int, queries: NDArray[Any]) -> Bools:
-    return settled(x, y, np.asarray(queries, np.float64), k)
+    return are_tie_free(x, y, np.asarray(queries, np.float64), k)
 
 
 _CANDIDATES: Mapping[str, Callable[[_Parameters, NDArray[Any], Ints], _Found]] = {
@@ -161,7 +161,7 @@ _CANDIDATES: Mapping[str, Callable[[_Parameters, NDArray[Any], Ints], _Found]] =
 }
 
 
-def _whole(x: NDArray[Any]) -> bool:
+def _are_counts(x: NDArray[Any]) -> bool:
     return bool((x >= 0).all() and (x == np.trunc(x)).all())
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.counts import Counts, count
+from privacygauge.classifier.dtp.counts import Counts, count_categories
 from privacygauge.classifier.dtp.domain import dtp_over_cells
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.ratios import log_ratio
@@ -185,7 +185,7 @@ def categorical_records(
     order = np.argsort(key, kind="stable")
     _, first, size = np.unique(key[order], return_index=True, return_counts=True)
     some = order[first]
-    counts = count(codes, y, sizes=sizes, n_classes=n_classes, alpha=alpha)
+    counts = count_categories(codes, y, sizes=sizes, n_classes=n_classes, alpha=alpha)
     return CategoricalRecords(
         counts=counts, codes=codes[some], y=y[some], left=size, order=order, ends=np.cumsum(size)
     )

@@ -19,7 +19,7 @@ from privacygauge.classifier.dtp.ratios import log_answers, log_ratio
 from privacygauge.classifier.held import Held, digest_of
 from privacygauge.classifier.pipelines import steps_of
 from privacygauge.classifier.shadows import Progress
-from privacygauge.classifier.stacking import Stacking, models_a_task, stacked
+from privacygauge.classifier.stacking import Stacking, models_a_task, with_stack
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -34,7 +34,7 @@ from privacygauge.runs.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
-class Retrained:
+class LeaveOneOutAnswers:
     """What classifiers say with and without each record."""
 
     with_it: Floats
@@ -137,7 +137,7 @@ class LeavingOut:
         return {"with_it": whole[:n_rows], "without": without, "searched": searched}
 
 
-def retrained(
+def retrain_without_each(
     trainer: Trainer,
     x: Held,
     y: Ints,
@@ -153,7 +153,7 @@ def retrained(
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Retrained:
+) -> LeaveOneOutAnswers:
     """Return what a classifier says with and without each record, by training without it.
 
     Parameters
@@ -197,7 +197,7 @@ def retrained(
         width=width,
     )
     if run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
-        found = _here(work, progress)
+        found = _compute_in_memory(work, progress)
     else:
         with kept_or_scratch(run) as folder:
             plan = _plan(work, seed, folder)
@@ -211,10 +211,10 @@ def retrained(
             f"{trainer.name} cannot be trained on all {int(inside.sum()):,} records: its "
             "predictions are not finite, or there is a single class"
         )
-    return Retrained(**found)
+    return LeaveOneOutAnswers(**found)
 
 
-def _here(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
+def _compute_in_memory(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
     """Return what tasks would write, computed in this process and kept in memory."""
     n = len(work.rows)
     size = _records_a_task(work)
@@ -232,7 +232,7 @@ def _here(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]
 def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> LeavingOut:
     if isinstance(work.trainer, Stacking):
         # The plan, not the memory that happens to be free, says how many are trained as one.
-        return replace(work, trainer=stacked(work.trainer, units_a_task + 1))
+        return replace(work, trainer=with_stack(work.trainer, units_a_task + 1))
     if finished:
         return work  # nothing is left to compare with; a damaged task trains it for itself
     asked = np.concatenate([work.rows, work.queries])
@@ -303,18 +303,18 @@ def _records_a_task(work: LeavingOut) -> int:
     return models_a_task(work.trainer, work.cohort(inside, asked))
 
 
-def failures(failed: Ints, rows: Ints) -> list[str]:
+def failed_records_warning(failed: Ints, rows: Ints) -> list[str]:
     """Return a warning that names the records without which training failed."""
     if not len(failed):
         return []
     return [
         f"without each of {len(failed):,} records the classifier cannot be trained, or has no "
         "answer (a class or a category is gone, or predictions are not finite): their values are "
-        f"infinite; rows {checks.listed(rows[failed].tolist())}"
+        f"infinite; rows {checks.short_list(rows[failed].tolist())}"
     ]
 
 
-def vanished(said: Retrained, values: Floats, rows: Ints) -> list[str]:
+def zero_probability_warning(said: LeaveOneOutAnswers, values: Floats, rows: Ints) -> list[str]:
     """Return a warning that names the records of infinite values without which training worked."""
     gone = np.setdiff1d(np.flatnonzero(np.isinf(values)), said.failed)
     if not len(gone):
@@ -322,5 +322,5 @@ def vanished(said: Retrained, values: Floats, rows: Ints) -> list[str]:
     return [
         f"the values of {len(gone):,} records are infinite because a probability is 0 either with "
         "or without the record; a model that gives no logarithms may have rounded a small "
-        f"probability to 0; rows {checks.listed(rows[gone].tolist())}"
+        f"probability to 0; rows {checks.short_list(rows[gone].tolist())}"
     ]

@@ -37,7 +37,7 @@ class StabilityBound:
             raise InputError(f"of must be 'joint' or 'posterior', got {self.of!r}")
 
 
-def dtp_bound(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
+def bound_over_queries(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
     """Return what no query shows of records more than, given what the records themselves show.
 
     Parameters
@@ -62,7 +62,7 @@ def dtp_bound(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
 
     Examples
     --------
-    >>> dtp_bound([1.2, 2.0], bayes_inference_delta()).round(3).tolist()
+    >>> bound_over_queries([1.2, 2.0], bayes_inference_delta()).round(3).tolist()
     [0.405, 0.693]
     """
     ratio = np.asarray(own_ratio, np.float64)
@@ -276,7 +276,7 @@ def naive_bayes_bound(
     >>> naive_bayes_bound([5], [[4, 2]], [2, 2], alpha=0).round(3).tolist()
     [0.758]
     """
-    own, counts, values = _checked(n, shared, sizes, alpha)
+    own, counts, values = _check_group_sizes(n, shared, sizes, alpha)
     added = values * alpha
     differs = (values > 1) & ((alpha > 0) | (counts < own[:, None]))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -289,7 +289,7 @@ def naive_bayes_bound(
     return np.where(own == 1, np.inf, largest)
 
 
-def _checked(
+def _check_group_sizes(
     n: ArrayLike, shared: ArrayLike, sizes: ArrayLike, alpha: float
 ) -> tuple[Floats, Floats, Floats]:
     values = _sizes(sizes)

@@ -12,7 +12,7 @@ from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.tables import CategoricalTable, Records
 from privacygauge.classifier.trial import records_for
-from privacygauge.classifier.whose import copies
+from privacygauge.classifier.whose import copies_warning
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -23,16 +23,16 @@ from privacygauge.evaluate import rates
 EXACT = "exact: every record of the training set"
 
 
-def exact(values: Floats | Bools, level: float) -> Estimate:
+def exact_mean(values: Floats | Bools, level: float) -> Estimate:
     """Return the mean of all records of a training set, which leaves no doubt."""
     value = float(values.mean())
     return Estimate(value=value, low=value, high=value, level=level, n=len(values), method=EXACT)
 
 
-def mean_of(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
+def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
     """Return the mean of records, or of training sets, with its interval unless it is complete."""
     if complete:
-        return exact(values, level)
+        return exact_mean(values, level)
     value = float(values.mean())
     if np.isinf(value):
         return Estimate(
@@ -59,7 +59,7 @@ def in_one_bin(pdtp: Floats, width: float) -> list[str]:
     ]
 
 
-def lone(y: Ints, names: tuple[str, ...]) -> list[str]:
+def lone_classes_warning(y: Ints, names: tuple[str, ...]) -> list[str]:
     """Return a warning that names the classes with a single record."""
     lone = np.flatnonzero(np.bincount(y, minlength=len(names)) == 1)
     if not len(lone):
@@ -67,13 +67,14 @@ def lone(y: Ints, names: tuple[str, ...]) -> list[str]:
     rows = [int(np.flatnonzero(y == label)[0]) for label in lone]
     return [
         f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} a single record "
-        f"({checks.listed(names[label] for label in lone)}; rows {checks.listed(rows)}): without "
+        f"({checks.short_list(names[label] for label in lone)}; rows {checks.short_list(rows)}): "
+        "without "
         "it the class is gone and its probability is 0, so its value is infinite, or the largest "
         "that bins allow"
     ]
 
 
-def sampled(measured: int, n: int, level: float) -> list[str]:
+def sampling_warning(measured: int, n: int, level: float) -> list[str]:
     """Return a warning where not every record was measured."""
     if measured == n:
         return []
@@ -102,17 +103,17 @@ def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tupl
     return features, labels
 
 
-def rows_of(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
+def measured_rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
     """Return the rows that are measured, ascending, with all of the same people; default: all."""
     if rows is None:
         return np.arange(n)
     chosen = np.unique(checks.integers(rows, "rows"))
     if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
-        raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
+        raise InputError(f"rows must lie in 0..{n - 1}, got {checks.short_list(chosen.tolist())}")
     return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
 
 
-def drawn_rows(
+def draw_people_rows(
     number: int | None, records: Records | CategoricalTable, data: str, seed: int
 ) -> Ints | None:
     """Return a record of each person that is drawn, so many of them; None for all."""
@@ -130,10 +131,10 @@ def drawn_rows(
     return first[np.sort(rng.choice(n, number, replace=False))]
 
 
-def whose(x: Held, y: Ints, owner: Ints | None) -> list[str]:
+def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
     """Return what is to be said of people with several records."""
     if owner is None:
-        return copies(x, y)
+        return copies_warning(x, y)
     return [
         f"{len(y):,} records belong to {checks.n_distinct(owner):,} people: all records of a "
         "person are left out together, and what is counted and ranked are people, each by its "
@@ -141,7 +142,7 @@ def whose(x: Held, y: Ints, owner: Ints | None) -> list[str]:
     ]
 
 
-def names_of(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
+def class_names_of(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
     """Return the names of the classes; their numbers by default."""
     if given is None:
         return tuple(str(i) for i in range(n_classes))
@@ -155,7 +156,7 @@ POINTS = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedRecords:
     """Records by falling PDTP; where there are many, several beside each other are one point."""
 
     rank: Ints
@@ -168,7 +169,7 @@ class Ranked:
     """(p,) The largest upper end."""
 
 
-def ranked(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> Ranked:
+def rank_by_pdtp(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> RankedRecords:
     """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one.
 
     `order` are their places, the riskiest first.
@@ -178,4 +179,4 @@ def ranked(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> Ra
     if n > points:
         first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
     low, high = (np.maximum.reduceat(x[order], first) for x in (dtp.low, dtp.high))
-    return Ranked(first + 1, pdtp[order][first], low, high)
+    return RankedRecords(first + 1, pdtp[order][first], low, high)

@@ -18,7 +18,7 @@ DOMINANT = 1e-4
 """A record without which a sum of squares shrinks below this share made nearly all of it."""
 
 
-def lone(x: NDArray[np.generic], y: Ints) -> Bools:
+def lone_records(x: NDArray[np.generic], y: Ints) -> Bools:
     """Return the records without which a class is empty, or all others are equal, (n,)."""
     alone = np.bincount(y)[y] == 1
     for row in (0, 1):  # all others equal one of these

@@ -126,12 +126,12 @@ def variation(
         )
     shown = probabilities(first_query(values), logits=trainer.logits)
     return tuple(
-        _one(shown[:, i], i, row=int(row), label=int(y[row]), n_rows=len(rows))
+        _variation_of_record(shown[:, i], i, row=int(row), label=int(y[row]), n_rows=len(rows))
         for i, row in enumerate(rows)
     )
 
 
-def _one(shown: Floats, place: int, row: int, label: int, n_rows: int) -> Variation:
+def _variation_of_record(shown: Floats, place: int, row: int, label: int, n_rows: int) -> Variation:
     own = shown[:, label]
     first = 1 + n_rows
     n_models = (len(own) - first) // 2

@@ -10,7 +10,7 @@ from privacygauge.classifier.networks.layers import (
     SONG_MITTAL_2021_RELU,
 )
 from privacygauge.classifier.networks.memory import StackSize
-from privacygauge.classifier.networks.stacks import Trained
+from privacygauge.classifier.networks.stacks import TrainedModels
 from privacygauge.classifier.networks.trainer import Networks
 
 __all__ = [
@@ -23,6 +23,6 @@ __all__ = [
     "ImageAugment",
     "Networks",
     "StackSize",
-    "Trained",
+    "TrainedModels",
     "views",
 ]

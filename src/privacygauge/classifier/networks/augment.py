@@ -65,7 +65,9 @@ class ImageAugment:
             )
         images = records.reshape(b, *self.shape)
         if self.shift:
-            images = _shifted(images, rng.integers(2 * self.shift + 1, size=(b, 2)), self.shift)
+            images = _shifted_windows(
+                images, rng.integers(2 * self.shift + 1, size=(b, 2)), self.shift
+            )
         if self.flip:
             mirrored = np.asarray(rng.random(b) < 0.5)
             images = np.where(mirrored.reshape(-1, 1, 1, 1), images[..., ::-1], images)
@@ -75,7 +77,7 @@ class ImageAugment:
         return altered
 
 
-def _shifted(images: NDArray[Any], start: NDArray[Any], most: int) -> NDArray[Any]:
+def _shifted_windows(images: NDArray[Any], start: NDArray[Any], most: int) -> NDArray[Any]:
     """Return the windows of padded images that begin at row and column `start`, (b, 2)."""
     b, c, h, w = images.shape
     padded = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most)))
@@ -109,10 +111,10 @@ def view(x: NDArray[Any], augment: Augment, number: int, start: int) -> NDArray[
     """Return a view of the block of records that begins at `start`; view 0 is the records."""
     if number == 0:
         return x
-    return altered(x, augment, seeds.stream(0, "view", number, start))
+    return augment_records(x, augment, seeds.stream(0, "view", number, start))
 
 
-def altered(x: NDArray[Any], augment: Augment, rng: np.random.Generator) -> NDArray[Any]:
+def augment_records(x: NDArray[Any], augment: Augment, rng: np.random.Generator) -> NDArray[Any]:
     """Return records altered at random, in their own type.
 
     Raises

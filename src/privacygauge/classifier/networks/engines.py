@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from privacygauge.classifier.networks.extra import seeded
+from privacygauge.classifier.networks.extra import seeded_torch
 from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.task import Fitted, own_order
+from privacygauge.classifier.networks.task import TrainedStack, own_order
 from privacygauge.core.checks import Ints
 
 if TYPE_CHECKING:
     import torch
 
 
-def train_loop(task: Task, models: Ints) -> Fitted:
+def train_loop(task: Task, models: Ints) -> TrainedStack:
     """Return the models, trained one by one."""
     import torch
 
@@ -42,15 +42,15 @@ def train_loop(task: Task, models: Ints) -> Fitted:
     states: list[Mapping[str, NDArray[Any]]] = []
     for place, model in enumerate(models.tolist()):
         # The seed is set again for what is random in training, such as dropout.
-        with seeded(task.seeds[model], task.x.device), torch.enable_grad():
-            module, finite[place] = _trained(task, model)
+        with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
+            module, finite[place] = _train_plainly(task, model)
         with torch.no_grad():
             logits[place] = task.predicted(module, model)
-        states.append(state_of(module))
-    return Fitted(logits, finite, states.__getitem__)
+        states.append(copy_state(module))
+    return TrainedStack(logits, finite, states.__getitem__)
 
 
-def _trained(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tensor]:
+def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tensor]:
     import torch
 
     module = task.module(model).train()
@@ -78,7 +78,7 @@ def _batches(task: Task, model: int) -> Iterator[tuple[torch.Tensor, torch.Tenso
             yield task.batch(model, rows, rng), task.y[rows]
 
 
-def state_of(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
+def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
     """Return a copy of a module's weights and buffers."""
     return {
         name: value.detach().cpu().numpy().copy() for name, value in module.state_dict().items()
@@ -114,12 +114,12 @@ class Choice:
         return ENGINES[self.name]
 
 
-def choose(task: Task) -> Choice:
+def choose_engine(task: Task) -> Choice:
     """Return the fastest engine that does what the loop does in a trial step on real records."""
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
     trial = _trial(task)
-    expected = _expected(trial)
+    expected = _loop_logits(trial)
     if layers_of(task.module(0)) is not None and _agrees("dense", trial, expected) is None:
         return Choice("dense", "a Sequential of Linear layers and activations")
     refused = _agrees("vmap", trial, expected)
@@ -148,7 +148,7 @@ def _trial(task: Task) -> Task:
     )
 
 
-def _expected(trial: Task) -> torch.Tensor:
+def _loop_logits(trial: Task) -> torch.Tensor:
     """Return what the loop gives; what a module raises there is for its author to see."""
     try:
         return train_loop(trial, np.arange(2)).logits

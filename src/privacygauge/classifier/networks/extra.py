@@ -55,7 +55,7 @@ def checked_device(device: str) -> torch.device:
 
 
 @contextmanager
-def one_thread(device: torch.device) -> Iterator[None]:
+def one_torch_thread(device: torch.device) -> Iterator[None]:
     """Let torch work on one thread of the CPU, then on as many as before.
 
     Processes around it give the parallelism; small matrices only lose by threads.
@@ -79,7 +79,7 @@ def out_of_memory(error: RuntimeError | MemoryError) -> bool:
 
 
 @contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
+def seeded_torch(seed: int, device: torch.device) -> Iterator[None]:
     """Let torch's random numbers follow from `seed`, then go on where they were before."""
     torch = the_torch()
     cuda = [device] if device.type == "cuda" else []

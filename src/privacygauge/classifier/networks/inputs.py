@@ -75,7 +75,7 @@ def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
     return tuple(array.tolist())
 
 
-def records(asked: NDArray[Any], n: int) -> Ints:
+def records_to_predict(asked: NDArray[Any], n: int) -> Ints:
     """Return the records to predict, (a,)."""
     array = np.asarray(asked)
     array = checks.classes(array.astype(np.int64) if array.size == 0 else array, "asked")

@@ -197,7 +197,7 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
     return tuple(found) if known else None
 
 
-def padded(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def pad_classes(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """Return the layers with classes added to the last until their number is a multiple of 16.
 
     Matrix products then take two thirds of the time. Nothing changes: the bias `NEVER` gives

@@ -14,7 +14,7 @@ from privacygauge.classifier.networks.extra import out_of_memory
 from privacygauge.classifier.networks.stacks import TOO_LITTLE
 from privacygauge.classifier.networks.task import Engine, Task
 from privacygauge.core.checks import Ints
-from privacygauge.core.memory import free_memory, in_words
+from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
         raise InputError(TOO_LITTLE)
     if one > budget:
         raise InputError(
-            f"memory must be enough for one model, which takes {in_words(one)}, "
-            f"got {in_words(budget)}: ask for fewer records, or give a larger memory"
+            f"memory must be enough for one model, which takes {bytes_text(one)}, "
+            f"got {bytes_text(budget)}: ask for fewer records, or give a larger memory"
         )
     on_cpu = task.x.device.type == "cpu"
     # A trial of large networks takes as long as an epoch: only where it can change something.

@@ -49,7 +49,9 @@ class Optimiser:
         """Change the first tensors, as many as there are gradients, but those without one."""
         chosen = [i for i, gradient in enumerate(gradients) if gradient is not None]
         if chosen:
-            found = [_like(self._weights[i], g) for i, g in enumerate(gradients) if g is not None]
+            found = [
+                _match_layout(self._weights[i], g) for i, g in enumerate(gradients) if g is not None
+            ]
             self._adam(chosen, found) if self._rule.name == "adam" else self._sgd(chosen, found)
 
     def _adam(self, chosen: list[int], gradients: list[torch.Tensor]) -> None:
@@ -91,7 +93,7 @@ class Optimiser:
         )
 
 
-def _like(weight: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+def _match_layout(weight: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """Return a gradient whose numbers lie in memory as the weight's do: all are read in order."""
     torch = the_torch()
     same = gradient.stride() == weight.stride()

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from privacygauge.classifier.networks.layers import NEVER, Layer, layers_of, padded
+from privacygauge.classifier.networks.layers import NEVER, Layer, layers_of, pad_classes
 from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.task import BLOCK, Fitted, Task, fill_order, groups, steps
+from privacygauge.classifier.networks.task import (
+    BLOCK,
+    Task,
+    TrainedStack,
+    equal_batch_runs,
+    fill_order,
+    steps_of_epoch,
+)
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 
@@ -24,14 +31,14 @@ if TYPE_CHECKING:
     Tensors = dict[str, torch.Tensor]
 
 
-def train_dense(task: Task, models: Ints) -> Fitted:
+def train_dense(task: Task, models: Ints) -> TrainedStack:
     """Return the models, Sequences of Linear layers and activations, by batched products."""
-    return _fitted(task, models, _Matrices(_modules(task, models)))
+    return _fit_stack(task, models, _Matrices(_modules(task, models)))
 
 
-def train_vmap(task: Task, models: Ints) -> Fitted:
+def train_vmap(task: Task, models: Ints) -> TrainedStack:
     """Return the models, modules of any kind that torch.func can run at once."""
-    return _fitted(task, models, _Modules(_modules(task, models)))
+    return _fit_stack(task, models, _Modules(_modules(task, models)))
 
 
 def _modules(task: Task, models: Ints) -> list[torch.nn.Module]:
@@ -67,7 +74,7 @@ class _Matrices:
         first, *others = [layers_of(module) for module in modules]
         if first is None or any(_sizes(layers) != _sizes(first) for layers in others):
             raise InputError("make must return the same architecture for every seed")
-        self.layers = padded(first)
+        self.layers = pad_classes(first)
         states = [module.state_dict() for module in modules]
         self.matrices: list[torch.Tensor] = []
         """(m, n_in, n_out) of each layer."""
@@ -203,13 +210,13 @@ def _first_names(module: torch.nn.Module) -> dict[str, str]:
     return {name: first[id(value)] for name, value in state.items()}
 
 
-def _fitted(task: Task, models: Ints, stack: _Stack) -> Fitted:
+def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
     import torch
 
     with torch.no_grad():
         _train(task, models, stack)
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
-        return Fitted(_predictions(task, models, stack), finite.all(0), stack.state)
+        return TrainedStack(_predictions(task, models, stack), finite.all(0), stack.state)
 
 
 def _train(task: Task, models: Ints, stack: _Stack) -> None:
@@ -217,9 +224,9 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
     import torch
 
     sizes = task.sizes(models)
-    runs = groups(sizes, task.batch_size)
+    runs = equal_batch_runs(sizes, task.batch_size)
     optimiser = Optimiser(task.rule, [weight[run] for run in runs for weight in stack.learnt])
-    in_epoch = steps(sizes, task.batch_size)[: task.most_steps]
+    in_epoch = steps_of_epoch(sizes, task.batch_size)[: task.most_steps]
     order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
     inside = task.inside[models]
     seeds = [task.seeds[model] for model in models.tolist()]

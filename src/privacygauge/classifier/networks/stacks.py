@@ -21,7 +21,7 @@ TOO_LITTLE = (
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModels:
     """Trained models: what they predict and, if asked for, their weights."""
 
     logits: NDArray[Any]
@@ -32,7 +32,9 @@ class Trained:
     """The state of each model's module, as its `load_state_dict` names it."""
 
 
-def train_stacks(task: Task, engine: Engine, stack: int, *, keep_weights: bool = False) -> Trained:
+def train_stacks(
+    task: Task, engine: Engine, stack: int, *, keep_weights: bool = False
+) -> TrainedModels:
     """Return all models, trained `stack` at a time, or fewer where memory does not suffice.
 
     Models of about the same size come into the same stack, so that few wait for others.
@@ -61,10 +63,10 @@ def train_stacks(task: Task, engine: Engine, stack: int, *, keep_weights: bool =
         for model, state in zip(models.tolist(), done.weights or (), strict=keep_weights):
             weights[model] = state
         waiting = waiting[stack:]
-    return Trained(logits, finite, tuple(weights) if keep_weights else None)
+    return TrainedModels(logits, finite, tuple(weights) if keep_weights else None)
 
 
-def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> Trained | None:
+def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> TrainedModels | None:
     """Return the trained stack, or None if the memory does not suffice."""
     import torch
 
@@ -73,7 +75,7 @@ def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> Tr
         logits = fitted.logits.cpu().numpy()
         finite = fitted.finite.cpu().numpy() & np.isfinite(logits).reshape(len(models), -1).all(1)
         states = tuple(fitted.weights(i) for i in range(len(models))) if keep_weights else None
-        return Trained(logits, finite, states)
+        return TrainedModels(logits, finite, states)
     except (RuntimeError, MemoryError) as error:
         # Outside the handler nothing holds the tensors of the attempt any more.
         if not out_of_memory(error):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.networks.augment import BLOCK as BLOCK
-from privacygauge.classifier.networks.augment import Augment, altered, on_tensor, view
-from privacygauge.classifier.networks.extra import seeded
+from privacygauge.classifier.networks.augment import Augment, augment_records, on_tensor, view
+from privacygauge.classifier.networks.extra import seeded_torch
 from privacygauge.classifier.networks.optimiser import Rule
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Ints
@@ -70,7 +70,7 @@ class Step:
         return bool((self.sizes < self.rows).any())
 
 
-def steps(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
+def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
     """Return the steps of an epoch for models with `sizes` records each, falling."""
     batches = -(-sizes // batch_size)
     found = []
@@ -84,7 +84,7 @@ def steps(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def groups(sizes: Ints, batch_size: int) -> tuple[slice, ...]:
+def equal_batch_runs(sizes: Ints, batch_size: int) -> tuple[slice, ...]:
     """Return the runs of models with the same number of batches in an epoch."""
     batches = -(-sizes // batch_size)
     edges = [0, *(np.flatnonzero(np.diff(batches)) + 1).tolist(), len(sizes)]
@@ -178,7 +178,7 @@ class Task:
         """
         import torch
 
-        with seeded(self.seeds[model], torch.device("cpu")):
+        with seeded_torch(self.seeds[model], torch.device("cpu")):
             made = self.make(self.x.shape[1], self.n_classes)
         if not isinstance(made, torch.nn.Module):
             raise InputError(f"make must return a torch.nn.Module, got {type(made).__name__}")
@@ -204,7 +204,7 @@ class Task:
         augment = self.augment
         if augment is None or rng is None:
             return x
-        return on_tensor(x, lambda array: altered(array, augment, rng))
+        return on_tensor(x, lambda array: augment_records(array, augment, rng))
 
     def predicted(self, module: torch.nn.Module, model: int) -> torch.Tensor:
         """Return what a model says of the records that were asked for, of the shape `answers`."""
@@ -230,7 +230,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class TrainedStack:
     """A stack of trained models."""
 
     logits: torch.Tensor
@@ -241,5 +241,5 @@ class Fitted:
     """Gives the state of a model of the stack, copied."""
 
 
-Engine = Callable[[Task, Ints], Fitted]
+Engine = Callable[[Task, Ints], TrainedStack]
 """Trains the models with these rows of `inside`, whose sizes must fall."""

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.networks import inputs, memory
 from privacygauge.classifier.networks.augment import Augment, views
-from privacygauge.classifier.networks.engines import ENGINES, Choice, choose
-from privacygauge.classifier.networks.extra import checked_device, one_thread, the_torch
+from privacygauge.classifier.networks.engines import ENGINES, Choice, choose_engine
+from privacygauge.classifier.networks.extra import checked_device, one_torch_thread, the_torch
 from privacygauge.classifier.networks.layers import MLP
 from privacygauge.classifier.networks.memory import StackSize
 from privacygauge.classifier.networks.optimiser import Rule
-from privacygauge.classifier.networks.stacks import Trained, train_stacks
+from privacygauge.classifier.networks.stacks import TrainedModels, train_stacks
 from privacygauge.classifier.networks.task import Make, Task
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.errors import InputError
-from privacygauge.runs.code import Recorded
+from privacygauge.runs.code import RecordedCode
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,13 @@ class Networks:
         """
         return self._trained(cohort, keep_weights=False).logits
 
-    def train_with_weights(self, cohort: Cohort) -> Trained:
+    def train_with_weights(self, cohort: Cohort) -> TrainedModels:
         """Return the same predictions together with every model's weights."""
         return self._trained(cohort, keep_weights=True)
 
     def engine_for(self, cohort: Cohort) -> Choice:
         """Return which engine trains these models, and why."""
-        with one_thread(checked_device(self.device)):
+        with one_torch_thread(checked_device(self.device)):
             return self._choice(self.task(cohort))
 
     def stack_size(self, cohort: Cohort) -> StackSize:
@@ -175,12 +175,12 @@ class Networks:
 
         The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
         """
-        with one_thread(checked_device(self.device)):
+        with one_torch_thread(checked_device(self.device)):
             task = self.task(cohort)
             return self._stack_size(task, self._choice(task))
 
-    def _trained(self, cohort: Cohort, *, keep_weights: bool) -> Trained:
-        with one_thread(checked_device(self.device)):
+    def _trained(self, cohort: Cohort, *, keep_weights: bool) -> TrainedModels:
+        with one_torch_thread(checked_device(self.device)):
             task = self.task(cohort)
             choice = self._choice(task)
             alone = len(cohort) == 1 and self.memory is None
@@ -202,7 +202,7 @@ class Networks:
             inside=inputs.subsets(cohort.inside),
             seeds=inputs.model_seeds(cohort.seeds),
             n_classes=cohort.n_classes,
-            asked=torch.tensor(inputs.records(cohort.asked, len(x)), device=device),
+            asked=torch.tensor(inputs.records_to_predict(cohort.asked, len(x)), device=device),
             augment=self.augment,
             queries=self.queries,
             own_scale=self.own_scale,
@@ -211,7 +211,7 @@ class Networks:
         return task
 
     def _choice(self, task: Task) -> Choice:
-        return choose(task) if self.engine is None else Choice(self.engine, "asked for")
+        return choose_engine(task) if self.engine is None else Choice(self.engine, "asked for")
 
     def _stack_size(self, task: Task, choice: Choice) -> StackSize:
         budget = self.memory or memory.available(task.x.device) // (4 * self.workers)
@@ -233,7 +233,7 @@ def _name_of(make: object) -> str:
 
 def _description(make: object) -> Mapping[str, Any]:
     """Return what tells a factory from others, as JSON values."""
-    if isinstance(make, Recorded):
+    if isinstance(make, RecordedCode):
         return _json(make.description, make)
     if isinstance(make, functools.partial):
         inner = {"args": list(make.args), "keywords": dict(make.keywords)}

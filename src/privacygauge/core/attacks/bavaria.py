@@ -9,16 +9,16 @@ import numpy as np
 from scipy.special import gammaln
 
 from privacygauge.core.attacks.groups import (
-    Group,
+    WorldGroup,
     average,
-    groups,
     mean_over_queries,
     needs,
-    scored,
+    score_by_ranking,
     signal_of,
     total,
+    world_groups,
 )
-from privacygauge.core.attacks.lira import NO_NOISE, PooledVariance, log_ratio
+from privacygauge.core.attacks.lira import NO_NOISE, PooledVariance, log_density_ratio
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
@@ -92,21 +92,21 @@ class Bavaria:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio of predictive densities."""
-        return scored(self.name, observation, self._ranking)
+        return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
         skipped = needs(self.name, worlds)
         if skipped:
             return skipped
         signal = signal_of(worlds)
-        inside, outside = groups(worlds)
+        inside, outside = world_groups(worlds)
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)
         if np.sum((inside.count > 0) & (outside.count > 0)) < LEAST_RECORDS:
             return Skipped(self.name, "needs at least 3 targets with worlds with and without them")
         ratio = _log_ratio(signal, inside, outside)
         quiet = (inside.variance == 0) & (outside.variance == 0)
-        normal = log_ratio(signal, inside, outside, PooledVariance())
+        normal = log_density_ratio(signal, inside, outside, PooledVariance())
         return mean_over_queries(np.where(quiet, normal, ratio))
 
 
@@ -124,13 +124,13 @@ class InverseGamma:
         """(q,) Beta."""
         return (self.shape - 1) * self.mean
 
-    def posterior_mean(self, group: Group) -> Floats:
+    def posterior_mean(self, group: WorldGroup) -> Floats:
         """Return each record's variance, (n, q), given its residuals."""
         return (self.scale + group.squares / 2) / (self.shape + group.freedom / 2 - 1)
 
 
 def variance_priors(
-    inside: Group, outside: Group, shared: Bools
+    inside: WorldGroup, outside: WorldGroup, shared: Bools
 ) -> tuple[InverseGamma, InverseGamma]:
     """Return both groups' priors by the method of moments, (q,): one prior where it is `shared`.
 
@@ -153,7 +153,7 @@ def variance_priors(
     return prior(0), prior(1)
 
 
-def _moments(*groups: Group) -> InverseGamma:
+def _moments(*groups: WorldGroup) -> InverseGamma:
     squares, freedom = (
         np.concatenate([getattr(group, name) for group in groups])
         for name in ("squares", "freedom")
@@ -181,7 +181,7 @@ class MeansPrior:
         """The same law, with the groups the other way round."""
         return MeansPrior(self.centre[::-1], self.spread[::-1], self.together)
 
-    def given(self, other: Group, noise: Floats) -> tuple[Floats, Floats]:
+    def given(self, other: WorldGroup, noise: Floats) -> tuple[Floats, Floats]:
         """Return the mean and the variance, (n, q), of the first group's mean given the other's.
 
         `noise` is the variance of one of the other group's worlds, (n, q).
@@ -194,7 +194,7 @@ class MeansPrior:
 
 
 def means_prior(
-    group: Group, other: Group, noise: tuple[Floats, Floats], shared: Bools
+    group: WorldGroup, other: WorldGroup, noise: tuple[Floats, Floats], shared: Bools
 ) -> MeansPrior:
     """Return the joint law of both groups' means over the records that have both.
 
@@ -217,16 +217,18 @@ def means_prior(
     least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
     lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
     spread = own + lacking, others + lacking
-    return MeansPrior(_levelled(centre, shared), _levelled(spread, shared), together)
+    return MeansPrior(
+        _pool_where_shared(centre, shared), _pool_where_shared(spread, shared), together
+    )
 
 
-def _levelled(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floats, Floats]:
+def _pool_where_shared(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floats, Floats]:
     """Return two values, their average twice where `shared`."""
     middle = (pair[0] + pair[1]) / 2
     return np.where(shared, middle, pair[0]), np.where(shared, middle, pair[1])
 
 
-def alike(inside: Group, outside: Group) -> Bools:
+def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
     """Return for which queries, (q,), the groups differ by no more than noise explains."""
     gap = (inside.mean - outside.mean)[_have_both(inside, outside)]
     moved = average(gap) ** 2, total((gap - average(gap)) ** 2) / (len(gap) * (len(gap) - 1))
@@ -238,19 +240,19 @@ def alike(inside: Group, outside: Group) -> Bools:
     return np.asarray(~(beyond[0] | beyond[1]))
 
 
-def _error(group: Group) -> Floats:
+def _error(group: WorldGroup) -> Floats:
     """Return what each record adds to the error of the group's pooled variance, (n, q)."""
     return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
 
 
-def _have_both(inside: Group, outside: Group) -> Bools:
+def _have_both(inside: WorldGroup, outside: WorldGroup) -> Bools:
     """Return the records, (n,), that have worlds in both groups."""
     return np.asarray(((inside.count > 0) & (outside.count > 0))[:, 0])
 
 
-def _log_ratio(signal: Floats, inside: Group, outside: Group) -> Floats:
+def _log_ratio(signal: Floats, inside: WorldGroup, outside: WorldGroup) -> Floats:
     """Return the log ratio of the predictive densities of every record and query, (n, q)."""
-    shared = alike(inside, outside)
+    shared = are_alike(inside, outside)
     priors = variance_priors(inside, outside, shared)
     noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
     means = means_prior(inside, outside, noise, shared)
@@ -262,7 +264,7 @@ def _log_ratio(signal: Floats, inside: Group, outside: Group) -> Floats:
 
 
 def _log_predictive(
-    signal: Floats, group: Group, prior: InverseGamma, expected: Floats, spread: Floats
+    signal: Floats, group: WorldGroup, prior: InverseGamma, expected: Floats, spread: Floats
 ) -> Floats:
     """Return the log of the Student-t predictive density, (n, q), of the target's signal."""
     worth = prior.mean / np.maximum(spread, LEAST_SPREAD * prior.mean)

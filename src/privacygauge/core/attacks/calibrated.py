@@ -11,7 +11,7 @@ from privacygauge.core.attacks.groups import (
     group_max,
     mean_over_queries,
     needs,
-    scored,
+    score_by_ranking,
     signal_of,
 )
 from privacygauge.core.checks import Bools, Floats
@@ -41,7 +41,7 @@ class CalibratedOnline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return how far each target's signal lies above the middle of its medians."""
-        return scored(self.name, observation, self._ranking)
+        return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
         skipped = needs(self.name, worlds)
@@ -70,7 +70,7 @@ class CalibratedOffline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return how far each target's signal lies above that of worlds without it."""
-        return scored(self.name, observation, self._ranking)
+        return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
         skipped = needs(self.name, worlds, members=False)

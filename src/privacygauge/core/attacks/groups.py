@@ -35,7 +35,7 @@ Centre = Callable[[Floats, Bools], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class WorldGroup:
     """The worlds that were trained with each record, or those that were trained without it."""
 
     count: Floats
@@ -56,12 +56,14 @@ class Group:
         return total(self.squares) / np.maximum(total(self.freedom), 1)
 
 
-def groups(worlds: Worlds) -> tuple[Group, Group]:
+def world_groups(worlds: Worlds) -> tuple[WorldGroup, WorldGroup]:
     """Return the worlds that hold each record and those that do not."""
     mean_in, mean_out, squares_in, squares_out = over_records(worlds, _moments)
     n_in = worlds.counts[:, None].astype(np.float64)
-    means = _filled(worlds, mean_in, mean_out)
-    return Group(n_in, means[0], squares_in), Group(len(worlds) - n_in, means[1], squares_out)
+    means = _fill_missing_sides(worlds, mean_in, mean_out)
+    return WorldGroup(n_in, means[0], squares_in), WorldGroup(
+        len(worlds) - n_in, means[1], squares_out
+    )
 
 
 def _moments(values: Floats, side: Bools) -> tuple[Floats, ...]:
@@ -136,10 +138,10 @@ def centres(
         made = of(values)
         return centre(made, side), centre(made, ~side)
 
-    return _filled(worlds, *over_records(worlds, both))
+    return _fill_missing_sides(worlds, *over_records(worlds, both))
 
 
-def _filled(worlds: Worlds, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
+def _fill_missing_sides(worlds: Worlds, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
     has_in = worlds.counts > 0
     has_out = worlds.counts < len(worlds)
     both = has_in & has_out
@@ -203,7 +205,7 @@ def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
     return None
 
 
-def scored(
+def score_by_ranking(
     name: str,
     observation: Observation,
     ranking: Ranking,
@@ -244,9 +246,9 @@ class LearntCut:
     worlds: Worlds
     """The adversary's own models."""
     ranking: Ranking
-    """As for `scored`."""
+    """As for `score_by_ranking`."""
     natural: Callable[[Worlds], float]
-    """As for `scored`."""
+    """As for `score_by_ranking`."""
 
     @cached_property
     def cut(self) -> Cut:

@@ -12,13 +12,13 @@ from scipy.special import log_ndtr
 
 from privacygauge.core import checks
 from privacygauge.core.attacks.groups import (
-    Group,
+    WorldGroup,
     average,
-    groups,
     mean_over_queries,
     needs,
-    scored,
+    score_by_ranking,
     signal_of,
+    world_groups,
 )
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Skipped
@@ -38,7 +38,7 @@ class Variance(Protocol):
     def among(self, n_worlds: int) -> Variance:
         """Return the estimator to use with so many worlds."""
 
-    def of(self, group: Group, other: Group) -> Floats:
+    def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance, (n, q) or (q,), above 0; `other` helps where `group` has none."""
 
 
@@ -57,7 +57,7 @@ class PooledVariance:
         """Return itself: any number of worlds will do."""
         return self
 
-    def of(self, group: Group, other: Group) -> Floats:
+    def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance of each query, (q,).
 
         The other group's where all worlds of this one agree, and 1, which ranks by distances
@@ -81,7 +81,7 @@ class PerRecordVariance:
         """Return itself, whether or not there are worlds enough to be wise."""
         return self
 
-    def of(self, group: Group, other: Group) -> Floats:
+    def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance of each record and query, (n, q)."""
         pooled = PooledVariance().of(group, other)
         own = group.squares / np.maximum(group.freedom, 1)
@@ -108,7 +108,7 @@ class AutoVariance:
         """Return the estimator for so many worlds."""
         return PerRecordVariance() if n_worlds >= self.least else PooledVariance()
 
-    def of(self, group: Group, other: Group) -> Floats:
+    def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance by the number of worlds of the records."""
         n_worlds = int((group.count + other.count).max(initial=0))
         return self.among(n_worlds).of(group, other)
@@ -183,18 +183,20 @@ class LiraOnline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's likelihood ratio."""
-        chosen, notes = _chosen(self.variance, observation)
-        return scored(self.name, observation, partial(self._ranking, variance=chosen), notes=notes)
+        chosen, notes = _choose_variance(self.variance, observation)
+        return score_by_ranking(
+            self.name, observation, partial(self._ranking, variance=chosen), notes=notes
+        )
 
     def _ranking(self, worlds: Worlds, variance: Variance) -> Floats | Skipped:
         skipped = needs(self.name, worlds)
         if skipped:
             return skipped
         signal = signal_of(worlds)
-        inside, outside = groups(worlds)
+        inside, outside = world_groups(worlds)
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)
-        return mean_over_queries(log_ratio(signal, inside, outside, variance))
+        return mean_over_queries(log_density_ratio(signal, inside, outside, variance))
 
 
 @dataclass(frozen=True)
@@ -226,17 +228,19 @@ class LiraOffline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log probability, or the negated log density, of every target's signal."""
-        chosen, notes = _chosen(self.variance, observation)
+        chosen, notes = _choose_variance(self.variance, observation)
         natural = partial(self._natural, variance=chosen)
         ranking = partial(self._ranking, variance=chosen)
-        return scored(self.name, observation, ranking=ranking, natural=natural, notes=notes)
+        return score_by_ranking(
+            self.name, observation, ranking=ranking, natural=natural, notes=notes
+        )
 
     def _ranking(self, worlds: Worlds, variance: Variance) -> Floats | Skipped:
         skipped = needs(self.name, worlds, members=False)
         if skipped:
             return skipped
         signal = signal_of(worlds)
-        _, outside = groups(worlds)
+        _, outside = world_groups(worlds)
         if not outside.freedom.any():
             return Skipped(self.name, "needs a target with two worlds that were trained without it")
         distance = signal - outside.mean
@@ -244,13 +248,15 @@ class LiraOffline:
 
     def _natural(self, worlds: Worlds, variance: Variance) -> float:
         """Return the score of a non-member at its usual distance."""
-        _, outside = groups(worlds)
+        _, outside = world_groups(worlds)
         spread = np.atleast_2d(variance.of(outside, outside))
         usual = self.tail.of(self.tail.usual * np.sqrt(spread), spread)
         return float(average(usual).mean())
 
 
-def log_ratio(signal: Floats, inside: Group, outside: Group, variance: Variance) -> Floats:
+def log_density_ratio(
+    signal: Floats, inside: WorldGroup, outside: WorldGroup, variance: Variance
+) -> Floats:
     """Return the log ratio of the two normal densities of every record and query, (n, q)."""
     with_it = variance.of(inside, outside)
     without_it = variance.of(outside, inside)
@@ -261,7 +267,9 @@ def log_ratio(signal: Floats, inside: Group, outside: Group, variance: Variance)
     ) / 2
 
 
-def _chosen(variance: Variance, observation: Observation) -> tuple[Variance, tuple[str, ...]]:
+def _choose_variance(
+    variance: Variance, observation: Observation
+) -> tuple[Variance, tuple[str, ...]]:
     """Return the estimator for the available worlds, and a note where their number decided."""
     if observation.worlds is None:
         return variance, ()

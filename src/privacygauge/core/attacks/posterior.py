@@ -21,7 +21,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.rules import Cut
 from privacygauge.core.seeds import stream
-from privacygauge.core.thresholds import class_order
+from privacygauge.core.thresholds import order_by_class
 from privacygauge.errors import InputError
 
 
@@ -321,5 +321,5 @@ def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:
 
 def _rows_by_class(stratum: Ints, n_classes: int) -> list[tuple[int, NDArray[np.intp]]]:
     """Return every class that has rows, with its rows."""
-    order, ends = class_order(stratum, n_classes)
+    order, ends = order_by_class(stratum, n_classes)
     return [(c, rows) for c, rows in enumerate(np.split(order, ends[1:-1])) if len(rows)]

@@ -20,7 +20,7 @@ from privacygauge.core.attacks.groups import (
     group_max,
     mean_over_queries,
     needs,
-    scored,
+    score_by_ranking,
     signal_of,
 )
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -62,7 +62,7 @@ class RmiaOnline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio."""
-        return scored(self.name, observation, self._ranking)
+        return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
         skipped = needs(self.name, worlds)
@@ -108,7 +108,7 @@ class RmiaOffline:
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio."""
         a, notes = self._slope(observation.worlds)
-        return scored(self.name, observation, partial(self._ranking, a=a), notes=notes)
+        return score_by_ranking(self.name, observation, partial(self._ranking, a=a), notes=notes)
 
     def _slope(self, worlds: Worlds | None) -> tuple[float, tuple[str, ...]]:
         """Return the slope to take, and a note where it had to be found."""
@@ -133,7 +133,7 @@ def chosen_slope(worlds: Worlds) -> float | None:
     None where no world can be played.
     """
     areas = np.zeros(len(SLOPES))
-    for played in _played(worlds).tolist() if len(worlds) > 1 else ():
+    for played in _worlds_to_play(worlds).tolist() if len(worlds) > 1 else ():
         others = worlds.without(played)
         member = worlds.inside[played]
         if member.all() or not member.any() or needs("", others, members=False):
@@ -143,7 +143,7 @@ def chosen_slope(worlds: Worlds) -> float | None:
     return SLOPES[int(areas.argmax())] if areas.any() else None
 
 
-def _played(worlds: Worlds) -> Ints:
+def _worlds_to_play(worlds: Worlds) -> Ints:
     """Return the numbers of the worlds to play: spread over their mean signals, in any order."""
     k = len(worlds)
     means = [worlds.world(number).ravel().mean() for number in range(k)]

@@ -60,5 +60,5 @@ class Threshold:
 def _fell_back(classes: list[int]) -> str:
     return (
         f"{len(classes)} class(es) lack shadow members or shadow non-members and fall back to the "
-        f"global threshold: {checks.listed(classes)}"
+        f"global threshold: {checks.short_list(classes)}"
     )

@@ -22,12 +22,12 @@ from privacygauge.holdout.history.evidence import (
     log_many,
     probability,
 )
-from privacygauge.holdout.history.nearness import Nearness, around, codes_of
+from privacygauge.holdout.history.nearness import Nearness, around, label_ranks
 from privacygauge.holdout.history.record import Answers, History
 from privacygauge.holdout.history.scores import (
     BAND,
     at_chance,
-    centred,
+    is_centred,
     narrow,
     per_account_and_group,
 )
@@ -87,7 +87,7 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
     def counted(group: Sequence[int]) -> Bools:
         of = np.flatnonzero(np.isin(history.codes, group) & near.fresh)
         counts = history.n_correct[of[flags[of]]]
-        return np.asarray(flags[of] & (narrow(history, counts) and centred(history, counts)))
+        return np.asarray(flags[of] & (narrow(history, counts) and is_centred(history, counts)))
 
     what = "score as random labels do and agree with each other no more than those"
     return per_account_and_group(
@@ -106,7 +106,7 @@ these go along with its own over all points, as a correlation."""
 
 
 @dataclass(frozen=True, eq=False)
-class Coins:
+class NeighbourPredictions:
     """How well submissions are predicted by those of the same account around them."""
 
     flags: Bools
@@ -123,20 +123,20 @@ class Coins:
     """Sampled points."""
 
 
-def coins(history: History, near: Nearness) -> Coins:
+def coins(history: History, near: Nearness) -> NeighbourPredictions:
     """Return how well every submission is predicted by the account's others around it."""
     k = len(history)
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
         of = np.flatnonzero((history.codes == code) & near.fresh)
-        codes = codes_of(near.sample[of])
+        codes = label_ranks(near.sample[of])
         for place, (others, counts) in enumerate(around(codes, WINDOW)):
             if len(others) >= _FEWEST:
-                table[of[place]] = _predicted(codes[place], codes[others], counts)
+                table[of[place]] = _majority_hits(codes[place], codes[others], counts)
     contested, hits, guess, variance = table.T
     enough = contested >= _CONTESTED
     flags = enough & (hits <= guess + BAND * np.sqrt(variance))
-    return Coins(
+    return NeighbourPredictions(
         flags=flags,
         contested=contested.astype(np.int64),
         hits=hits.astype(np.int64),
@@ -160,7 +160,7 @@ class Wavering:
     @classmethod
     def counted(cls, history: History, near: Nearness) -> Wavering:
         """Return what the history's accounts do on the sampled points."""
-        codes = codes_of(near.sample)
+        codes = label_ranks(near.sample)
         found = [
             _contradicting(codes[(history.codes == code) & near.fresh])
             for code in range(len(history.names))
@@ -205,7 +205,9 @@ def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
     return np.asarray(1 - counts.max(axis=0) / len(codes)), counts.argmax(axis=0)
 
 
-def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evidence, ...]:
+def random_changes(
+    history: History, near: Nearness, found: NeighbourPredictions
+) -> tuple[Evidence, ...]:
     """Return for every account whether it changes a common base at random."""
     evidence = []
     shared = Wavering.counted(history, near)
@@ -239,7 +241,7 @@ def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
     return tuple(_pair(history, near, far=far, a=a, b=b) for a, b in combinations(accounts, 2))
 
 
-def _predicted(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
+def _majority_hits(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
     """Return contested points, hits of the others' most frequent answer, and those of a guess."""
     contested = counts.max(axis=0) < len(others)
     rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
@@ -251,7 +253,7 @@ def _predicted(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, floa
     return total, int(hits), float(rate.sum()), float((rate * (1 - rate)).sum())
 
 
-def _plausible(history: History, found: Coins, rows: Ints) -> bool:
+def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> bool:
     """Return whether submissions show no knowledge of the points on which they differ."""
     if not len(rows):
         return False
@@ -315,14 +317,16 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
     found = []
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
-        codes = codes_of(np.vstack([near.sample[of], labels]))
+        codes = label_ranks(np.vstack([near.sample[of], labels]))
         tests = [
-            _compared(row, counts, len(others), codes[-1])
+            _compare_with_majority(row, counts, len(others), codes[-1])
             for row, (others, counts) in zip(codes, around(codes[:-1], _AROUND), strict=False)
         ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]
-        odd = bool(flagged) and _together(flagged) and not shared.covers(code, of[flags])
+        odd = (
+            bool(flagged) and _are_jointly_unlikely(flagged) and not shared.covers(code, of[flags])
+        )
         log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
         found.append(
@@ -338,7 +342,7 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
 
 
 @dataclass(frozen=True, eq=False)
-class _Compared:
+class _MajorityComparison:
     """How far two sums over a submission's changes are above those of changes at random."""
 
     above: Floats
@@ -352,7 +356,9 @@ class _Compared:
         return bool((self.above <= BAND * np.sqrt(self.variance)).all())
 
 
-def _compared(row: Ints, counts: Answers, total: int, truth: Ints) -> _Compared | None:
+def _compare_with_majority(
+    row: Ints, counts: Answers, total: int, truth: Ints
+) -> _MajorityComparison | None:
     """Return how a submission changes the majority of `total` others, given their counts."""
     if total < _NEIGHBOURS:
         return None
@@ -372,9 +378,9 @@ def _compared(row: Ints, counts: Answers, total: int, truth: Ints) -> _Compared 
     # Sums over d of so many points, drawn without replacement.
     above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
     variance = d * (size - d) / (size - 1) * values.var(axis=1)
-    return _Compared(above, variance) if variance.all() else None
+    return _MajorityComparison(above, variance) if variance.all() else None
 
 
-def _together(tests: list[_Compared]) -> bool:
+def _are_jointly_unlikely(tests: list[_MajorityComparison]) -> bool:
     off = np.mean([test.above / np.sqrt(test.variance) for test in tests], axis=0)
     return bool((off <= _TOGETHER).all())

@@ -18,19 +18,19 @@ from privacygauge.holdout.history.replay import Replay, Winner
 from privacygauge.holdout.history.standing_out import (
     CorrectedTest,
     Submissions,
-    corrected,
     evidence_in,
+    history_by_submission,
+    holm_corrected_tests,
     inspect,
     ladder_of,
     near_copies,
     shared_copies,
-    submissions,
     taken_for_errors,
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Examined:
+class HistoryFindings:
     """What stands out in a leaderboard's history."""
 
     n: int
@@ -55,7 +55,7 @@ class Examined:
     """Submissions, not equal to any, whose nearest earlier one is another account's and differs on
     at most one point in a hundred; None without answers."""
     ladder: str
-    """The name of the Ladder that `submissions` shows."""
+    """The name of the Ladder that `history_by_submission` shows."""
     replays: tuple[Replay, ...]
     """The history under guards."""
     ended: Overfitting | None
@@ -89,7 +89,9 @@ class Examined:
         return None if shown is None else int((shown[1:] > shown[:-1]).sum())
 
 
-def examined(history: History, guards: Sequence[str], seed: int, level: float) -> Examined:
+def examine_history(
+    history: History, guards: Sequence[str], seed: int, level: float
+) -> HistoryFindings:
     """Return what stands out in a history at a level, and what guards would have shown."""
     if isinstance(guards, str):
         raise InputError(f"guards must be a list of names, got the text {guards!r}")
@@ -97,17 +99,17 @@ def examined(history: History, guards: Sequence[str], seed: int, level: float) -
     found = inspect(history, seeds.stream(seed, "points"))
     errors = taken_for_errors(history)
     # Of errors taken for scores the worst submissions would stand out.
-    tests = corrected(found, -1.0 if errors else 1 - level)
+    tests = holm_corrected_tests(found, -1.0 if errors else 1 - level)
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = ladder_of(history, seed)
     copied = None if found.near is None else ~found.near.fresh
-    return Examined(
+    return HistoryFindings(
         history.n,
         n_classes=history.n_classes,
         n_accounts=len(history.names),
         evidence=evidence_in(history),
         tests=tests,
-        submissions=submissions(history, found, tests, ladder),
+        submissions=history_by_submission(history, found, tests, ladder),
         winner=replays.winner(history),
         copies=None if copied is None else int(np.count_nonzero(copied)),
         shared_copies=shared_copies(history, found),

@@ -78,7 +78,9 @@ def _steps(world: World, k: int, start: Floats, rng: np.random.Generator, *, cli
     return np.stack(rows)
 
 
-def _own(world: World, k: int, public: Floats, rng: np.random.Generator, *, climbs: bool) -> Ints:
+def _own_steps(
+    world: World, k: int, public: Floats, rng: np.random.Generator, *, climbs: bool
+) -> Ints:
     start = world.logits(float(rng.uniform(1.0, 2.5)), world.errors(OWN, rng))
     return _steps(world, k, start, rng, climbs=climbs)
 
@@ -121,8 +123,8 @@ def _beginner(world: World, k: int, public: Floats, rng: np.random.Generator) ->
 
 HABIT: dict[str, Callable[[World, int, Floats, np.random.Generator], Ints]] = {
     "rising": _rising,
-    "tuning": partial(_own, climbs=False),
-    "hill-climbing": partial(_own, climbs=True),
+    "tuning": partial(_own_steps, climbs=False),
+    "hill-climbing": partial(_own_steps, climbs=True),
     "seeds": _seeds,
     "ensemble": _ensemble,
     "public": _public,

@@ -14,7 +14,7 @@ from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.history.habits import HABIT, OWN, World
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.majority import LinearScan, Majority
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
@@ -29,7 +29,7 @@ _FLIPPED = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class AccountSubmissions:
     """What one account submitted, in its own order."""
 
     account: str
@@ -65,7 +65,7 @@ def honest_history(
         and then tuned; a beginner whose first files are out of order.
     """
     world = World.drawn(n, m, rng)
-    return mixed(
+    return mix_works(
         world, honest_work(world, rng, teams=teams, submissions=submissions, habits=habits), rng
     )
 
@@ -108,13 +108,15 @@ def attacked_history(
     """
     world = World.drawn(n, m, rng)
     honest = honest_work(world, rng, teams=teams, submissions=submissions, habits=HABITS)
-    rows = attack_rows(world, attack, queries, rng)
+    rows = attack_submissions(world, attack, queries, rng)
     turns = [
-        Work(f"attacker-{a}", np.concatenate([rows[a:-1:accounts], rows[-1:]]) if a == 0
-             else rows[a:-1:accounts])
+        AccountSubmissions(
+            f"attacker-{a}",
+            np.concatenate([rows[a:-1:accounts], rows[-1:]]) if a == 0 else rows[a:-1:accounts],
+        )
         for a in range(accounts)
-    ]  # fmt: skip
-    return mixed(world, [*honest, *turns], rng, turns=accounts)
+    ]
+    return mix_works(world, [*honest, *turns], rng, turns=accounts)
 
 
 def contest_history(
@@ -145,9 +147,10 @@ def contest_history(
     world = replace(World.drawn(n + n_private, m, rng), public=n)
     works = honest_work(world, rng, teams=teams, submissions=submissions, habits=HABITS)
     works += [
-        Work(f"climber-{i}", attack_rows(world, "top-2", queries, rng)) for i in range(overfitted)
+        AccountSubmissions(f"climber-{i}", attack_submissions(world, "top-2", queries, rng))
+        for i in range(overfitted)
     ]
-    whole = mixed(world, works, rng)
+    whole = mix_works(world, works, rng)
     assert whole.answers is not None
     right = whole.answers == world.labels
     return replace(
@@ -161,8 +164,8 @@ def contest_history(
     )
 
 
-def mixed(
-    world: World, works: Sequence[Work], rng: np.random.Generator, *, turns: int = 0
+def mix_works(
+    world: World, works: Sequence[AccountSubmissions], rng: np.random.Generator, *, turns: int = 0
 ) -> History:
     """Return the works in one order of time; the last `turns` of them alternate in one stretch."""
     times = [np.sort(rng.uniform(0.0, 100.0, len(work.answers))) for work in works]
@@ -192,7 +195,7 @@ def mixed(
 
 def honest_work(
     world: World, rng: np.random.Generator, teams: int, submissions: int, habits: Sequence[str]
-) -> list[Work]:
+) -> list[AccountSubmissions]:
     """Return what honest teams submit, each after a habit drawn from `habits`."""
     unknown = [habit for habit in habits if habit not in HABIT]
     if unknown or not habits:
@@ -202,16 +205,18 @@ def honest_work(
     for t in range(teams):
         k = max(2, int(rng.integers(submissions // 2, submissions * 3 // 2 + 1)))
         rows = HABIT[str(rng.choice(list(habits)))](world, k, public, rng)
-        works.append(Work(f"team-{t}", np.asarray(rows, np.min_scalar_type(world.m - 1))))
+        works.append(
+            AccountSubmissions(f"team-{t}", np.asarray(rows, np.min_scalar_type(world.m - 1)))
+        )
     return works
 
 
-def attack_rows(
+def attack_submissions(
     world: World, attack: str, queries: int, rng: np.random.Generator
 ) -> NDArray[np.integer]:
     """Return what an attack submits, (queries + 1, n), its final answer last."""
     if attack == "designed":
-        return _designed(world, queries, rng)
+        return _detecting_queries(world, queries, rng)
     if attack == "flips":
         return _flips(world, queries, rng)
     base = from_logits(
@@ -259,12 +264,12 @@ class _Recording:
     def start(self, key: bytes) -> GuardState:
         return self.guard.start(key)
 
-    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         self.rows.append(np.array(marked.labels))
         labels = marked.labels[: self.public]
         truth = marked.truth[: self.public]
         right = int(np.count_nonzero(labels == truth))
-        seen = Marked(
+        seen = MarkedSubmission(
             n_correct=right,
             n=len(truth),
             n_classes=marked.n_classes,
@@ -281,7 +286,7 @@ class _Recording:
         return self.guard.nats(k, n, n_classes, accounts)
 
 
-def _designed(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
+def _detecting_queries(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
     """Return Lindstrom's detecting queries between two labels a point, and what they decode to.
 
     Query y of 2^r sets column (x, j) to the second label where y & x is one of the first 2^j

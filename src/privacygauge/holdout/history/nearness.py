@@ -72,7 +72,7 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     )
 
 
-def codes_of(rows: Answers) -> Ints:
+def label_ranks(rows: Answers) -> Ints:
     """Return the rank, (k, s), of every label among those that its point has in the rows."""
     order = np.argsort(rows, axis=0, kind="stable")
     ranked = np.take_along_axis(rows, order, axis=0)

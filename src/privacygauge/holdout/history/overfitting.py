@@ -151,7 +151,7 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     """
     if history.private is None:
         return None
-    rows = [_judged(history, code) for code in range(len(history.names))]
+    rows = [_final_submission(history, code) for code in range(len(history.names))]
     public = history.scores[rows]
     private = history.private[rows]
     gaps: list[Estimate | None] = [None] * len(rows)
@@ -234,7 +234,7 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
 def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
     assert history.private is not None
     assert history.n_private is not None
-    row = _judged(history, code)
+    row = _final_submission(history, code)
     of = history.rows_of(code)
     k = len(of)
     others = np.delete(gaps, code)
@@ -325,7 +325,7 @@ _DOUBT = 1e-3
 """The probability, over all teams, that submissions differ by more than their upper limit."""
 
 
-def _judged(history: History, code: int) -> int:
+def _final_submission(history: History, code: int) -> int:
     """Return the submission that a team is judged by."""
     assert history.private is not None
     of = history.rows_of(code)

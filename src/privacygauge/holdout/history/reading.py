@@ -61,7 +61,7 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
 
     Submissions after the deadline, and those that lack a score, are left out.
     """
-    names = {ours: _first(rows[0], theirs) for ours, theirs in NAMES.items()}
+    names = {ours: _first_known(rows[0], theirs) for ours, theirs in NAMES.items()}
     found = [
         {ours: row.get(name) for ours, name in names.items() if name is not None} for row in rows
     ]
@@ -69,12 +69,12 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
     kept = [
         row
         for row in found
-        if all(_there(row[name]) for name in scores) and not is_true(row.get("late"))
+        if all(_is_given(row[name]) for name in scores) and not is_true(row.get("late"))
     ]
     for row in kept:
         row["time"] = _iso(row.get("time"))
     if names["number"] is not None and names["time"] is not None:
-        kept.sort(key=lambda row: (str(row["time"]), _whole(row["number"])))
+        kept.sort(key=lambda row: (str(row["time"]), _int_or_zero(row["number"])))
         return [row | {"number": i} for i, row in enumerate(kept)]
     return list(kept)
 
@@ -84,11 +84,11 @@ def is_true(value: object) -> bool:
     return str(value).strip().lower() in _TRUE
 
 
-def _first(row: Row, names: Sequence[str]) -> str | None:
+def _first_known(row: Row, names: Sequence[str]) -> str | None:
     return next((name for name in names if name in row), None)
 
 
-def _there(value: object) -> bool:
+def _is_given(value: object) -> bool:
     return str(value).strip().lower() not in ("", "none", "nan")
 
 
@@ -100,7 +100,7 @@ def _iso(value: object, forms: Sequence[str] = _DAYS) -> object:
     return value
 
 
-def _whole(value: object) -> int:
+def _int_or_zero(value: object) -> int:
     with suppress(ValueError):
         return int(str(value))
     return 0
@@ -174,7 +174,7 @@ def read_history(
     if exported:
         rows = from_export(rows)
     else:
-        rows = _scored(_named(rows), in_order=predictions is not None)
+        rows = _rows_with_scores(_rename_columns(rows), in_order=predictions is not None)
     if not rows:
         raise InputError(f"{path} holds no submissions")
     missing = [name for name in COLUMNS if name not in rows[0]]
@@ -187,12 +187,12 @@ def read_history(
     size = n if n is not None else _size(answers, truth)
     if size is None:
         raise InputError("--n is needed: the number of examples of the test set")
-    guard = _same(rows, path, GUARD)
+    guard = _require_constant(rows, path, GUARD)
     scored = _metric(rows, path, metric)
     scores = _scores(rows, path, column="score", metric=scored, raw=exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
-    timed = any(_there(row.get(TIME)) for row in rows)
+    timed = any(_is_given(row.get(TIME)) for row in rows)
     times = _times([row.get(TIME) for row in rows], path) if timed else None
     history = in_time(
         times,
@@ -223,7 +223,7 @@ def read_history(
     )
 
 
-def _named(rows: Sequence[Row]) -> list[Row]:
+def _rename_columns(rows: Sequence[Row]) -> list[Row]:
     """Return rows whose known columns have our names, however their capitals were written."""
     if not rows:
         return []
@@ -236,7 +236,7 @@ def _named(rows: Sequence[Row]) -> list[Row]:
     return [{changed.get(name, name): value for name, value in row.items()} for row in rows]
 
 
-def _scored(rows: Sequence[Row], *, in_order: bool) -> list[Row]:
+def _rows_with_scores(rows: Sequence[Row], *, in_order: bool) -> list[Row]:
     """Return the rows that have scores: a submission that failed counts for nothing.
 
     All are kept where answers come apart, in the order of the rows.
@@ -244,7 +244,7 @@ def _scored(rows: Sequence[Row], *, in_order: bool) -> list[Row]:
     if in_order or not rows:
         return list(rows)
     scores = [name for name in ("score", PRIVATE) if name in rows[0]]
-    return [row for row in rows if all(_there(row.get(name)) for name in scores)]
+    return [row for row in rows if all(_is_given(row.get(name)) for name in scores)]
 
 
 def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
@@ -259,7 +259,7 @@ def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
     return numbers
 
 
-def _same(rows: Sequence[Row], path: Path, column: str) -> str | None:
+def _require_constant(rows: Sequence[Row], path: Path, column: str) -> str | None:
     names = {str(row[column]) for row in rows if row.get(column) not in (None, "")}
     if len(names) > 1:
         raise InputError(
@@ -269,7 +269,7 @@ def _same(rows: Sequence[Row], path: Path, column: str) -> str | None:
 
 
 def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
-    named = _same(rows, path, METRIC)
+    named = _require_constant(rows, path, METRIC)
     found = metric_named(named or asked or "accuracy")
     if asked is not None and metric_named(asked) != found:
         raise InputError(f"{path}: the column metric says {named}, got {asked}")
@@ -401,7 +401,7 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
             f"{path}: predictions are missing in submission {given.index(False) + 1}: give them "
             "for all submissions, or for none"
         )
-    return _stacked(lists, [f"submission {i + 1}" for i in range(len(lists))])
+    return _stack_predictions(lists, [f"submission {i + 1}" for i in range(len(lists))])
 
 
 def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
@@ -415,7 +415,7 @@ def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
             f"{path} must hold an array under the name of each submission, none for "
             f"{absent[0]!r}: give the history a column submission, or one array (k, n)"
         )
-    return _stacked([arrays[name] for name in names], names)
+    return _stack_predictions([arrays[name] for name in names], names)
 
 
 def _labels(path: Path) -> NDArray[Any]:
@@ -434,7 +434,7 @@ def _arrays(path: Path, what: str) -> Mapping[str, NDArray[Any]]:
     return {what: read_array(path, what)}
 
 
-def _stacked(rows: Sequence[Any], names: Sequence[str]) -> NDArray[Any]:
+def _stack_predictions(rows: Sequence[Any], names: Sequence[str]) -> NDArray[Any]:
     arrays = [np.asarray(row) for row in rows]
     for array, name in zip(arrays, names, strict=True):
         if array.shape != arrays[0].shape or array.ndim != 1:

@@ -60,13 +60,13 @@ class History:
             raise InputError("history must hold at least one submission, got none")
         if self.n < 1:
             raise InputError(f"n must be at least 1, got {self.n}: give the test set's size")
-        object.__setattr__(self, "scores", shares(self.scores, k))
+        object.__setattr__(self, "scores", are_shares(self.scores, k))
         if self.n_classes is not None and self.n_classes < 2:
             raise InputError(f"classes must be at least 2, got {self.n_classes}")
         if self.times is not None:
             object.__setattr__(self, "times", _ascending(self.times, k))
         if self.private is not None:
-            object.__setattr__(self, "private", shares(self.private, k, "private"))
+            object.__setattr__(self, "private", are_shares(self.private, k, "private"))
         if self.n_private is not None and self.n_private < 1:
             raise InputError(f"n_private must be at least 1, got {self.n_private}")
         if self.answers is not None:
@@ -210,7 +210,7 @@ def as_shares(scores: ArrayLike, n: int, k: int) -> Floats:
     return np.asarray(values / n)
 
 
-def shares(values: ArrayLike, k: int, name: str = "score") -> Floats:
+def are_shares(values: ArrayLike, k: int, name: str = "score") -> Floats:
     """Return scores, (k,), if all are in [0, 1]."""
     found = checks.floats(values, name, length=k)
     outside = np.flatnonzero((found < 0) | (found > 1))

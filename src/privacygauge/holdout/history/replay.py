@@ -13,7 +13,7 @@ from privacygauge.holdout.bounds import transcript_nats
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded, guard_named
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.selection import expected_maximum, honest_best_of_k
 
 _NEEDS_ALL = (ParameterFreeLadder,)
@@ -61,7 +61,7 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
     state = guard.start(rng.bytes(16))
     shown = np.empty(len(history))
     for i in range(len(history)):
-        shown[i], state = guard.answer(_marked(history, i), state)
+        shown[i], state = guard.answer(_mark_submission(history, i), state)
     true = best_so_far(history.n_correct / history.n)
     error = float(np.abs(best_so_far(shown) - true).mean())
     return Replay(
@@ -92,7 +92,7 @@ def other_answers(history: History) -> int | None:
         for code, count, shown in zip(history.codes, counts, history.shown, strict=True):
             holder = int(code) if apart else -1
             before = states.get(holder) or guard.start(b"")
-            marked = Marked(int(count), history.n, history.n_classes or 2)
+            marked = MarkedSubmission(int(count), history.n, history.n_classes or 2)
             answer, states[holder] = guard.answer(marked, before)
             other += abs(answer - shown) > _SAME
         fewest = min(fewest, other)
@@ -109,7 +109,7 @@ def best_so_far(scores: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(scores))
 
 
-def records(scores: Floats) -> Bools:
+def record_submissions(scores: Floats) -> Bools:
     """Return which submissions, (k,), beat all before them; the first does not count."""
     best = best_so_far(scores)
     return np.concatenate([[False], scores[1:] > best[:-1]])
@@ -117,7 +117,7 @@ def records(scores: Floats) -> Bools:
 
 def improvements(scores: Floats) -> int:
     """Return how often the best so far rose after the first submission."""
-    return int(np.count_nonzero(records(scores)))
+    return int(np.count_nonzero(record_submissions(scores)))
 
 
 def noise_curve(history: History) -> Floats:
@@ -167,7 +167,7 @@ def winner(history: History) -> Winner:
     best = float(history.scores[first])
     others = history.scores[history.codes != code]
     scores = history.scores[of]
-    different = _different(history, of)
+    different = _n_different(history, of)
     correlation = _correlation(history, of)
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
     return Winner(
@@ -180,15 +180,15 @@ def winner(history: History) -> Winner:
     )
 
 
-def _marked(history: History, i: int) -> Marked:
+def _mark_submission(history: History, i: int) -> MarkedSubmission:
     # Noise is drawn by content; where that is not available each submission is one of its own.
     row = np.array([i]) if history.answers is None else history.answers[i]
     truth = np.empty(0, np.int64) if history.labels is None else history.labels
     n_correct = int(history.n_correct[i])
-    return Marked(n_correct, history.n, history.n_classes or 2, labels=row, truth=truth)
+    return MarkedSubmission(n_correct, history.n, history.n_classes or 2, labels=row, truth=truth)
 
 
-def _different(history: History, of: Ints) -> int:
+def _n_different(history: History, of: Ints) -> int:
     if history.answers is None:
         return len(of)
     return len({history.answers[i].tobytes() for i in of})

@@ -62,14 +62,14 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     group, log_p = best_group(
         _by_step(history, rows, [run[0] for run in runs]),
         lambda some: (
-            _single_steps(history, _merged(rows, some))[0]
-            if len(some) <= _GROUP and not _crowded(history, rows, some)
+            _single_steps(history, _merge_rows(rows, some))[0]
+            if len(some) <= _GROUP and not _is_crowded(history, rows, some)
             else 0.0
         ),
         len(rows),
     )
     if log_p < 0:
-        merged = _merged(rows, group)
+        merged = _merge_rows(rows, group)
         run = _single_steps(history, merged)
         taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
         names = tuple(history.names[i] for i in taking)
@@ -83,11 +83,11 @@ def _by_step(history: History, rows: Sequence[Ints], alone: Sequence[float]) -> 
         np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
         for of in rows
     ]
-    limit = distinct(len(rows))
+    limit = lone_account_threshold(len(rows))
     return [int(i) for i in np.argsort(typical, kind="stable") if alone[i] > limit]
 
 
-def _crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
+def _is_crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
     """Return whether half of the others score as the group does: then it is the task.
 
     Where hardly any label is told wrong, all accounts are a few answers apart, and a group of them
@@ -100,7 +100,7 @@ def _crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bo
     return len(others) > 0 and bool(near.mean() >= 0.5)
 
 
-def _merged(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
+def _merge_rows(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
     return np.sort(np.concatenate([rows[i] for i in group]))
 
 
@@ -220,7 +220,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         fresh = of[np.concatenate([[True], np.diff(history.n_correct[of]) != 0])]
         flags = near[fresh]
         counts = history.n_correct[fresh[flags]]
-        plausible = as_wide(history, counts) and centred(history, counts)
+        plausible = as_wide(history, counts) and is_centred(history, counts)
         plausible = plausible and afresh(history, fresh[flags])
         return np.asarray(flags & plausible)
 
@@ -278,7 +278,11 @@ def per_account_and_group(
     ]
     counts = np.bincount(history.codes, weights=flags, minlength=len(every))
     shares = counts / np.bincount(history.codes, minlength=len(every))
-    ranked = [int(i) for i in np.lexsort((-counts, -shares)) if alone[i] > distinct(len(every))]
+    ranked = [
+        int(i)
+        for i in np.lexsort((-counts, -shares))
+        if alone[i] > lone_account_threshold(len(every))
+    ]
     group, together = best_group(ranked, log_p, len(every))
     members = [code for code in group if 2 * counts[code] >= counts[list(group)].mean()]
     if len(members) > 1:
@@ -288,7 +292,7 @@ def per_account_and_group(
     return tuple(found)
 
 
-def distinct(accounts: int) -> float:
+def lone_account_threshold(accounts: int) -> float:
     """Return the log p-value below which an account stands out alone.
 
     Groups are looked for among the others: whom no test alone would find.
@@ -370,7 +374,7 @@ def afresh(history: History, rows: Ints) -> bool:
     return bool(total >= least and trend <= _RISING * math.sqrt(trend_variance))
 
 
-def centred(history: History, counts: Ints) -> bool:
+def is_centred(history: History, counts: Ints) -> bool:
     """Return whether the mean of right answers lies where that of Bin(n, 1/m) does."""
     if not len(counts):
         return True

@@ -107,7 +107,7 @@ _FEW = 20
 """Submissions: fewer show hardly anything."""
 
 
-def corrected(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
+def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
     """Return the tests with their p-values after Holm's correction, the smallest first."""
     if not found.evidence:
         return ()
@@ -127,7 +127,7 @@ def ladder_of(history: History, seed: int) -> tuple[replays.Replay | None, str]:
     return (None if isinstance(found, Skipped) else found), guard.name
 
 
-def submissions(
+def history_by_submission(
     history: History,
     found: Inspection,
     tests: Sequence[CorrectedTest],
@@ -145,7 +145,7 @@ def submissions(
         history.times,
         scores=history.scores,
         best=replays.best_so_far(history.scores),
-        record=replays.records(history.scores),
+        record=replays.record_submissions(history.scores),
         noise=replays.noise_curve(history),
         ladder=None if ladder is None else ladder.shown,
         copy_of=None if near is None else near.copy_of,
@@ -184,7 +184,7 @@ def evidence_in(history: History) -> str:
     return "scores and answers" if history.labels is None else "scores, answers and labels"
 
 
-def warnings_about(history: History) -> tuple[str, ...]:
+def history_warnings(history: History) -> tuple[str, ...]:
     """Return what may mislead whoever reads the history."""
     found = []
     if history.left_out:
@@ -294,13 +294,13 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             near_perfect(history),
         ]
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
-        return _gathered([*parts, *absent], None)
+        return _gather_evidence([*parts, *absent], None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
     throughout = np.zeros(len(history), np.bool_)
     if history.n_classes is not None and history.counted:
         throughout = by_answers.random_rows(history, near)
-    return _gathered(
+    return _gather_evidence(
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
             chance_scores(history),
@@ -318,7 +318,9 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
     )
 
 
-def _gathered(parts: list[tuple[Evidence, ...] | Skipped], near: Nearness | None) -> Inspection:
+def _gather_evidence(
+    parts: list[tuple[Evidence, ...] | Skipped], near: Nearness | None
+) -> Inspection:
     skipped = tuple(part for part in parts if isinstance(part, Skipped))
     found = tuple(x for part in parts if not isinstance(part, Skipped) for x in part)
     return Inspection(found, skipped, near)

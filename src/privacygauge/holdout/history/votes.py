@@ -139,7 +139,7 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
     # score and agreement together, for honest answers too.
     groups, place = np.unique(history.codes[asked], return_inverse=True)
     nuisance = np.column_stack([place[:, None] == np.arange(len(groups)), usable.changed[asked]])
-    score, agreed = (_left(x, nuisance) for x in (history.n_correct[asked], agreed))
+    score, agreed = (_residuals(x, nuisance) for x in (history.n_correct[asked], agreed))
     freedom = len(asked) - len(groups) - 2
     power = float((score**2).sum())
     if power < 1 or freedom < 1:
@@ -156,7 +156,7 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
     return float(student.sf((slope - honest) / math.sqrt(left / power), freedom)), slope
 
 
-def _left(values: Ints, nuisance: Floats) -> Floats:
+def _residuals(values: Ints, nuisance: Floats) -> Floats:
     """Return what least squares on the nuisance columns leaves of the values."""
     design = nuisance.astype(np.float64)
     return np.asarray(values - design @ np.linalg.lstsq(design, values, rcond=None)[0])
@@ -187,7 +187,7 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     majority = majority_of(rows)
     off = np.count_nonzero(rows != majority, axis=1)
     usual = off <= _BROKEN * np.median(off)
-    others = _others(
+    others = _earlier_of_others(
         history, of, until=int(of[place]), majority=majority, most=int(off[usual].max())
     )
     rows = np.concatenate([rows[usual], history.answers[others]])
@@ -210,7 +210,9 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     )
 
 
-def _others(history: History, of: Ints, until: int, majority: Answers, most: int) -> Ints:
+def _earlier_of_others(
+    history: History, of: Ints, until: int, majority: Answers, most: int
+) -> Ints:
     """Return earlier submissions of other accounts that differ from `majority` no more than so."""
     assert history.answers is not None
     earlier = np.setdiff1d(np.arange(until), of)

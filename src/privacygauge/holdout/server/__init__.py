@@ -67,12 +67,12 @@ def open_board(
         another number of classes or another guard.
     """
     require_extra()
-    from privacygauge.holdout.server.opening import Wanted, opened
+    from privacygauge.holdout.server.opening import BoardOptions, open_or_begin
 
-    wanted = Wanted(
+    wanted = BoardOptions(
         n_classes=n_classes, guard=guard, scope=scope, keep=keep, metric_name=metric, public=public
     )
-    return opened(database, labels, wanted, budget or Budget())
+    return open_or_begin(database, labels, wanted, budget or Budget())
 
 
 def score(

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 from privacygauge.core.checks import Bools
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, content
+from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission, Memoryless, content
 from privacygauge.holdout.metrics import Values
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.server import accounts, contest
@@ -35,8 +35,8 @@ from privacygauge.holdout.server.schema import (
     KEPT,
     STATE,
     SUBMISSION,
+    guard_state,
     state_columns,
-    state_of,
 )
 
 SCOPES = "account", "board"
@@ -73,7 +73,7 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Left:
+class RemainingBudget:
     """What the budgets have left; None for what is not limited."""
 
     account: int | None
@@ -83,12 +83,12 @@ class Left:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _CheckedSubmission:
     """A submission that was checked."""
 
     sent: Values
     """(n,) or (n, columns) What was submitted, about all points."""
-    marked: Marked
+    marked: MarkedSubmission
     """The same beside the truth, about the points that the guard sees."""
     digest: str
     """Of the content."""
@@ -153,7 +153,7 @@ class Board:
         _check_key(key)
         sent = self._checked(labels)
         marked = self.holdout.marked(self.part(sent, private=False), claimed)
-        asked = _Asked(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
+        asked = _CheckedSubmission(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
         with self.turn, writing(self.engine) as connection:
             board = _row(connection)
             holder = accounts.known_account(connection, account)
@@ -183,7 +183,7 @@ class Board:
             Of `SUBMISSION`, from whose time, key and claim are taken.
         """
         marked = self.holdout.marked(self.part(labels, private=False), row["claimed"])
-        asked = _Asked(labels, marked, row["digest"], row["key"])
+        asked = _CheckedSubmission(labels, marked, row["digest"], row["key"])
         holder = accounts.known_account(connection, account)
         return self._answered(connection, _row(connection), holder, asked, time=row["time"])
 
@@ -192,7 +192,7 @@ class Board:
         connection: Connection,
         board: RowMapping,
         holder: RowMapping,
-        asked: _Asked,
+        asked: _CheckedSubmission,
         *,
         time: str,
     ) -> Receipt:
@@ -202,7 +202,7 @@ class Board:
         before, shown = self._remembered(connection, board, held, holder["name"])
         score, after = self.guard.answer(marked, before)
         number = board["used"] + 1
-        own = about_this(before, after)
+        own = is_about_submission(before, after)
         stays = max(shown, 0) if after.shown is not None else 0
         about = number if own else stays
         receipt = Receipt(
@@ -219,13 +219,13 @@ class Board:
         exact = self._exact(asked.sent, marked)
         connection.execute(insert(EXACT).values(number=number, **exact))
         if board["keep"]:
-            kept = packed(asked.sent, marked.n_classes)
+            kept = pack_submission(asked.sent, marked.n_classes)
             connection.execute(insert(KEPT).values(number=number, content=kept))
         asking = board["asking"] + (holder["used"] == 0)
         connection.execute(update(BOARD).values(used=number, asking=asking))
         return receipt
 
-    def left(self, account: str) -> Left:
+    def left(self, account: str) -> RemainingBudget:
         """Return what the budgets have left for an account."""
         with reading(self.engine) as connection:
             return self._left(_row(connection), accounts.known_account(connection, account))
@@ -249,7 +249,7 @@ class Board:
         """Return a state, and the number of the submission on display; -1 where it is new."""
         row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
         if row is not None:
-            return state_of(row, len(self.holdout)), int(row["about"])
+            return guard_state(row, len(self.holdout)), int(row["about"])
         key = bytes(board["state_key"])
         if not isinstance(self.guard, Memoryless):
             # Noise that belongs to a number and not to content: other numbers for each account.
@@ -264,7 +264,7 @@ class Board:
         """Return what a checked submission says of the points for the end, or of the others."""
         return sent if self.public is None else sent[self.public != private]
 
-    def _exact(self, sent: Values, marked: Marked) -> dict[str, float | None]:
+    def _exact(self, sent: Values, marked: MarkedSubmission) -> dict[str, float | None]:
         """Return what a submission scores on either part, for the owner alone."""
         metric = self.holdout.metric
         hidden = self.private
@@ -273,8 +273,8 @@ class Board:
             private = metric.score(self.part(sent, private=True), hidden.labels)
         return {"public": metric.score(marked.labels, marked.truth), "private": private}
 
-    def _left(self, board: RowMapping, holder: RowMapping) -> Left:
-        return Left(
+    def _left(self, board: RowMapping, holder: RowMapping) -> RemainingBudget:
+        return RemainingBudget(
             None if (k := board["per_account"]) is None else max(0, k - holder["used"]),
             self.total_left(board, further=holder["used"] == 0),
         )
@@ -288,17 +288,17 @@ class Board:
         budget = Budget(total=board["total"], nats=board["nats"])
         accounts = None if self.scope == "board" else max(1, board["asking"] + further)
         n = len(self.holdout)
-        most = _most(self.guard.name, budget, n, board["n_classes"], accounts)
+        most = _most_submissions(self.guard.name, budget, n, board["n_classes"], accounts)
         return None if most is None else max(0, most - board["used"])
 
 
-def packed(sent: Values, n_classes: int) -> bytes:
+def pack_submission(sent: Values, n_classes: int) -> bytes:
     """Return a submission as few bytes."""
     return zlib.compress(sent.astype(_dtype(sent.dtype.kind, n_classes)).tobytes(), 1)
 
 
-def unpacked(content: bytes, n: int, n_classes: int, kind: str = "i") -> Values:
-    """Return a submission about n points, integers or (`kind` "f") floats: `packed` undone."""
+def unpack_submission(content: bytes, n: int, n_classes: int, kind: str = "i") -> Values:
+    """Undo `pack_submission`: a submission about n points, integers or (`kind` "f") floats."""
     found: Values = np.frombuffer(zlib.decompress(content), _dtype(kind, n_classes))
     return found if len(found) == n else found.reshape(n, -1)
 
@@ -320,7 +320,9 @@ def receipt_of(row: RowMapping) -> Receipt:
 
 
 @lru_cache(maxsize=16)
-def _most(guard: str, budget: Budget, n: int, n_classes: int, accounts: int | None) -> int | None:
+def _most_submissions(
+    guard: str, budget: Budget, n: int, n_classes: int, accounts: int | None
+) -> int | None:
     return budget.submissions(guard_named(guard), n, n_classes, accounts)
 
 
@@ -366,7 +368,7 @@ def _of_key(
     return receipt_of(row)
 
 
-def _charge(left: Left, board: RowMapping, holder: RowMapping) -> None:
+def _charge(left: RemainingBudget, board: RowMapping, holder: RowMapping) -> None:
     if holder["hidden"]:
         raise HiddenError(f"{holder['name']} was taken off this board: ask its owner")
     if left.account == 0:
@@ -406,7 +408,7 @@ def _write_state(connection: Connection, held: int, values: Mapping[str, Any], s
         connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
 
 
-def about_this(before: GuardState, after: GuardState) -> bool:
+def is_about_submission(before: GuardState, after: GuardState) -> bool:
     """Return whether an answer is about the submission, and not about one before it or a claim.
 
     Which of the two it is follows from the answers so far, and so gives nothing further away. A

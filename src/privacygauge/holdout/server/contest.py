@@ -96,7 +96,7 @@ def phases(connection: Connection) -> list[RowMapping]:
     return list(connection.execute(select(PHASE).order_by(PHASE.c.opens)).mappings())
 
 
-def ended(connection: Connection, now: str) -> bool:
+def has_ended(connection: Connection, now: str) -> bool:
     """Return whether there were phases, and all are over."""
     found = phases(connection)
     return bool(found) and all(phase["closes"] <= now for phase in found)
@@ -167,7 +167,7 @@ def sign_up(engine: Engine, code: str, name: str) -> str:
     raise ClosedError("the invitation is wrong, or was used: ask the board's owner")
 
 
-def choose(engine: Engine, account: str, numbers: Sequence[int], now: str) -> list[int]:
+def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now: str) -> list[int]:
     """Return the submissions by which an account is judged in the end, as it chose them now.
 
     Raises
@@ -184,7 +184,7 @@ def choose(engine: Engine, account: str, numbers: Sequence[int], now: str) -> li
         most = 1 if board is None else board["finals"]
         if len(chosen) > most:
             raise InputError(f"at most {most} submissions can be chosen, got {len(chosen)}")
-        if ended(connection, now):
+        if has_ended(connection, now):
             raise ClosedError("the contest has ended: the choice stands")
         of = owned_by(connection, holder["id"])
         own = SUBMISSION.c.account_id.in_(of), SUBMISSION.c.number.in_(chosen)

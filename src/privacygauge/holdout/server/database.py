@@ -66,7 +66,7 @@ def engine_of(database: str | Path) -> Engine:
     return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
 
 
-def shown(engine: Engine) -> str:
+def database_name(engine: Engine) -> str:
     """Return the database's file, or its URL without the password."""
     if engine.url.get_backend_name() == "sqlite":
         return str(engine.url.database)
@@ -209,7 +209,9 @@ def _make_ready(engine: Engine) -> None:
             _make_tables(connection)
     except DBAPIError as error:
         engine.dispose()
-        raise InputError(f"the database {shown(engine)} cannot be used: {_line(error)}") from error
+        raise InputError(
+            f"the database {database_name(engine)} cannot be used: {_line(error)}"
+        ) from error
     except InputError:
         engine.dispose()
         raise

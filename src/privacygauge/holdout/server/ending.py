@@ -17,7 +17,7 @@ from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUB
 
 
 @dataclass(frozen=True)
-class Result:
+class TeamResult:
     """What one team ends with."""
 
     place: int
@@ -47,7 +47,7 @@ class Result:
 class Ending:
     """All teams' results."""
 
-    results: tuple[Result, ...]
+    results: tuple[TeamResult, ...]
     """By place."""
     level: float
     """Of each interval."""
@@ -97,7 +97,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
         raise InputError(
             "the board keeps no points for the end: begin one with --public, such as --public 0.3"
         )
-    rows = _judged(connection)
+    rows = _final_submissions(connection)
     # Of equal ones the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
@@ -106,7 +106,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     gaps = [gap((row["public"], row["private"]), points, metric, level) for row in private]
     p_values = holm(np.array([p for _, p in gaps])) if gaps else np.empty(0)
     results = [
-        Result(
+        TeamResult(
             place,
             row["name"],
             row["number"],
@@ -123,7 +123,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     return Ending(tuple(results), level)
 
 
-def _judged(connection: Connection) -> list[RowMapping]:
+def _final_submissions(connection: Connection) -> list[RowMapping]:
     """Return the submission that each team is judged by, in the order of submissions."""
     teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
     chosen: dict[int, list[int]] = {}

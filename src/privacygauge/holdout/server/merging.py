@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, select, update
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded
 from privacygauge.holdout.ladder import Ladder
-from privacygauge.holdout.mechanism import GuardState, Marked
+from privacygauge.holdout.mechanism import GuardState, MarkedSubmission
 from privacygauge.holdout.server.accounts import (
     checked_name,
     checked_reason,
@@ -18,7 +18,7 @@ from privacygauge.holdout.server.accounts import (
     owned_by,
     write_action,
 )
-from privacygauge.holdout.server.board import Board, about_this, unpacked
+from privacygauge.holdout.server.board import Board, is_about_submission, unpack_submission
 from privacygauge.holdout.server.database import begun_board, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
@@ -33,7 +33,7 @@ MERGE = "merge"
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedAccount:
     """What the account that stays has now."""
 
     submissions: int
@@ -44,7 +44,7 @@ class Merged:
     """Its score now: what one account would have been shown; None for none."""
 
 
-def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
+def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAccount:
     """Return what account `name` has after `other` became a part of it.
 
     The log stays as it is. The guard's state, the best score and the budget of `name` become what
@@ -73,13 +73,13 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
             if each["hidden"]:
                 raise InputError(f"the account {each['name']} is hidden: show it first")
         used = stays["used"] + goes["used"]
-        best = joined(board, connection, stays, goes)
+        best = absorb_account(board, connection, stays, goes)
         write_action(connection, MERGE, goes["id"], f"into {name}: {reason}")
     shown = [each["best"] for each in (stays, goes) if each["best"] is not None]
-    return Merged(used, max(shown, default=None), best)
+    return MergedAccount(used, max(shown, default=None), best)
 
 
-def joined(
+def absorb_account(
     board: Board, connection: Connection, stays: RowMapping, goes: RowMapping
 ) -> float | None:
     """Return the best score of one account after another became a part of it, in a transaction."""
@@ -90,7 +90,7 @@ def joined(
     gone = {"hidden": True, "token_id": None, "token_digest": None}
     connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == goes["id"]).values(gone))
     used = stays["used"] + goes["used"]
-    best, number = _replayed(board, connection, stays)
+    best, number = _replay_account(board, connection, stays)
     connection.execute(
         update(ACCOUNT)
         .where(ACCOUNT.c.id == stays["id"])
@@ -106,7 +106,7 @@ def check_merge(name: str, other: str, reason: str) -> None:
     checked_reason(reason)
 
 
-def _replayed(
+def _replay_account(
     board: Board, connection: Connection, stays: RowMapping
 ) -> tuple[float | None, int | None]:
     """Return the best score of one account's replay and its submission; its state is written."""
@@ -123,7 +123,7 @@ def _replayed(
         if apart:
             before = state
             answer, state = board.guard.answer(marked, before)
-            own = about_this(before, state)
+            own = is_about_submission(before, state)
             stays_shown = about if state.shown is not None else 0
             about = int(each["number"]) if own else stays_shown
         if own and (best[0] is None or answer > best[0]):
@@ -135,7 +135,7 @@ def _replayed(
 
 def _submissions(
     board: Board, connection: Connection, held: int, replayed: bool
-) -> Iterator[tuple[RowMapping, Marked]]:
+) -> Iterator[tuple[RowMapping, MarkedSubmission]]:
     """Return an account's submissions in order, beside the truth where they are replayed."""
     by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder)
     query = (
@@ -150,12 +150,12 @@ def _submissions(
     m = hidden.n_classes
     for row in connection.execute(query).mappings().all():
         if row["content"] is not None:
-            sent = unpacked(bytes(row["content"]), board.n, m, hidden.metric.form)
+            sent = unpack_submission(bytes(row["content"]), board.n, m, hidden.metric.form)
             yield row, hidden.marked(board.part(sent, private=False), row["claimed"])
         elif not replayed:
-            yield row, Marked(0, n, m)
+            yield row, MarkedSubmission(0, n, m)
         elif by_score and row["public"] is not None:
-            yield row, Marked(round(row["public"] * n), n, m, row["claimed"])
+            yield row, MarkedSubmission(round(row["public"] * n), n, m, row["claimed"])
         else:
             raise InputError(
                 f"submission {row['number']} was not kept, and the guard {board.guard.name} "

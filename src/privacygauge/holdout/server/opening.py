@@ -23,24 +23,24 @@ from privacygauge.holdout.server.database import (
     begun_board,
     board_row,
     connect,
-    shown,
+    database_name,
     wait_for_makers,
     writing,
 )
 from privacygauge.holdout.server.schema import BOARD
 
 
-def opened(
+def open_or_begin(
     database: str | Path,
     labels: ArrayLike,
-    wanted: Wanted,
+    wanted: BoardOptions,
     budget: Budget,
 ) -> Board:
     """Return the board of a database, begun where there is none; see `server.open_board`."""
     if wanted.metric_name is not None:
         wanted.metric.truth(labels, wanted.n_classes)
     # Before there is a database: what cannot be begun leaves none behind.
-    first = None if _there(database) else first_row(labels, wanted)
+    first = None if _may_exist(database) else first_row(labels, wanted)
     engine = connect(database)
     try:
         with writing(engine) as connection:
@@ -49,7 +49,7 @@ def opened(
             if row is None:
                 row = _begun(connection, first or first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
-            _check_same(row, truth, wanted, shown(engine))
+            _check_same(row, truth, wanted, database_name(engine))
             _set_limits(connection, budget)
     except InputError:
         engine.dispose()
@@ -71,13 +71,13 @@ def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
     )
 
 
-def _there(database: str | Path) -> bool:
+def _may_exist(database: str | Path) -> bool:
     """Return whether there may be a board already, whose metric is then the one that counts."""
     return "://" in str(database) or Path(database).exists()
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BoardOptions:
     """What a board shall be, or has to be where there is one; None for what does not matter."""
 
     n_classes: int | None = None
@@ -113,13 +113,13 @@ class Wanted:
         return metric_named(self.metric_name or "accuracy")
 
 
-def first_row(labels: ArrayLike, wanted: Wanted) -> dict[str, object]:
+def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
     """Return a new board's row."""
     metric = wanted.metric
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask
     if wanted.public is not None:
-        mask = _drawn(truth, metric, wanted.public)
+        mask = _draw_public(truth, metric, wanted.public)
     seen = truth if mask is None else truth[mask]
     guard = default_guard(metric.points(seen))
     if wanted.guard is not None:
@@ -150,7 +150,7 @@ def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
     return begun_board(connection)
 
 
-def _drawn(truth: Values, metric: Metric, share: float) -> Bools:
+def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
     """Return which points, (n,), are public: so many of them, of every class where there are any.
 
     By a generator that nobody can ask again: who knows which they are tunes on the others.
@@ -187,7 +187,7 @@ def _parts(truth: Values, row: RowMapping) -> tuple[Holdout, Holdout | None]:
     return public, private
 
 
-def _check_same(row: RowMapping, truth: Values, wanted: Wanted, name: str) -> None:
+def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str) -> None:
     other = f"{name} belongs to"
     if wanted.metric_name is not None and wanted.metric.name != row["metric"]:
         raise InputError(

@@ -66,7 +66,7 @@ class Outside:
             await send(message)
 
         try:
-            wait = self.rate.wait(network(_host(scope)))
+            wait = self.rate.wait(limited_address(_host(scope)))
             app = too_often(wait) if wait else self.app
             await app(scope, receive, headed)
         finally:
@@ -130,7 +130,7 @@ class RateLimit:
             return 0.0 if granted else (1.0 - left) * 60.0 / self._most
 
 
-def network(host: str) -> str:
+def limited_address(host: str) -> str:
     """Return what an address is limited as: itself, or of IPv6 the network that one user has."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _TEMPLATES = files("privacygauge.holdout.server") / "templates"
 
 
-def rendered(standings: Standings) -> str:
+def render_page(standings: Standings) -> str:
     """Return the page; all that comes from users is escaped."""
     return _template().render(board=standings)
 
@@ -30,12 +30,12 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"whole": _whole, "share": _share, "minute": _minute}
+    environment.filters |= {"whole": _with_commas, "share": _share, "minute": _minute}
     text = (_TEMPLATES / "board.html.j2").read_text(encoding="utf-8")
     return environment.from_string(text)
 
 
-def _whole(number: int) -> str:
+def _with_commas(number: int) -> str:
     return f"{number:,}"
 
 

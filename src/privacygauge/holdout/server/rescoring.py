@@ -17,18 +17,18 @@ from sqlalchemy import Connection, Engine, RowMapping, Table, func, insert, sele
 from privacygauge.errors import InputError
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import known_account
-from privacygauge.holdout.server.board import Board, unpacked
+from privacygauge.holdout.server.board import Board, unpack_submission
 from privacygauge.holdout.server.database import (
     begun_board,
     board_row,
     connect,
+    database_name,
     reading,
-    shown,
     wait_for_makers,
     writing,
 )
-from privacygauge.holdout.server.merging import MERGE, joined
-from privacygauge.holdout.server.opening import Wanted, board_of, first_row, public_of
+from privacygauge.holdout.server.merging import MERGE, absorb_account
+from privacygauge.holdout.server.opening import BoardOptions, board_of, first_row, public_of
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
     ACTION,
@@ -45,7 +45,7 @@ _OF_LABELS = ("label_key", "label_digest", "points", "private_points")
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedTeam:
     """A team whose place or score on the board changed."""
 
     account: str
@@ -61,7 +61,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Rescored:
+class RescoredBoard:
     """What was made again."""
 
     submissions: int
@@ -70,11 +70,11 @@ class Rescored:
     """Of them, those with another answer than before."""
     left_out: tuple[str, ...]
     """Hidden accounts, whose submissions are not on the new board."""
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[MovedTeam, ...] = ()
     """Teams whose place or score changed, by their new place."""
 
 
-def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored:
+def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> RescoredBoard:
     """Return how the submissions of a board fare on a new one, which is made in `database`.
 
     The new board is the same contest: guard, scope, key, limits, phases, title, rules, accounts
@@ -104,13 +104,16 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
         row = old.execute(select(BOARD)).mappings().one_or_none()
         if row is None or not row["keep"]:
             raise InputError(
-                f"{shown(source)} keeps no submissions: only a board that was begun with --keep "
+                f"{database_name(source)} keeps no submissions: only a board that was begun with "
+                "--keep "
                 "can be scored again"
             )
         if len(labels) != row["n"]:  # type: ignore[arg-type]
             raise InputError(_not_empty(row["n"]))
         truth, _ = metric_named(row["metric"]).truth(labels, row["n_classes"] or None)
-        wanted = Wanted(row["n_classes"] or None, metric_name=row["metric"], mask=public_of(row))
+        wanted = BoardOptions(
+            row["n_classes"] or None, metric_name=row["metric"], mask=public_of(row)
+        )
         of_labels = first_row(labels, wanted)
         begun = {**row, **{name: of_labels[name] for name in _OF_LABELS}, "used": 0, "asking": 0}
         engine = connect(database)
@@ -120,7 +123,7 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
                 if board_row(new) is not None:
                     raise InputError(_not_empty(row["n"]))
                 new.execute(insert(BOARD).values(begun))
-                return _copied(old, new, board_of(begun_board(new), truth, engine))
+                return _copy_contest(old, new, board_of(begun_board(new), truth, engine))
         finally:
             engine.dispose()
 
@@ -129,7 +132,7 @@ def _not_empty(n: int) -> str:
     return f"the new database must be empty, and labels must be {n}: name another file"
 
 
-def _copied(old: Connection, new: Connection, board: Board) -> Rescored:
+def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoard:
     """Return what was made again, once the contest of one database is in another."""
     accounts = old.execute(select(ACCOUNT).order_by(ACCOUNT.c.id)).mappings().all()
     actions = old.execute(select(ACTION).order_by(ACTION.c.number)).mappings().all()
@@ -150,7 +153,7 @@ def _copied(old: Connection, new: Connection, board: Board) -> Rescored:
             _merge(board, new, mergers.pop(0), by_id)
         if row["account_id"] in left_out:
             continue
-        sent = unpacked(bytes(row["content"]), board.n, board.holdout.n_classes, form)
+        sent = unpack_submission(bytes(row["content"]), board.n, board.holdout.n_classes, form)
         again = board.again(new, by_id[row["account_id"]]["name"], sent, row)
         numbers[row["number"]] = again.number
         changed += again.score != row["score"]
@@ -169,7 +172,7 @@ def _copied(old: Connection, new: Connection, board: Board) -> Rescored:
     looked = func.least if new.dialect.name == "postgresql" else func.min
     new.execute(update(BOARD).values(looked_at=looked(BOARD.c.looked_at, BOARD.c.used)))
     hidden = tuple(row["name"] for row in accounts if row["hidden"] and not row["merged_into"])
-    return Rescored(len(numbers), changed, hidden, tuple(_moved(old, new)))
+    return RescoredBoard(len(numbers), changed, hidden, tuple(_moved_teams(old, new)))
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[Any, Any]]) -> None:
@@ -189,17 +192,17 @@ def _merge(
     ]
     stays = max(named, key=len)
     rows = [known_account(connection, name) for name in (stays, goes)]
-    joined(board, connection, *rows)
+    absorb_account(board, connection, *rows)
 
 
-def _moved(old: Connection, new: Connection) -> Iterator[Moved]:
+def _moved_teams(old: Connection, new: Connection) -> Iterator[MovedTeam]:
     """Yield the teams whose place or score changed, by their new place."""
     before = _places(old)
     after = _places(new)
     for name, (place, score) in after.items():
         earlier = before.get(name, (None, None))
         if earlier != (place, score):
-            yield Moved(
+            yield MovedTeam(
                 account=name,
                 before=earlier[1],
                 after=score,

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.server.outside import HEADERS, network
+from privacygauge.holdout.server.outside import HEADERS, limited_address
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Connections:
 
     def full(self, address: str) -> bool:
         """Return whether there is no room for a further connection of an address."""
-        many = address != self.proxy and self.opened[network(address)] >= self.of_address
+        many = address != self.proxy and self.opened[limited_address(address)] >= self.of_address
         return many or self.opened.total() >= self.most
 
 
@@ -62,7 +62,7 @@ class _Limited(H11Protocol):
         if self.limits.full(address):
             self._refuse(503, "too many connections: try again in 5 s", {"Retry-After": "5"})
             return
-        self._counted = network(address)
+        self._counted = limited_address(address)
         self.limits.opened[self._counted] += 1
         self._expect_head()
 

@@ -223,7 +223,7 @@ def state_columns(state: GuardState) -> dict[str, Any]:
     }
 
 
-def state_of(row: Mapping[Any, Any], n: int) -> GuardState:
+def guard_state(row: Mapping[Any, Any], n: int) -> GuardState:
     """Return what a guard remembers of n points, from a row of `STATE`: `state_columns` undone."""
     best = row["best"]
     if best is not None:

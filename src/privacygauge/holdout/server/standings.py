@@ -16,7 +16,7 @@ from privacygauge.holdout.metrics import ACCURACY, metric_bias
 from privacygauge.holdout.server import contest
 from privacygauge.holdout.server.accounts import known_account
 from privacygauge.holdout.server.board import Board, Receipt, now, receipt_of
-from privacygauge.holdout.server.database import reading, shown
+from privacygauge.holdout.server.database import database_name, reading
 from privacygauge.holdout.server.ending import Ending, ending_of
 from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, SUBMISSION
 
@@ -108,7 +108,7 @@ def standings(board: Board) -> Standings:
         rows = connection.execute(places).mappings().all()
         accounts = connection.execute(select(func.count()).select_from(ACCOUNT)).scalar_one()
         phases = tuple(Phase(**phase) for phase in contest.phases(connection))
-        over = row["public"] is not None and contest.ended(connection, now())
+        over = row["public"] is not None and contest.has_ended(connection, now())
         result = ending_of(connection) if over else None
     same = ("rules", "metric", "n_classes", "guard", "scope", "used", "nats", "per_account",
             "per_day", "finals")  # fmt: skip
@@ -218,7 +218,7 @@ def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
 def _boards(connection: Connection, engine: Engine) -> RowMapping:
     row = connection.execute(select(BOARD)).mappings().one_or_none()
     if row is None:
-        raise InputError(f"{shown(engine)} holds no board yet: start the server first")
+        raise InputError(f"{database_name(engine)} holds no board yet: start the server first")
     return row
 
 
@@ -231,7 +231,7 @@ def introduction(board: Board, url: str) -> str:
     kept = f" and {now.n_private:,} for the end" if now.n_private else ""
     metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
     return (
-        f"{shown(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}\n"
+        f"{database_name(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}\n"
         f"{now.used:,} submissions so far, {left}{promise(board, now)}\n"
         f"Listening at {url}; Ctrl+C stops it"
     )

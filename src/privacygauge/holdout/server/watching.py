@@ -17,7 +17,7 @@ from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import write_action
-from privacygauge.holdout.server.board import unpacked
+from privacygauge.holdout.server.board import unpack_submission
 from privacygauge.holdout.server.database import begun_board, board_row, reading, writing
 from privacygauge.holdout.server.opening import public_of
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
@@ -79,7 +79,7 @@ def look(
             return ()
         number = board["looks"] + 1
         connection.execute(update(BOARD).values(looks=number, looked_at=board["used"]))
-    history = recorded(engine, board, labels)
+    history = history_of_log(engine, board, labels)
     found = inspect(history, stream(number, "points")).evidence
     if not found:
         return ()
@@ -92,10 +92,10 @@ def look(
             for name in found[place].accounts:
                 reason = f"{title}: {found[place].says}"[:500]
                 alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))
-    return tuple(each for each in alerts.values() if _raised(engine, each, throttle))
+    return tuple(each for each in alerts.values() if _raise_alert(engine, each, throttle))
 
 
-def recorded(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> History:
+def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> History:
     """Return a board's log as a history: exact scores, and the answers where they were kept.
 
     Answers and labels are those of the points that the guard answers about.
@@ -119,7 +119,7 @@ def recorded(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> His
     if kept:
         n = board["n"]
         m = board["n_classes"]
-        answers = np.stack([unpacked(bytes(row["content"]), n, m)[seen] for row in rows])
+        answers = np.stack([unpack_submission(bytes(row["content"]), n, m)[seen] for row in rows])
     truth = None if labels is None or not kept else metric.truth(labels, None)[0][seen]
     return in_time(
         None,
@@ -135,7 +135,7 @@ def recorded(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> His
     )
 
 
-def _raised(engine: Engine, alert: Alert, throttle: int | None) -> bool:
+def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:
     """Write an alert down, unless there is one of this account, and return whether it was new."""
     with writing(engine) as connection:
         board_row(connection)

@@ -15,7 +15,7 @@ from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError
 from privacygauge.holdout.server import bodies, contest, page
 from privacygauge.holdout.server.accounts import account_of_token
-from privacygauge.holdout.server.board import Board, Left, Receipt, now
+from privacygauge.holdout.server.board import Board, Receipt, RemainingBudget, now
 from privacygauge.holdout.server.database import reading
 from privacygauge.holdout.server.outside import ANSWERS, Outside, RateError, RateLimit, problems
 from privacygauge.holdout.server.standings import Standings, own_submissions, standings
@@ -103,7 +103,7 @@ def _add_routes(app: FastAPI, board: Board) -> None:
     app.add_api_route("/account", account, methods=["GET"], responses=signed)
     app.add_api_route("/account/finals", finals, methods=["PUT"], responses=problems(401, 403, 422))
     app.add_api_route("/accounts", sign_up, methods=["POST"], responses=problems(403, 422))
-    app.add_api_route("/board", shown, methods=["GET"], responses=problems())
+    app.add_api_route("/board", show_standings, methods=["GET"], responses=problems())
     app.add_api_route("/health", health, methods=["GET"], responses=problems())
     app.add_api_route("/", front, methods=["GET"], response_class=HTMLResponse)
     app.add_api_route("/style.css", style, methods=["GET"], include_in_schema=False)
@@ -202,7 +202,7 @@ def receipts(
     return own_submissions(request.app.state.board, account, after, _MOST_RECEIPTS)
 
 
-def account(request: Request, account: Account) -> Left:
+def account(request: Request, account: Account) -> RemainingBudget:
     """Return what the budgets have left for you; null for what is not limited."""
     board: Board = request.app.state.board
     return board.left(account)
@@ -214,7 +214,7 @@ def finals(
     number: Annotated[list[Number], Query(description="Of your receipts.", max_length=100)],
 ) -> list[int]:
     """Choose the submissions that you are judged by in the end; your best one by default."""
-    return contest.choose(request.app.state.board.engine, account, number, now())
+    return contest.choose_submissions(request.app.state.board.engine, account, number, now())
 
 
 def sign_up(
@@ -226,7 +226,7 @@ def sign_up(
     return SignedUp(contest.sign_up(request.app.state.board.engine, invitation, name))
 
 
-def shown(request: Request) -> Standings:
+def show_standings(request: Request) -> Standings:
     """Return what everybody may see: what the guard released, and what is left."""
     return standings(request.app.state.board)
 
@@ -240,7 +240,7 @@ def health(request: Request) -> Health:
 
 def front(request: Request) -> HTMLResponse:
     """Return the board as a page."""
-    return HTMLResponse(page.rendered(standings(request.app.state.board)))
+    return HTMLResponse(page.render_page(standings(request.app.state.board)))
 
 
 def style() -> Response:

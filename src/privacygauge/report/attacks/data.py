@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Headline, Reached
+from privacygauge.evaluate.headline import AttackReach, Headline
 from privacygauge.evaluate.played import Attacks, GameDescription
-from privacygauge.report.document import estimate_dict, picked, values_of
+from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json
 
@@ -28,13 +28,13 @@ def headline(found: Headline) -> dict[str, Json]:
     """Return what the verdict speaks of."""
     return {
         "attack": found.attack.title,
-        **picked(found, "accuracy", "auc", "epsilon", "epsilon_attack", "epsilon_limit"),
+        **pick_values(found, "accuracy", "auc", "epsilon", "epsilon_attack", "epsilon_limit"),
         "reached": estimate_dict(found.reached.accuracy),
-        "decided": decided(found.reached),
+        "decided": grade_basis(found.reached),
     }
 
 
-def decided(found: Reached) -> str:
+def grade_basis(found: AttackReach) -> str:
     """Return what the grade follows from: ``guesses`` or ``ranking``."""
     return "ranking" if found.by_ranking else "guesses"
 
@@ -42,14 +42,14 @@ def decided(found: Reached) -> str:
 def attack(e: Evaluation) -> dict[str, Json]:
     """Return every number about an attack."""
     return {
-        **picked(e, "name", "variant", "thresholds", "rule"),
-        **picked(e, "accuracy", "advantage", "auc"),
-        **picked(e, "best_accuracy", "precision", "recall", "false_positive_rate", "epsilon"),
-        **picked(e, "true_positives", "false_positives", "n_in", "n_out", "notes"),
+        **pick_values(e, "name", "variant", "thresholds", "rule"),
+        **pick_values(e, "accuracy", "advantage", "auc"),
+        **pick_values(e, "best_accuracy", "precision", "recall", "false_positive_rate", "epsilon"),
+        **pick_values(e, "true_positives", "false_positives", "n_in", "n_out", "notes"),
         "tpr_at_fpr": {
             key(r.fpr): {
                 **estimate_dict(r.estimate),
-                **picked(r, "resolved", "at_threshold", "realised_fpr"),
+                **pick_values(r, "resolved", "at_threshold", "realised_fpr"),
             }
             for r in e.tpr_at_fpr
         },

@@ -17,15 +17,15 @@ from privacygauge.report.numbers import (
     DASH,
     Shown,
     count,
+    decimal,
     decimal_estimate,
-    fixed,
     key,
     percent,
     percent_estimate,
     plain,
     rate,
     rounded_down,
-    shortened,
+    shorten,
     tpr_estimate,
 )
 from privacygauge.report.values import Json, Measure, Section
@@ -101,7 +101,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
     text = "No group is shown to be more exposed than the rest."
     if groups:
         found = groups[0].reached.accuracy
-        named = f"{plain(groups[0].column)} = {shortened(plain(groups[0].group))}"
+        named = f"{plain(groups[0].column)} = {shorten(plain(groups[0].group))}"
         text = f"Right guesses among records with {named}."
     shown = percent_estimate(found)
     label = "Right guesses in the worst group"
@@ -273,7 +273,7 @@ def cards(a: Attacks) -> Iterator[Measure]:
 def epsilon(a: Attacks) -> Measure:
     """Return the lower bound on epsilon: its one honest number is the lower end."""
     bound = a.headline.epsilon
-    most = fixed(a.headline.epsilon_limit, 2)
+    most = decimal(a.headline.epsilon_limit, 2)
     limit = f"With this many records, no audit could show more than {most}."
     if bound.low <= 0:
         note = ""

@@ -10,12 +10,22 @@ import numpy as np
 from privacygauge.errors import InputError
 from privacygauge.evaluate.curves import Curve, roc_curves, score_shares
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, Axes, axes, legend, short
-from privacygauge.report.numbers import decimal_estimate, fixed, plain
+from privacygauge.report.axes import (
+    DASHES,
+    FAINT,
+    INK,
+    OTHER,
+    SERIES,
+    Axes,
+    axes,
+    legend,
+    plot_label,
+)
+from privacygauge.report.numbers import decimal, decimal_estimate, plain
 from privacygauge.report.values import Plot, Section
 
 
-def curves(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:
+def roc_section(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:
     """Return the section with both ROC plots of attacks and the scores of the strongest one."""
     return Section("curves", "Curves", (roc(evaluations), roc_log(evaluations), scores(best)))
 
@@ -141,7 +151,7 @@ def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
         # Between thresholds nothing is achieved for certain; ties are shared on a linear scale.
         drawstyle="steps-post" if floor else "default",
         zorder=3 if named else 2,
-        label=f"{short(curve.attack.title)}  {fixed(curve.attack.auc.value, 3)}",
+        label=f"{plot_label(curve.attack.title)}  {decimal(curve.attack.auc.value, 3)}",
     )
 
 

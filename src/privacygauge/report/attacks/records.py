@@ -13,7 +13,7 @@ from privacygauge.evaluate.curves import roc_columns
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.played import Records
 from privacygauge.report.document import DataFrame, frame, names_of
-from privacygauge.report.numbers import fixed, plain, shortened
+from privacygauge.report.numbers import decimal, plain, shorten
 from privacygauge.report.values import Column, Table, Worst
 
 RECORDS = 50
@@ -41,7 +41,7 @@ class Riskiest:
     @property
     def ids(self) -> tuple[str, ...]:
         """Their names, each on one line and without the middle of a very long one."""
-        return tuple(shortened(str(self.records.ids[i])) for i in self.rows)
+        return tuple(shorten(str(self.records.ids[i])) for i in self.rows)
 
     @property
     def worst(self) -> Worst:
@@ -49,7 +49,9 @@ class Riskiest:
         return Worst("records", tuple(map(plain, self.ids[:_AT_ONCE])))
 
 
-def riskiest(records: Records, by: str, value: Floats, *, members: bool = False) -> Riskiest:
+def riskiest_records(
+    records: Records, by: str, value: Floats, *, members: bool = False
+) -> Riskiest:
     """Return the records of the highest values, shape (n,), one of each person; or members alone.
 
     `by` says what the values are, such as ``score of confidence``.
@@ -80,7 +82,7 @@ def table(
     records = found.records
     n = len(found.records.guesses)
     first, number = heads
-    cut = str if whole else shortened
+    cut = str if whole else shorten
     return Table(
         "records",
         title,
@@ -96,7 +98,7 @@ def table(
             (
                 name,
                 *((("yes" if records.member[i] else "no"),) if member else ()),
-                fixed(float(found.value[i]), 3),
+                decimal(float(found.value[i]), 3),
                 *(cells[place] for cells in more.values()),
                 f"{sum(bool(guess[i]) for guess in records.guesses.values())} of {n}{attacks}",
                 *(cut(_content(column[i])) for column in records.contents.values()),

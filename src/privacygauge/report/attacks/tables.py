@@ -12,14 +12,23 @@ from privacygauge.report.blocks import Rows, columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
 from privacygauge.report.numbers import (
     DASH,
-    at_least,
     count,
     decimal_estimate,
+    lower_bound_text,
     percent_estimate,
     rate,
     tpr_estimate,
 )
-from privacygauge.report.values import Block, Cell, Column, Folded, Pairs, Section, Table, Whisker
+from privacygauge.report.values import (
+    Block,
+    Cell,
+    Column,
+    FoldedBlocks,
+    Pairs,
+    Section,
+    Table,
+    Whisker,
+)
 
 TOO_FEW = (
     "\N{DAGGER} Fewer than 10 false positives are expected at this rate, so there are too few "
@@ -65,15 +74,15 @@ def blocks(
     ranked = (scores(evaluations),) if epsilon else ()
     return (
         text(f"{told} {_LINE}"),
-        main(evaluations, best, note=note, epsilon=epsilon),
+        main_table(evaluations, best, note=note, epsilon=epsilon),
         *notes(evaluations),
-        Folded("Every number about the guesses", (guesses(evaluations), *chances)),
-        Folded("Every number about the scores", (*ranked, rates(evaluations))),
-        Folded("How the intervals were made", (methods(evaluations),)),
+        FoldedBlocks("Every number about the guesses", (guesses(evaluations), *chances)),
+        FoldedBlocks("Every number about the scores", (*ranked, rates(evaluations))),
+        FoldedBlocks("How the intervals were made", (methods(evaluations),)),
     )
 
 
-def main(
+def main_table(
     evaluations: Sequence[Evaluation],
     best: str,
     *,
@@ -94,7 +103,7 @@ def main(
             "40% to 100%": whisker(e.accuracy),
             "AUC": decimal_estimate(e.auc),
             **{f"TPR at {rate(r.fpr)} FPR": tpr(r) for r in e.tpr_at_fpr if r.fpr in fprs},
-            **({"Epsilon": at_least(e.epsilon)} if epsilon else {}),
+            **({"Epsilon": lower_bound_text(e.epsilon)} if epsilon else {}),
         }
         for e in evaluations
     ]
@@ -169,7 +178,7 @@ def priors(evaluations: Sequence[Evaluation]) -> Table:
                 f"If {rate(prior)} are members": percent_estimate(found, 1)
                 for prior, found in e.predictive_values
             },
-            "Epsilon at least": at_least(e.epsilon),
+            "Epsilon at least": lower_bound_text(e.epsilon),
             "Threshold": e.rule,
         }
         for e in evaluations

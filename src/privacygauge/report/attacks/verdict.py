@@ -20,24 +20,24 @@ from privacygauge.report.grades import (
     UNTOLD,
     grade_of,
     gravest,
-    raised,
+    next_graver,
     ranked_pairs,
 )
 from privacygauge.report.numbers import (
     count,
-    fixed,
+    decimal,
     percent,
     plain,
     rate,
     several,
-    shortened,
+    shorten,
     tpr_estimate,
 )
 from privacygauge.report.values import Grade
 
 
 @dataclass(frozen=True)
-class Judged:
+class GradedAttacks:
     """What attacks showed."""
 
     grade: Grade
@@ -50,7 +50,7 @@ class Judged:
     """What decided about the grade."""
 
 
-def judged(a: Attacks) -> Judged:
+def grade_attacks(a: Attacks) -> GradedAttacks:
     """Return what attacks showed: the gravest grade of the questions that were asked.
 
     The average is graded by the LOWER end of the headline's advantage ``2 * accuracy - 1``:
@@ -77,15 +77,15 @@ def judged(a: Attacks) -> Judged:
     """
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
-    hidden = tuple(_hidden(a)) if base == NONE else ()
-    average = raised(base) if found is not None or hidden else base
+    hidden = tuple(_hidden_leak_text(a)) if base == NONE else ()
+    average = next_graver(base) if found is not None or hidden else base
     few = _grade_of_few(a.questions)
     worst = _grade_of_groups(a.questions)
     grade = gravest((average, few, worst))
     if grade == NONE and a.headline.inverted:
-        return Judged(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
+        return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     if grade == NONE and a.questions is not None and _too_few(a.questions.detectable):
-        return Judged(UNTOLD, TOO_FEW, tuple(_of_too_few(a, a.questions.detectable)))
+        return GradedAttacks(UNTOLD, TOO_FEW, tuple(_of_too_few(a, a.questions.detectable)))
     question: Literal["average", "records", "groups"] = "average"
     if grade in (average, NONE):
         headline = _headline(a, base, grade, found)
@@ -97,15 +97,15 @@ def judged(a: Attacks) -> Judged:
         headline = f"{grade.word.capitalize()} leak: {_group_in_words(a.questions)}"
     sentences = [
         *_ability(a),
-        *_exposed(found, average != base),
+        *_exposure_text(found, average != base),
         *hidden,
         *(_standing_out(a.questions) if few != NONE and gravest((base, few)) != base else ()),
         *_groups(a),
     ]
-    sentences.append(_missed(a) if base == NONE else _sure(a))
+    sentences.append(_undetected_leak_text(a) if base == NONE else _confidence_text(a))
     if grade == NONE and a.questions is not None:
         sentences.append(_could_have_shown(a.questions.detectable))
-    return Judged(grade, headline, tuple(sentences), question)
+    return GradedAttacks(grade, headline, tuple(sentences), question)
 
 
 TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak"
@@ -148,7 +148,7 @@ def _of_too_few(a: Attacks, found: Detectable) -> Iterator[str]:
         "No leak was found, but an audit of this size could hardly have found one: "
         f"{_least(found)}. A moderate leak begins at {percent(DETECTABLE)}."
     )
-    yield _missed(a)
+    yield _undetected_leak_text(a)
 
 
 def _could_have_shown(found: Detectable) -> str:
@@ -183,7 +183,7 @@ def _group_in_words(questions: Questions | None) -> str:
     assert questions is not None  # it was graded
     worst = questions.groups[0]
     return (
-        f"among records with {plain(worst.column)} = {shortened(plain(worst.group))} "
+        f"among records with {plain(worst.column)} = {shorten(plain(worst.group))} "
         f"{_told_apart(worst)}"
     )
 
@@ -211,7 +211,7 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
     yield (
         f"A few records are given away by themselves: of the {count(found.top)} records that "
         f"{plain(found.attack)} scores highest, {count(found.members)} are members, where chance "
-        f"gives {fixed(found.expected, 1)}. With {rate(found.level)} confidence at least "
+        f"gives {decimal(found.expected, 1)}. With {rate(found.level)} confidence at least "
         f"{several(found.exposed, 'member')} of {count(found.n_in)} would not stand there without "
         "the release, whatever the average says."
     )
@@ -252,7 +252,7 @@ def _ability(a: Attacks) -> Iterator[str]:
         )
 
 
-def _exposed(found: Exposure | None, is_raised: bool) -> Iterator[str]:
+def _exposure_text(found: Exposure | None, is_raised: bool) -> Iterator[str]:
     if found is None:
         return
     fpr = rate(found.rate.fpr)
@@ -265,7 +265,7 @@ def _exposed(found: Exposure | None, is_raised: bool) -> Iterator[str]:
     )
 
 
-def _hidden(a: Attacks) -> Iterator[str]:
+def _hidden_leak_text(a: Attacks) -> Iterator[str]:
     """Yield what shows a leak that the headline's numbers do not."""
     best = max(a.evaluations, key=lambda e: e.best_accuracy.low, default=None)
     if best is not None and best.best_accuracy.low > 0.5:
@@ -277,7 +277,7 @@ def _hidden(a: Attacks) -> Iterator[str]:
     epsilon = a.headline.epsilon
     if epsilon.low > 0:
         yield (
-            f"With {rate(epsilon.level)} confidence epsilon is at least {fixed(epsilon.low, 2)} "
+            f"With {rate(epsilon.level)} confidence epsilon is at least {decimal(epsilon.low, 2)} "
             f"({plain(a.headline.epsilon_attack)}), which rules out that nothing leaks. The grade "
             "is one step higher for it."
         )
@@ -295,7 +295,7 @@ def _groups(a: Attacks) -> Iterator[str]:
         )
 
 
-def _sure(a: Attacks) -> str:
+def _confidence_text(a: Attacks) -> str:
     accuracy = a.headline.accuracy
     return (
         f"With {rate(a.level)} confidence the share of right guesses lies between "
@@ -304,7 +304,7 @@ def _sure(a: Attacks) -> str:
     )
 
 
-def _missed(a: Attacks) -> str:
+def _undetected_leak_text(a: Attacks) -> str:
     return (
         f"What this audit could have missed: with {rate(a.level)} confidence the attack is "
         f"right no more than {percent(a.headline.accuracy.high)} of the time"

@@ -14,7 +14,12 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
-from privacygauge.synthetic.attacks.attention_network import Games, Nearest, Training, train
+from privacygauge.synthetic.attacks.attention_network import (
+    AttentionTraining,
+    Games,
+    Nearest,
+    train,
+)
 from privacygauge.synthetic.attacks.meta import stratified_folds
 from privacygauge.synthetic.distance import Cosine
 from privacygauge.synthetic.schema import Schema
@@ -51,7 +56,8 @@ class TargetAttention:
     - A distance enters by its logarithm, as `closeness`: otherwise a copy of the target hardly
       differs from its neighbours, and tables that hold it are not told apart.
     - A table with fewer unique rows is padded, and the padding has no weight in the softmax.
-    - The paper names no optimiser: `Training` has ours. Dropout is on the hidden units of both
+    - The paper names no optimiser: `AttentionTraining` has ours. Dropout is on the hidden units of
+    both
       networks, with one mask a table.
 
     Several networks are trained, each without two of equally large parts of the adversary's
@@ -63,7 +69,7 @@ class TargetAttention:
     """Unique rows of a table that are read."""
     folds: int = 8
     """Parts of the adversary's tables, and networks; at least 3."""
-    training: Training = field(default_factory=Training)
+    training: AttentionTraining = field(default_factory=AttentionTraining)
     """How the networks learn."""
 
     name = "target-attention"

@@ -30,7 +30,7 @@ BLOCK = 256
 
 
 @dataclass(frozen=True)
-class Training:
+class AttentionTraining:
     """How the networks learn: AdamW on the cross-entropy, stopped early by tables left out."""
 
     epochs: int = 50
@@ -129,7 +129,7 @@ class Masks:
     """(m, b, LAST) Of the network that scores."""
 
 
-def log_odds(
+def network_scores(
     weights: Weights, rows: torch.Tensor, there: torch.Tensor, target: torch.Tensor, masks: Masks
 ) -> torch.Tensor:
     """Return the score (m, b) that each of m networks gives to each of b tables.
@@ -171,7 +171,9 @@ def log_odds(
     return (last @ weights["score_2"] + weights["score_2_bias"])[:, :, 0]
 
 
-def train(games: Games, training: Training, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def train(
+    games: Games, training: AttentionTraining, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Return the scores of the own tables (m, s) and of those asked about (m, t).
 
     Network i learns from all parts but i and i + 1, and is taken from the pass after which the
@@ -181,10 +183,10 @@ def train(games: Games, training: Training, rng: np.random.Generator) -> tuple[F
 
     # A caller's no_grad or inference_mode would leave nothing to learn from.
     with torch.inference_mode(mode=False), torch.enable_grad():
-        return _stopped(_Step(games, training, rng), rng)
+        return _train_with_early_stopping(_Step(games, training, rng), rng)
 
 
-def _stopped(step: _Step, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _train_with_early_stopping(step: _Step, rng: np.random.Generator) -> tuple[Floats, Floats]:
     games = step.games
     training = step.training
     m = step.n_networks
@@ -220,7 +222,7 @@ def _losses(scores: Floats, games: Games) -> Floats:
 class _Step:
     """Steps of AdamW for all networks; the weights change in place."""
 
-    def __init__(self, games: Games, training: Training, rng: np.random.Generator) -> None:
+    def __init__(self, games: Games, training: AttentionTraining, rng: np.random.Generator) -> None:
         import torch
 
         self.games = games
@@ -247,7 +249,7 @@ class _Step:
         near = self.games.shadows
         rows = torch.from_numpy(near.rows[tables])
         there = torch.from_numpy(near.there[tables])
-        found = log_odds(
+        found = network_scores(
             self._weights, rows, there=there, target=self._target, masks=self._masks(len(tables))
         )
         truth = self._inside[index].expand_as(found)
@@ -303,7 +305,7 @@ class _Step:
                 part = slice(start, start + BLOCK)
                 rows = torch.from_numpy(near.rows[part])
                 there = torch.from_numpy(near.there[part])
-                found = log_odds(
+                found = network_scores(
                     self._weights, rows, there=there, target=self._target, masks=Masks()
                 )
                 result[:, part] = found.numpy()

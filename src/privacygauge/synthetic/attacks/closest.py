@@ -9,7 +9,7 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
-from privacygauge.synthetic.conditions import blocks
+from privacygauge.synthetic.conditions import row_blocks
 from privacygauge.synthetic.distance import Cosine, Distance
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import require_at_least
@@ -54,7 +54,7 @@ class ClosestDistance:
 
     def _of_tables(self, view: View, tables: Tables) -> Floats:
         found = np.empty(len(tables))
-        for part in blocks(len(tables), tables[:1].size):
+        for part in row_blocks(len(tables), tables[:1].size):
             distances = distances_to(view.schema, view.target, tables[part], self.distance)
             nearest = np.partition(distances, self.k - 1, axis=1)[:, : self.k]
             found[part] = nearest.mean(axis=1)
@@ -84,13 +84,13 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
     mismatches: Ints = np.count_nonzero(rows[:-1, cat] != rows[-1, cat], axis=1)
     found = len(cat) / width * distance.of_categories(mismatches, len(cat))
     if cont:
-        coordinates = distance.coordinates(_scaled(schema, rows[:, cont]))
+        coordinates = distance.coordinates(_scale_to_schema(schema, rows[:, cont]))
         of_numbers = distance.of_numbers(coordinates[:-1], coordinates[-1])
         found = found + len(cont) / width * of_numbers
     return np.asarray(found).reshape(tables.shape[:-1])
 
 
-def _scaled(schema: Schema, numbers: Tables) -> Floats:
+def _scale_to_schema(schema: Schema, numbers: Tables) -> Floats:
     """Return numbers in 0..1, and 0 with a 1 in one more column where one is missing."""
     low, high, _, may_miss = (end[list(schema.numbers)] for end in schema.limits)
     missing = np.isnan(numbers)

@@ -20,7 +20,7 @@ from privacygauge.synthetic.attacks.matching import (
 )
 from privacygauge.synthetic.attacks.meta import Features, separation, stratified_folds
 from privacygauge.synthetic.generators.binning import Binning
-from privacygauge.synthetic.generators.network import Node, largest, learn_structure
+from privacygauge.synthetic.generators.network import Node, learn_structure, most_informative
 from privacygauge.synthetic.table import require_at_least
 
 CELL = 0.5
@@ -80,7 +80,11 @@ class DensityRatio:
         binning = Binning(view.schema, self.bins)
         degree = min(self.degree, width - 1)
         return learn_structure(
-            binning.codes(view.known), binning.sizes, degree=degree, choose=largest, rng=rng
+            binning.codes(view.known),
+            binning.sizes,
+            degree=degree,
+            choose=most_informative,
+            rng=rng,
         )
 
     def _log_density(self, view: View, nodes: tuple[Node, ...], tables: Tables) -> Floats:

@@ -15,10 +15,15 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Tables
-from privacygauge.synthetic.conditions import MOST_BITS, blocks, masks
+from privacygauge.synthetic.conditions import MOST_BITS, masks, row_blocks
 from privacygauge.synthetic.generators.binning import Binning
-from privacygauge.synthetic.queries import MOST_FEATURES, Counts, answers_of, count_dtype
-from privacygauge.synthetic.queries_large import bitmaps, bits_of, counts_of, sampled_subsets
+from privacygauge.synthetic.queries import MOST_FEATURES, Counts, count_dtype, some_query_counts
+from privacygauge.synthetic.queries_large import (
+    bitmap_query_counts,
+    bitmaps,
+    bits_of,
+    sampled_subsets,
+)
 from privacygauge.synthetic.schema import Schema
 
 Comparison = Literal["at most", "equal", "same bin"]
@@ -49,7 +54,7 @@ class Bounds:
         return found
 
 
-def at_most(schema: Schema, target: Floats) -> Bounds:
+def threshold_conditions(schema: Schema, target: Floats) -> Bounds:
     """Return the paper's conditions: "<=" on numbers, "=" on categories.
 
     Meeus et al. (2023), section 5.1. A number that the target lacks has to be missing.
@@ -74,7 +79,7 @@ def same_bin(schema: Schema, target: Floats, bins: int = 10) -> Bounds:
 
 
 _KINDS: Mapping[Comparison, Callable[[Schema, Floats], Bounds]] = {
-    "at most": at_most,
+    "at most": threshold_conditions,
     "equal": equal,
     "same bin": same_bin,
 }
@@ -85,7 +90,7 @@ def check_comparisons(compare: Sequence[Comparison]) -> None:
     known = get_args(Comparison)
     if not compare or len(set(compare)) < len(compare) or not set(compare) <= set(known):
         raise InputError(
-            f"compare must name some of {checks.listed(known)}, each once, got {compare!r}"
+            f"compare must name some of {checks.short_list(known)}, each once, got {compare!r}"
         )
 
 
@@ -163,16 +168,16 @@ def answers_on(tables: Tables, conditions: Sequence[Bounds], subsets: Sequence[I
     """
     k, n, width = tables.shape
     found = np.empty((k, sum(len(part) for part in subsets)), count_dtype(n))
-    for part in blocks(k, n * width):
+    for part in row_blocks(k, n * width):
         start = 0
         for kind, named in zip(conditions, subsets, strict=True):
             place = slice(start, start + len(named))
-            found[part, place] = _counted(kind.met(tables[part]), named)
+            found[part, place] = _query_counts(kind.met(tables[part]), named)
             start = place.stop
     return found
 
 
-def _counted(met: NDArray[np.bool_], named: Ints) -> NDArray[Any]:
+def _query_counts(met: NDArray[np.bool_], named: Ints) -> NDArray[Any]:
     """Return the counts (k, q) of rows whose conditions (k, n, F) are met."""
     if not len(named):
         return np.zeros((len(met), 0), np.int16)
@@ -180,5 +185,5 @@ def _counted(met: NDArray[np.bool_], named: Ints) -> NDArray[Any]:
     yes = np.ones(width, np.uint8)
     as_they_are = np.zeros(width, np.bool_)
     if width <= min(MOST_FEATURES, MOST_BITS) and (1 << width) <= _WORTH * len(named):
-        return answers_of(masks(met, yes, as_they_are), bits_of(named), width)
-    return counts_of(bitmaps(met, yes, as_they_are), named)
+        return some_query_counts(masks(met, yes, as_they_are), bits_of(named), width)
+    return bitmap_query_counts(bitmaps(met, yes, as_they_are), named)

@@ -25,7 +25,7 @@ _CANDIDATES = 10
 """Features that are looked at for each that is kept."""
 
 
-class Learnt(Protocol):
+class TrainedMetaClassifier(Protocol):
     """What was learnt from the adversary's own tables."""
 
     @property
@@ -43,7 +43,9 @@ class MetaClassifier(Protocol):
     def name(self) -> str:
         """What reports call it."""
 
-    def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
+    def fit(
+        self, features: Features, inside: Bools, rng: np.random.Generator
+    ) -> TrainedMetaClassifier:
         """Return what the tables' features (s, p) say about who was inside (s,)."""
 
 
@@ -72,7 +74,9 @@ class Forest:
     def __post_init__(self) -> None:
         require_at_least(self, trees=1, depth=1)
 
-    def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
+    def fit(
+        self, features: Features, inside: Bools, rng: np.random.Generator
+    ) -> TrainedMetaClassifier:
         """Return the forest."""
         from sklearn.tree import DecisionTreeClassifier
 
@@ -159,7 +163,9 @@ class Screened:
             if not 0.0 < getattr(self, field) <= 1.0:
                 raise InputError(f"{field} must be in (0, 1], got {getattr(self, field)}")
 
-    def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
+    def fit(
+        self, features: Features, inside: Bools, rng: np.random.Generator
+    ) -> TrainedMetaClassifier:
         """Return the discriminant."""
         fold = stratified_folds(inside, self.folds, rng)
         own = np.zeros(len(inside))

@@ -20,7 +20,7 @@ from privacygauge.synthetic.attacks.matching import (
     subsets_up_to,
 )
 from privacygauge.synthetic.attacks.meta import Features, Forest, MetaClassifier
-from privacygauge.synthetic.conditions import blocks
+from privacygauge.synthetic.conditions import row_blocks
 from privacygauge.synthetic.queries import Counts
 from privacygauge.synthetic.table import require_at_least
 
@@ -89,9 +89,9 @@ class QueryBased:
             return Skipped(self.name, "no query has different answers on the adversary's tables")
         features = _roots(found[:, telling], view.shadows)
         learnt = self.meta.fit(features, view.inside, rng)
-        wanted = _parted(telling, subsets)
+        wanted = _split_by_kind(telling, subsets)
         released = np.empty(len(view.released))
-        for part in blocks(len(released), len(telling)):
+        for part in row_blocks(len(released), len(telling)):
             counts = answers_on(view.released[part], kinds, wanted)
             released[part] = learnt.scores(_roots(counts, view.released))
         return Answer(learnt.own, released, self._notes(view, subsets))
@@ -117,7 +117,7 @@ def distinct_columns(counts: Counts) -> Ints:
     """Return the columns that are not constant, and no copies of earlier ones."""
     varies = np.flatnonzero(counts.min(axis=0) < counts.max(axis=0))
     first: dict[bytes, int] = {}
-    for part in blocks(len(varies), len(counts)):
+    for part in row_blocks(len(varies), len(counts)):
         for column, values in zip(
             varies[part], np.ascontiguousarray(counts[:, varies[part]].T), strict=True
         ):
@@ -132,7 +132,7 @@ def _roots(counts: Counts, tables: Tables) -> Features:
     return roots
 
 
-def _parted(columns: Ints, subsets: tuple[Ints, ...]) -> tuple[Ints, ...]:
+def _split_by_kind(columns: Ints, subsets: tuple[Ints, ...]) -> tuple[Ints, ...]:
     """Return the subsets of these columns, by kind."""
     found = []
     start = 0

@@ -13,7 +13,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.attacks.meta import Features, Forest, MetaClassifier
-from privacygauge.synthetic.conditions import blocks
+from privacygauge.synthetic.conditions import row_blocks
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table
@@ -71,7 +71,7 @@ class Groundhog:
                 self.name,
                 f"{_n_pairs(view.schema):,} pairs of categories are too many to correlate",
             )
-        found = features_of(view.schema, view.shadows, self.summary)
+        found = table_summaries(view.schema, view.shadows, self.summary)
         varies = np.flatnonzero(
             found.min(axis=0, initial=np.inf) < found.max(axis=0, initial=-np.inf)
         )
@@ -79,13 +79,13 @@ class Groundhog:
             return Skipped(self.name, "no summary differs between the adversary's tables")
         learnt = self.meta.fit(found[:, varies], view.inside, rng)
         released = np.empty(len(view.released))
-        for part in blocks(len(released), found.shape[1]):
-            others = features_of(view.schema, view.released[part], self.summary)
+        for part in row_blocks(len(released), found.shape[1]):
+            others = table_summaries(view.schema, view.released[part], self.summary)
             released[part] = learnt.scores(others[:, varies])
         return Answer(learnt.own, released)
 
 
-def features_of(schema: Schema, tables: Tables, summary: Summary) -> Features:
+def table_summaries(schema: Schema, tables: Tables, summary: Summary) -> Features:
     """Return the summaries of tables.
 
     Parameters
@@ -103,7 +103,8 @@ def features_of(schema: Schema, tables: Tables, summary: Summary) -> Features:
         with a constant column 0; a missing number counts as the mean of the others.
     """
     parts = [
-        _SUMMARIES[summary](schema, tables[part]) for part in blocks(len(tables), tables[:1].size)
+        _SUMMARIES[summary](schema, tables[part])
+        for part in row_blocks(len(tables), tables[:1].size)
     ]
     return np.concatenate(parts)
 
@@ -155,7 +156,7 @@ def _counts(codes: Ints, size: int) -> Ints:
 
 
 def _correlations(schema: Schema, tables: Tables) -> Features:
-    shown = _shown(schema, tables)
+    shown = _unit_columns(schema, tables)
     upper = np.triu_indices(shown.shape[2], 1)
     found = np.empty((len(tables), len(upper[0])), np.float32)
     for i, columns in enumerate(shown):
@@ -169,7 +170,7 @@ def _n_pairs(schema: Schema) -> int:
     return width * (width - 1) // 2
 
 
-def _shown(schema: Schema, tables: Tables) -> Features:
+def _unit_columns(schema: Schema, tables: Tables) -> Features:
     """Return numbers and 0/1 columns of categories (k, n, C), centred and of length 1, or 0."""
     parts = []
     for j, column in enumerate(schema.columns):

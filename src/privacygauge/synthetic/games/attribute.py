@@ -237,7 +237,7 @@ class ValuesGuessed:
     """(r,) The same for each target, each interval by itself."""
 
 
-def values_of(table: Table, column: str) -> tuple[float, ...]:
+def secret_values(table: Table, column: str) -> tuple[float, ...]:
     """Return the values of a column that a secret may have: all categories, or five quantiles."""
     require_columns((column,), table.schema.names, "column")
     found = table.values[:, table.schema.names.index(column)]
@@ -275,7 +275,7 @@ def play_attribute(
     column : str
         Whose values are the secret.
     values : sequence of float, optional
-        As `Attribute.values`; default: `values_of` the column.
+        As `Attribute.values`; default: `secret_values` the column.
     knowledge : Knowledge, optional
         What the adversary knows: `AuxiliaryData` by default, or `ExactData`.
     sizes : Sizes, optional
@@ -299,7 +299,7 @@ def play_attribute(
         sizes = Sizes(400, 200, min(1000, max(2, len(table) // 6)))
     rows = checks.integers(targets, "targets")
     setting = Setting.of(table, rows, sizes, seed)
-    secret = tuple(values) or values_of(table, column)
+    secret = tuple(values) or secret_values(table, column)
     game = Attribute(column, secret, knowledge or AuxiliaryData())
     making = Making(game, setting, as_generator(generator))
     with kept_or_scratch(run) as folder:

@@ -16,17 +16,17 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation
-from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
-from privacygauge.synthetic.games.games import game_named, setting_of
+from privacygauge.synthetic.games.games import game_named, make_setting
 from privacygauge.synthetic.games.judging import (
-    Group,
     Headline,
+    TargetGroup,
     Targets,
-    evaluated,
+    evaluate_attacks,
     foreseen,
     group_of,
     headline_of,
@@ -36,19 +36,19 @@ from privacygauge.synthetic.games.learnt_once import utility_of
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
 from privacygauge.synthetic.games.scores import score_releases, scores_in
 from privacygauge.synthetic.games.setting import Sizes, enough_tests
-from privacygauge.synthetic.games.worlds import OnWorlds, parted
+from privacygauge.synthetic.games.worlds import OnWorlds, split_attacks
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.selection import Selection, TargetsAsked, select_targets
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility import Utility
-from privacygauge.synthetic.vulnerability import vulnerability
+from privacygauge.synthetic.vulnerability import vulnerability_of_records
 
 MANY = 50
 """For more targets than these one pool of tables and cheaper attacks are the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedOfGenerator:
+class GeneratorOptions:
     """What was asked of a game; see `audit_synthetic`."""
 
     targets: TargetsAsked
@@ -89,7 +89,7 @@ class PlayedGame:
     """Synthetic tables that were made."""
     targets: Targets
     """The records that were attacked."""
-    groups: tuple[Group, ...]
+    groups: tuple[TargetGroup, ...]
     """By the way in which they were chosen."""
     attacks: tuple[AttackEvaluation, ...]
     """In the order of the suite."""
@@ -113,7 +113,7 @@ class PlayedGame:
         return int(np.count_nonzero(self.best.told))
 
     @property
-    def inverted(self) -> tuple[Inverted, ...]:
+    def inverted(self) -> tuple[InvertedAttack, ...]:
         """Attacks that take releases with a record for those without."""
         return tuple(found for attack in self.attacks for found in attack.inverted)
 
@@ -137,7 +137,7 @@ class PlayedGame:
 
 
 @dataclass(frozen=True, eq=False)
-class Arranged:
+class ArrangedGame:
     """A game that is checked and has not begun."""
 
     making: Making
@@ -190,7 +190,7 @@ class Arranged:
                 making, releases, self.players, place, n_jobs=n_jobs, progress=scoring
             )
             clipped = releases.clipped_numbers
-            attacks, skipped = evaluated(scores, level, self.on_worlds)
+            attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
         headline = headline_of(attacks)
         game = PlayedGame(
             generator=making.generator.name,
@@ -209,17 +209,17 @@ class Arranged:
         return game, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
 
 
-def arranged(
+def arrange_game(
     generator: Generator,
     table: Table,
-    asked: AskedOfGenerator,
+    asked: GeneratorOptions,
     *,
     owner: Ints | None,
     ids: ArrayLike | None,
     show: Sequence[str],
     seed: int,
     level: float,
-) -> Arranged:
+) -> ArrangedGame:
     """Return the game that was asked for; `owner` (N,) is the person behind each record.
 
     Raises
@@ -228,17 +228,17 @@ def arranged(
         If it cannot be played.
     """
     # Needed at the end, and where the most vulnerable records are the targets: found once.
-    known = cache(partial(vulnerability, table, unit=owner))
+    known = cache(partial(vulnerability_of_records, table, unit=owner))
     selections = select_targets(table, asked.targets, select=asked.select, seed=seed, known=known)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
     game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)
     tests = enough_tests(asked.half_width, level) if asked.tests is None else asked.tests
     sizes = (asked.shadows, tests, asked.size, asked.made)
-    setting = setting_of(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
+    setting = make_setting(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
     game.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     targets = targets_of(table, known(), rows=setting.targets, names=named, show=show)
     attacks = asked.attacks or (suite_for_few() if few else suite_for_many())
     making = Making(game, setting, generator)
-    return Arranged(making, selections, targets, *parted(attacks), level)
+    return ArrangedGame(making, selections, targets, *split_attacks(attacks), level)

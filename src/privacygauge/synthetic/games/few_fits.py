@@ -27,7 +27,7 @@ from privacygauge.synthetic.games.game import Block, Game, Make
 from privacygauge.synthetic.games.releases import Making, Storage, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.generator import Generator
-from privacygauge.synthetic.released.judged import Judged, Signals
+from privacygauge.synthetic.released.judged import JudgedRecords, Signals
 from privacygauge.synthetic.released.membership import DensityRatio, DistanceRatio, ValueRatio
 from privacygauge.synthetic.released.neighbours import usual_distance
 from privacygauge.synthetic.schema import Schema
@@ -62,7 +62,7 @@ class Untaught(Protocol):
     def name(self) -> str:
         """What reports call it."""
 
-    def signals(self, seen: Judged) -> Signals:
+    def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record; higher means more likely a member."""
 
 
@@ -169,7 +169,7 @@ def canary_scores(
     nobody = canaries[np.arange(0)]
     known = kept(FewFits().known(setting, 0).values)
     seen = [
-        Judged(
+        JudgedRecords(
             real=canaries,
             nonmembers=nobody,
             reference=known,

@@ -262,16 +262,17 @@ def game_named(name: str, knowledge: str | None = None) -> Game:
     """
     there = [known for game, known in GAMES if game == name]
     if not there:
-        names = checks.listed(dict.fromkeys(game for game, _ in GAMES))
+        names = checks.short_list(dict.fromkeys(game for game, _ in GAMES))
         raise InputError(f"the game must be one of {names}, got {name!r}")
     if knowledge is not None and knowledge not in there:
         raise InputError(
-            f"in the {name} game knowledge must be one of {checks.listed(there)}, got {knowledge!r}"
+            f"in the {name} game knowledge must be one of {checks.short_list(there)}, got "
+            f"{knowledge!r}"
         )
     return GAMES[name, knowledge or there[0]]
 
 
-def setting_of(
+def make_setting(
     table: Table,
     rows: Ints,
     game: Game,

@@ -24,7 +24,7 @@ from privacygauge.evaluate.by_target import (
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
 from privacygauge.synthetic.attacks.attack import TableAttack
-from privacygauge.synthetic.games.scores import Scored, Scores
+from privacygauge.synthetic.games.scores import GameScores, ScoredTarget
 from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.selection import Selection
@@ -52,7 +52,7 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class TargetGroup:
     """Targets that were chosen in one way, and how the attacks do on them."""
 
     method: str
@@ -83,8 +83,8 @@ class Headline:
     """What it does on that record."""
 
 
-def evaluated(
-    scores: Scores, level: float, on_worlds: Sequence[OnWorlds] = ()
+def evaluate_attacks(
+    scores: GameScores, level: float, on_worlds: Sequence[OnWorlds] = ()
 ) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
     """Return the attacks that were played, and why others were not.
 
@@ -98,12 +98,12 @@ def evaluated(
     played: list[AttackEvaluation] = []
     skipped: dict[Skipped, None] = {}
     attacks: tuple[TableAttack | OnWorlds, ...] = (*scores.attacks, *on_worlds)
-    for attack, found in zip(attacks, _found(scores, on_worlds), strict=True):
+    for attack, found in zip(attacks, _scores_by_attack(scores, on_worlds), strict=True):
         reasons = [x for x in found if isinstance(x, Skipped)]
         if reasons:
             skipped.update(dict.fromkeys(reasons))
             continue
-        scored = [x for x in found if isinstance(x, Scored)]
+        scored = [x for x in found if isinstance(x, ScoredTarget)]
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
         rows = list(_scores(scored))
         if all(tied(row.score) for row in rows):
@@ -125,7 +125,9 @@ def evaluated(
     return tuple(played), tuple(skipped)
 
 
-def _found(scores: Scores, on_worlds: Sequence[OnWorlds]) -> Iterator[Sequence[Scored | Skipped]]:
+def _scores_by_attack(
+    scores: GameScores, on_worlds: Sequence[OnWorlds]
+) -> Iterator[Sequence[ScoredTarget | Skipped]]:
     """Return what each attack says about every record."""
     for place in range(len(scores.attacks)):
         yield list(scores.of(place))
@@ -134,7 +136,7 @@ def _found(scores: Scores, on_worlds: Sequence[OnWorlds]) -> Iterator[Sequence[S
         yield [said] if isinstance(said, Skipped) else said
 
 
-def _scores(scored: Sequence[Scored]) -> Iterator[TargetScores]:
+def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
     for found in scored:
         blocks = found.blocks
         lengths = [len(block.secret) for block in blocks]
@@ -153,7 +155,7 @@ def _scores(scored: Sequence[Scored]) -> Iterator[TargetScores]:
 
 def group_of(
     selection: Selection, setting: Setting, played: Sequence[AttackEvaluation], level: float
-) -> Group:
+) -> TargetGroup:
     """Return the mean AUC of every attack over the records of a selection."""
     positions = np.searchsorted(setting.targets, selection.rows)
     owner = None if setting.unit is None else setting.unit[selection.rows]
@@ -169,7 +171,7 @@ def group_of(
         else:
             means.append(attack.targets[int(positions[0])].auc)
             deviations.append(0.0)
-    return Group(selection.method, positions, tuple(means), tuple(deviations))
+    return TargetGroup(selection.method, positions, tuple(means), tuple(deviations))
 
 
 def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
@@ -194,7 +196,8 @@ def targets_of(
     missing = [name for name in show if name not in table.schema.names]
     if missing:
         raise InputError(
-            f"no column {missing[0]!r} to show; the columns are {checks.listed(table.schema.names)}"
+            f"no column {missing[0]!r} to show; the columns are "
+            f"{checks.short_list(table.schema.names)}"
         )
     frame = table[rows].to_frame()
     contents = {name: np.asarray(frame[name]) for name in show}

@@ -11,7 +11,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.runs.plan import ArraySpec, Plan
 from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import open_run
-from privacygauge.synthetic.games.releases import Making, settings_of
+from privacygauge.synthetic.games.releases import Making, release_settings
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility import Utility, utility
 
@@ -69,7 +69,7 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
             ),
             "state": ArraySpec(("table", "word"), (1, _WORDS), "uint64"),
         },
-        settings=settings_of(making),
+        settings=release_settings(making),
         code=code_of(making.game, making.generator),
     )
     opened = open_run(run, plan)

@@ -208,13 +208,13 @@ def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any]
             **Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
             CLIPPED: ArraySpec(("table",), (n_tables,), "int64"),
         },
-        settings=settings_of(making),
+        settings=release_settings(making),
         code=code_of(game, making.generator),
     )
     return open_run(run, plan, invocation=invocation)
 
 
-def settings_of(making: Making) -> dict[str, Any]:
+def release_settings(making: Making) -> dict[str, Any]:
     """Return everything that synthetic tables depend on beside the seed, as JSON values."""
     setting = making.setting
     described = making.generator.describe()
@@ -227,13 +227,13 @@ def settings_of(making: Making) -> dict[str, Any]:
         "auxiliary": setting.sizes.auxiliary,
         "held": setting.sizes.held,
         "targets": setting.targets.tolist(),
-        "data": digest_of(setting.table),
+        "data": table_digest(setting.table),
         **({} if setting.unit is None else {"units": digest_of_units(setting.unit)}),
         "versions": {"privacygauge": own_version(), **versions()},
     }
 
 
-def digest_of(table: Table) -> str:
+def table_digest(table: Table) -> str:
     """Return a hash of a table's values and of its schema."""
     digest = hashlib.sha256(table.schema.to_json().encode())
     digest.update(f"{table.values.shape}".encode())

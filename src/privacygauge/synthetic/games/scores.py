@@ -24,7 +24,7 @@ from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from privacygauge.synthetic.games.game import Block, Game
-from privacygauge.synthetic.games.releases import Making, Releases, Storage, settings_of
+from privacygauge.synthetic.games.releases import Making, Releases, Storage, release_settings
 from privacygauge.synthetic.games.setting import Setting
 
 TASKS = 64
@@ -35,7 +35,7 @@ SAID = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredTarget:
     """What one attack says about one target."""
 
     blocks: tuple[Block, ...]
@@ -85,11 +85,11 @@ class Scoring:
         for i, target in enumerate(range(task.start, task.stop)):
             for j, answers in enumerate(self._answers(target, read)):
                 if isinstance(answers, Skipped):
-                    said[i, j] = _written(answers.reason, ())
+                    said[i, j] = _encode_notes(answers.reason, ())
                     continue
                 own[i, j] = np.concatenate([answer.own for answer in answers])
                 released[i, j] = np.concatenate([answer.released for answer in answers])
-                said[i, j] = _written(None, [note for a in answers for note in a.notes])
+                said[i, j] = _encode_notes(None, [note for a in answers for note in a.notes])
         return {"own": own, "released": released, "said": said}
 
     def _tables(self, start: int, stop: int) -> Tables:
@@ -129,7 +129,7 @@ class Scoring:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class GameScores:
     """What attacks say about every target of a game."""
 
     making: Making
@@ -139,7 +139,7 @@ class Scores:
     run: Run
     """Where the scores lie."""
 
-    def of(self, attack: int) -> Iterator[Scored | Skipped]:
+    def of(self, attack: int) -> Iterator[ScoredTarget | Skipped]:
         """Return what the attack at a position says about each target, in their order."""
         game = self.making.game
         setting = self.making.setting
@@ -148,12 +148,14 @@ class Scores:
         )
         asked = self.attacks[attack]
         for target in range(len(setting.targets)):
-            reason, notes = _read(said[target])
+            reason, notes = _decode_notes(said[target])
             if reason is not None:
                 yield Skipped(title(asked.name, asked.variant, ""), reason)
                 continue
             blocks = tuple(game.blocks(setting, target))
-            yield Scored(blocks, tuple(_answers_in(blocks, own[target], released[target], notes)))
+            yield ScoredTarget(
+                blocks, tuple(_answers_in(blocks, own[target], released[target], notes))
+            )
 
 
 def score_releases(
@@ -164,7 +166,7 @@ def score_releases(
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Scores:
+) -> GameScores:
     """Return what attacks say about every target, computing what `run` does not hold yet.
 
     Parameters
@@ -206,7 +208,7 @@ def score_releases(
             "said": ArraySpec(("target", "attack", "byte"), (n_targets, m, SAID), "uint8"),
         },
         settings={
-            **settings_of(making),
+            **release_settings(making),
             "attacks": [repr(attack) for attack in attacks],
         },
         code=code_of(making.game, making.generator, *attacks),
@@ -215,7 +217,7 @@ def score_releases(
     work = Scoring(making, releases, tuple(attacks))
     complete(opened, work, n_jobs=n_jobs, progress=progress)
     end_of_sharing()
-    return Scores(making, tuple(attacks), opened)
+    return GameScores(making, tuple(attacks), opened)
 
 
 def _lengths(game: Game, setting: Setting) -> tuple[int, int]:
@@ -239,7 +241,7 @@ def _answers_in(
         b = end_b
 
 
-def _written(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
+def _encode_notes(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
     """Return why an attack was not played, or what it had to say, in a fixed number of bytes."""
     kept = list(dict.fromkeys(notes))
     while True:
@@ -250,7 +252,7 @@ def _written(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer(text.ljust(SAID, b"\0"), np.uint8)
 
 
-def _read(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]:
+def _decode_notes(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]:
     reason, notes = json.loads(said.tobytes().rstrip(b"\0"))
     return reason, tuple(notes)
 

@@ -19,7 +19,7 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.density import DensityRatio
-from privacygauge.synthetic.games.scores import Scored, Scores
+from privacygauge.synthetic.games.scores import GameScores, ScoredTarget
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class RecordsInWorlds:
 
 
 def records_in_worlds(
-    names: Sequence[str], scored: Sequence[Sequence[Scored]]
+    names: Sequence[str], scored: Sequence[Sequence[ScoredTarget]]
 ) -> tuple[RecordsInWorlds, ...]:
     """Return what attacks said of every record as signals in worlds, block by block.
 
@@ -156,10 +156,10 @@ class OnWorlds:
     @property
     def variant(self) -> str:
         """The attack's variant, and its signals."""
-        signals = f"on {checks.listed([signal.name for signal in self.signals])}"
+        signals = f"on {checks.short_list([signal.name for signal in self.signals])}"
         return f"{self.attack.variant}; {signals}" if self.attack.variant else signals
 
-    def of(self, scores: Scores) -> list[Scored] | Skipped:
+    def of(self, scores: GameScores) -> list[ScoredTarget] | Skipped:
         """Return what the attack says about every record.
 
         Parameters
@@ -178,7 +178,7 @@ class OnWorlds:
             missing = next((x for x in found if isinstance(x, Skipped)), None)
             if missing:
                 return Skipped(self.name, f"has no signal {signal.name}: {missing.reason}")
-            signals.append([x for x in found if isinstance(x, Scored)])
+            signals.append([x for x in found if isinstance(x, ScoredTarget)])
         answers: list[list[Answer]] = [[] for _ in signals[0]]
         names = [signal.name for signal in self.signals]
         for number, block in enumerate(records_in_worlds(names, signals)):
@@ -187,7 +187,9 @@ class OnWorlds:
                 return answered
             for record, answer in zip(answers, answered, strict=True):
                 record.append(answer)
-        return [Scored(x.blocks, tuple(made)) for x, made in zip(signals[0], answers, strict=True)]
+        return [
+            ScoredTarget(x.blocks, tuple(made)) for x, made in zip(signals[0], answers, strict=True)
+        ]
 
     def _answers(self, block: RecordsInWorlds, seed: int, number: int) -> list[Answer] | Skipped:
         def rng(*place: int | str) -> np.random.Generator:
@@ -207,7 +209,7 @@ class OnWorlds:
         return [Answer(own, released, notes) for own, released in zip(*values, strict=True)]
 
 
-def parted(
+def split_attacks(
     attacks: Sequence[TableAttack | OnWorlds],
 ) -> tuple[tuple[TableAttack, ...], tuple[OnWorlds, ...]]:
     """Return the attacks on tables, with the signals of those on worlds, and those on worlds.

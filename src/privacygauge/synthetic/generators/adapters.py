@@ -19,11 +19,11 @@ import numpy as np
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.foreign import (
     SEEDS,
-    called,
+    code_origin,
     drawn_seed,
-    origin,
     parameters_of,
     seed_by_name,
+    short_name,
     takes,
     theirs,
 )
@@ -45,7 +45,7 @@ TABLES = "tables"
 
 
 @dataclass(frozen=True)
-class Given:
+class GeneratorInput:
     """What a generator learns from: a frame, or several by name with a key that joins them."""
 
     data: object
@@ -56,7 +56,7 @@ class Given:
     """The column that joins them; the first table has each key once."""
 
     @classmethod
-    def of(cls, table: Table) -> Given:
+    def of(cls, table: Table) -> GeneratorInput:
         """Return one table."""
         return cls(table.to_frame(), {"table": table.schema})
 
@@ -67,7 +67,7 @@ class Given:
         return [column.name for column in columns if not column.is_number]
 
 
-_ANY = Given(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0),))})
+_ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0),))})
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class FitSample:
 
     def __post_init__(self) -> None:
         with theirs(self.name, 0):
-            made, again = (_made(self.make, 0, _ANY) for _ in range(2))
+            made, again = (_make_instance(self.make, 0, _ANY) for _ in range(2))
         require_fit_and_sample(made, self.name)
         if made is again:
             raise InputError(
@@ -105,36 +105,41 @@ class FitSample:
     @property
     def name(self) -> str:
         """What reports call it."""
-        return self.label or called(self.make)
+        return self.label or short_name(self.make)
 
     def describe(self) -> Mapping[str, Any]:
         """Return where the object and what makes it come from: names and versions."""
         with theirs(self.name, 0):
-            made = _made(self.make, 0, _ANY)
-        return {"fit and sample": dict(origin(type(made))), "made by": dict(origin(self.make))}
+            made = _make_instance(self.make, 0, _ANY)
+        return {
+            "fit and sample": dict(code_origin(type(made))),
+            "made by": dict(code_origin(self.make)),
+        }
 
     def reached(self) -> tuple[object, ...]:
         """Return what else is run: the object that `make` returns."""
         with theirs(self.name, 0):
-            return (_made(self.make, 0, _ANY),)
+            return (_make_instance(self.make, 0, _ANY),)
 
     @property
     def takes_tables(self) -> bool:
         """Whether it learns from several tables: its fit says `TABLES` first, or it is of SDV's."""
-        if origin(self.make)["name"].startswith("sdv.multi_table."):
+        if code_origin(self.make)["name"].startswith("sdv.multi_table."):
             return True
         with theirs(self.name, 0):
-            return _takes_tables(_made(self.make, 0, _ANY).fit)
+            return _takes_tables(_make_instance(self.make, 0, _ANY).fit)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of an object that was fitted to the table's frame."""
-        return table_from(self.asked(Given.of(table), n, rng), table.schema, n, self.name)
+        return table_from(self.asked(GeneratorInput.of(table), n, rng), table.schema, n, self.name)
 
-    def asked(self, given: Given, n: int, rng: np.random.Generator) -> object:
+    def asked(self, given: GeneratorInput, n: int, rng: np.random.Generator) -> object:
         """Return what an object that was fitted to a frame, or to several, draws."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
-            return _sampled(_fitted(_made(self.make, seed, given), given, seed), given, n, seed)
+            return _sample(
+                _fit(_make_instance(self.make, seed, given), given, seed), given, n, seed
+            )
 
 
 @dataclass(frozen=True)
@@ -166,11 +171,11 @@ class Call:
     @property
     def name(self) -> str:
         """What reports call it."""
-        return self.label or called(self.function)
+        return self.label or short_name(self.function)
 
     def describe(self) -> Mapping[str, Any]:
         """Return where the function comes from: its name and version."""
-        return {"function": dict(origin(self.function))}
+        return {"function": dict(code_origin(self.function))}
 
     @property
     def takes_tables(self) -> bool:
@@ -179,9 +184,9 @@ class Call:
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return the n records that the function makes of the table's frame."""
-        return table_from(self.asked(Given.of(table), n, rng), table.schema, n, self.name)
+        return table_from(self.asked(GeneratorInput.of(table), n, rng), table.schema, n, self.name)
 
-    def asked(self, given: Given, n: int, rng: np.random.Generator) -> object:
+    def asked(self, given: GeneratorInput, n: int, rng: np.random.Generator) -> object:
         """Return what the function makes of a frame, or of several."""
         seed = drawn_seed(rng)
         by_place = (seed,) if _seed_by_place(self.function) else ()
@@ -203,7 +208,7 @@ def _takes_tables(function: Callable[..., Any]) -> bool:
     return next(iter(parameters_of(function)), "") == TABLES
 
 
-def _made(make: Any, seed: int, given: Given) -> Any:
+def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
     if isinstance(make, type) or not hasattr(make, "fit"):
         known = {"metadata": _metadata(given)} if asks_for_metadata(make) else {}
         return make(**known, **seed_by_name(make, seed))
@@ -222,12 +227,12 @@ def asks_for_metadata(make: Any) -> bool:
     A function does so whose first argument is called metadata, and that needs no other but a seed.
     """
     known = list(parameters_of(make))
-    if origin(make)["name"].startswith("sdv."):
+    if code_origin(make)["name"].startswith("sdv."):
         return "metadata" in known
     return not isinstance(make, type) and known[:1] == ["metadata"] and takes(make, 1)
 
 
-def _metadata(given: Given) -> Any:
+def _metadata(given: GeneratorInput) -> Any:
     """Return what SDV wants to know of the columns, and of the key."""
     made = importlib.import_module("sdv.metadata").Metadata
     known: dict[str, Any] = {
@@ -258,7 +263,7 @@ def _sdtype(column: Column) -> str:
     return "datetime" if column.date else "numerical"
 
 
-def _fitted(made: Any, given: Given, seed: int) -> Any:
+def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
     asks = CATEGORIES in parameters_of(made.fit) or _is_ctgan(made)
     named = {CATEGORIES: given.categories} if asks else {}
     fitted = made.fit(given.data, **named, **seed_by_name(made.fit, seed))
@@ -270,7 +275,7 @@ def _is_ctgan(made: object) -> bool:
     return any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
 
 
-def _sampled(fitted: Any, given: Given, n: int, seed: int) -> object:
+def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
     sampler = _sampler(fitted)
     assert sampler is not None
     known = parameters_of(sampler)

@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.network import Node, combined, joint_counts
+from privacygauge.synthetic.generators.network import Node, combine_codes, joint_counts
 from privacygauge.synthetic.schema import Column, Schema
 from privacygauge.synthetic.table import Table, require_at_least
 
@@ -65,7 +65,7 @@ class Binning:
         low, high = _ends(column)
         n_bins = self._n_bins(column)
         if column.kind == "integer":
-            first, count = _first(low, high)
+            first, count = _first_and_count(low, high)
             place = int((value - first) * n_bins // count)
             start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
             return first + start, first + end - 1.0
@@ -78,7 +78,7 @@ class Binning:
     def _n_bins(self, column: Column) -> int:
         low, high = _ends(column)
         if column.kind == "integer":
-            return min(self.bins, _first(low, high)[1])
+            return min(self.bins, _first_and_count(low, high)[1])
         return self.bins if high > low else 1
 
     def _codes(self, column: Column, values: Floats) -> Ints:
@@ -89,7 +89,7 @@ class Binning:
         missing = np.isnan(values)
         place = np.where(missing, low, values)
         if column.kind == "integer":
-            first, count = _first(low, high)
+            first, count = _first_and_count(low, high)
             found = np.floor((place - first) * n_bins / count)
         else:
             found = np.floor((place - low) / (high - low or 1.0) * n_bins)
@@ -103,7 +103,7 @@ class Binning:
         n_bins = self._n_bins(column)
         drawn = rng.random(len(codes))
         if column.kind == "integer":
-            first, count = _first(low, high)
+            first, count = _first_and_count(low, high)
             start = np.ceil(codes * count / n_bins)
             end = np.ceil((codes + 1) * count / n_bins)
             values = first + start + np.floor(drawn * (end - start))
@@ -118,7 +118,7 @@ def _ends(column: Column) -> tuple[float, float]:
     return float(column.low), float(column.high)
 
 
-def _first(low: float, high: float) -> tuple[int, int]:
+def _first_and_count(low: float, high: float) -> tuple[int, int]:
     """Return the first whole number of a range, and how many there are."""
     first = math.ceil(low)
     return first, math.floor(high) - first + 1
@@ -225,7 +225,7 @@ def log_densities(
         counts = joint_counts(codes, node, sizes)
         own = (counts.sum(axis=0) + weight / n_codes) / (len(codes) + weight)
         shares = (counts + weight * own) / (counts.sum(axis=1, keepdims=True) + weight)
-        total += np.log(shares[combined(asked, node.parents, sizes), asked[:, j]])
+        total += np.log(shares[combine_codes(asked, node.parents, sizes), asked[:, j]])
     return total
 
 

@@ -114,7 +114,7 @@ class Command:
     def _started(
         self, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes], filled: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
-        args = [_filled(arg, filled) for arg in self.args]
+        args = [_fill_placeholders(arg, filled) for arg in self.args]
         variables = {f"PRIVACYGAUGE_{key.upper()}": value for key, value in filled.items()}
         try:
             return subprocess.Popen(
@@ -138,7 +138,7 @@ class Command:
         last = time.monotonic() + self.limit
         while True:
             left = last - time.monotonic()
-            ended = _ended(process, max(min(left, _LOOK_EVERY_SECONDS), 0.0))
+            ended = _has_ended(process, max(min(left, _LOOK_EVERY_SECONDS), 0.0))
             if sum(map(_size, written)) > most:
                 return f"wrote {most / 1e6:.3g} MB and more, too much for a table"
             if ended:
@@ -154,13 +154,13 @@ def _split(text: str) -> list[str]:
         raise InputError(f"the command {text!r} cannot be read ({error}): close it") from error
 
 
-def _filled(arg: str, values: Mapping[str, str]) -> str:
+def _fill_placeholders(arg: str, values: Mapping[str, str]) -> str:
     for key, value in values.items():
         arg = arg.replace(f"{{{key}}}", value)
     return arg
 
 
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     return process.returncode is not None

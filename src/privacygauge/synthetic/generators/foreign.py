@@ -50,18 +50,18 @@ def theirs(name: str, seed: int) -> Iterator[None]:
     What it prints goes to standard error, so that results on standard output stay whole.
     """
     try:
-        with _ALONE, _seeded(seed), contextlib.redirect_stdout(sys.stderr):
+        with _ALONE, _seeded_globals(seed), contextlib.redirect_stdout(sys.stderr):
             yield
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:
         raise InputError(
-            f"generator {name!r} failed with {_said(error)}: call it by itself to see where"
+            f"generator {name!r} failed with {_error_text(error)}: call it by itself to see where"
         ) from error
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def _seeded_globals(seed: int) -> Iterator[None]:
     # The user's code may draw from these states, though ours never does.
     numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
     torch = sys.modules.get("torch")
@@ -124,17 +124,17 @@ def require_sendable(generator: object, name: str) -> None:
         dumps(generator)
     except Exception as error:
         raise InputError(
-            f"generator {name!r} cannot be sent to another process ({_said(error)}): give a "
+            f"generator {name!r} cannot be sent to another process ({_error_text(error)}): give a "
             "function that makes it, or use one job"
         ) from error
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     said = one_line(str(error))
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def origin(thing: object) -> Mapping[str, str]:
+def code_origin(thing: object) -> Mapping[str, str]:
     """Return the name and the version of code; what it does is compared by `runs.code`.
 
     Parameters
@@ -161,7 +161,7 @@ def digest_of_file(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
 
 
-def called(thing: object) -> str:
+def short_name(thing: object) -> str:
     """Return the short name of a function, a class, or an object's class."""
     code = _code_of(thing)
     return str(getattr(code, "__qualname__", type(code).__name__))

@@ -107,7 +107,7 @@ class SynthPop:
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records, each value of which occurs in the table."""
         # A missing number is a number below all others: trees split it off where it matters.
-        stand_in = np.array([_below(column) for column in table.schema.columns])
+        stand_in = np.array([_below_range(column) for column in table.schema.columns])
         values = np.where(np.isnan(table.values), stand_in, table.values)
         categorical = np.array([not column.is_number for column in table.schema.columns])
         made = learn_cart(values, categorical, rng, order=self._order(table), least=self.least)
@@ -124,7 +124,7 @@ class SynthPop:
         return [names.index(name) for name in self.order]
 
 
-def _below(column: Column) -> float:
+def _below_range(column: Column) -> float:
     """Return a number below a column's range; -1, which is not a code, for categories."""
     if column.low is None or column.high is None:
         return -1.0

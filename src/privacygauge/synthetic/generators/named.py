@@ -75,8 +75,8 @@ def generator_named(
     for key, value in _pairs(written, text).items() if colon else ():
         if key in given:
             raise InputError(f"{key} of {name} is given twice, got {given[key]} and {value!r}")
-        given[key] = _read(name, key, value)
-    return _made(name, given)
+        given[key] = _parse_option(name, key, value)
+    return _make_generator(name, given)
 
 
 def is_named(text: str) -> bool:
@@ -127,7 +127,7 @@ def _is_generator(thing: object) -> bool:
     return all(hasattr(thing, part) for part in ("name", "describe", "generate"))
 
 
-def _made(name: str, given: Mapping[str, Any]) -> Generator:
+def _make_generator(name: str, given: Mapping[str, Any]) -> Generator:
     kind = GENERATORS[name]
     known = [field.name for field in fields(kind)]
     for key, value in given.items():
@@ -148,7 +148,7 @@ def _made(name: str, given: Mapping[str, Any]) -> Generator:
 
 def _require_option(name: str, key: str, known: Sequence[str]) -> None:
     if key not in known:
-        has = f"has {checks.listed(known)}" if known else "has none"
+        has = f"has {checks.short_list(known)}" if known else "has none"
         raise InputError(f"{name} has no option {key!r}; it {has}: leave it out")
 
 
@@ -166,7 +166,7 @@ def _pairs(written: str, text: str) -> dict[str, str]:
     return pairs
 
 
-def _read(name: str, key: str, value: str) -> Any:
+def _parse_option(name: str, key: str, value: str) -> Any:
     kind = GENERATORS[name]
     _require_option(name, key, [field.name for field in fields(kind)])
     hint = get_type_hints(kind)[key]

@@ -50,7 +50,7 @@ class Network:
         for node, table in zip(self.nodes, self.tables, strict=True):
             # A draw of 1 - u in (0, 1] never falls behind the last category of any weight.
             drawn = 1.0 - rng.random(n)
-            rows = combined(codes, node.parents, self.sizes)
+            rows = combine_codes(codes, node.parents, self.sizes)
             reached = np.cumsum(table, axis=1)
             reached /= reached[:, -1:]
             # Categories first: numpy adds long rows, not many short ones.
@@ -58,7 +58,7 @@ class Network:
         return codes
 
 
-def combined(codes: Ints, attributes: tuple[int, ...], sizes: tuple[int, ...]) -> Ints:
+def combine_codes(codes: Ints, attributes: tuple[int, ...], sizes: tuple[int, ...]) -> Ints:
     """Return one number for the categories of several attributes together, (n,)."""
     found = np.zeros(len(codes), np.int64)
     for attribute in attributes:
@@ -70,7 +70,7 @@ def joint_counts(codes: Ints, node: Node, sizes: tuple[int, ...]) -> Ints:
     """Return how often each category occurs with each combination of parents, (P, v)."""
     n_parents = math.prod(sizes[p] for p in node.parents)
     v = sizes[node.attribute]
-    index = combined(codes, (*node.parents, node.attribute), sizes)
+    index = combine_codes(codes, (*node.parents, node.attribute), sizes)
     counts: Ints = np.bincount(index, minlength=n_parents * v).reshape(n_parents, v)
     return counts
 
@@ -191,12 +191,12 @@ def learn_structure(
     return tuple(nodes)
 
 
-def largest(information: Floats, candidates: Sequence[Node]) -> int:
+def most_informative(information: Floats, candidates: Sequence[Node]) -> int:
     """Return the candidate of the largest mutual information, the first of equals."""
     return int(np.argmax(information))
 
 
-def normalised(weights: Floats, spare: Floats) -> Floats:
+def normalise_weights(weights: Floats, spare: Floats) -> Floats:
     """Return rows of weights (P, v) that sum to 1; `spare` (v,) where a row has none."""
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
@@ -224,11 +224,13 @@ def learn_bayes_net(
     is its share among the records with the same parents; where there are none, its share among
     all. No privacy is claimed.
     """
-    nodes = learn_structure(codes, sizes, degree=degree, choose=largest, rng=rng)
+    nodes = learn_structure(codes, sizes, degree=degree, choose=most_informative, rng=rng)
     tables = []
     for node in nodes:
         counts = joint_counts(codes, node, sizes)
-        tables.append(normalised(counts.astype(np.float64), counts.sum(axis=0).astype(np.float64)))
+        tables.append(
+            normalise_weights(counts.astype(np.float64), counts.sum(axis=0).astype(np.float64))
+        )
     return Network(nodes, tuple(tables), sizes)
 
 
@@ -281,7 +283,7 @@ def learn_privbayes(
         counts = noisy.get(place)
         if counts is None:
             counts = _from_first(noisy[first], nodes[first], node, sizes)
-        tables.append(normalised(counts, np.ones(sizes[node.attribute])))
+        tables.append(normalise_weights(counts, np.ones(sizes[node.attribute])))
     return Network(nodes, tuple(tables), sizes)
 
 

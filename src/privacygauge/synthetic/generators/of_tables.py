@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.games.releases import digest_of, digest_of_units
-from privacygauge.synthetic.generators.adapters import Call, FitSample, Given
+from privacygauge.synthetic.games.releases import digest_of_units, table_digest
+from privacygauge.synthetic.generators.adapters import Call, FitSample, GeneratorInput
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.generators.returned import table_from
@@ -38,7 +38,7 @@ class OfTables:
     def describe(self) -> Mapping[str, Any]:
         """Return where the generator comes from, and digests of the rows and of whose they are."""
         related = {
-            "rows": digest_of(self.related.rows),
+            "rows": table_digest(self.related.rows),
             "owners": digest_of_units(self.related.owner),
         }
         return {**self.made_by.describe(), "related": related}
@@ -55,7 +55,7 @@ class OfTables:
                 "--knowledge than synthetic"
             )
         frames = self.related.frames(table.people)
-        given = Given(frames, self.related.schemas, self.related.key)
+        given = GeneratorInput(frames, self.related.schemas, self.related.key)
         made = self.made_by.asked(given, n, rng)
         return table_from(self.related.joined(made, self.name), table.schema, n, self.name)
 

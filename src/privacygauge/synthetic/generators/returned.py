@@ -118,7 +118,7 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, name: str) -> None:
         "has twice": sorted({label for label in found if found.count(label) > 1}),
     }
     said = [
-        f"{verb} {checks.listed(repr(one_line(label, 40)) for label in labels)}"
+        f"{verb} {checks.short_list(repr(one_line(label, 40)) for label in labels)}"
         for verb, labels in wrong.items()
         if labels
     ]
@@ -245,11 +245,11 @@ def _number(value: float, *, whole: bool) -> str:
 def _line(fields: tuple[str, ...]) -> str:
     # The csv module of Python 3.11 leaves a lone carriage return bare, which ends a line. A
     # lone empty field would make an empty line, which readers skip.
-    written = [_quoted(field) if _SPECIAL & set(field) else field for field in fields]
+    written = [_quote_csv(field) if _SPECIAL & set(field) else field for field in fields]
     return (",".join(written) or '""') + "\n"
 
 
-def _quoted(field: str) -> str:
+def _quote_csv(field: str) -> str:
     return '"' + field.replace('"', '""') + '"'
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, Code, Recorded
+from privacygauge.runs.code import PROGRAM, Code, RecordedCode
 from privacygauge.runs.store import read_run
-from privacygauge.runs.user_code import imported, names_code
+from privacygauge.runs.user_code import import_object, names_code
 from privacygauge.synthetic.generators.command import Command
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
@@ -46,14 +46,14 @@ def written_generator(text: str, run: Path | None = None) -> Generator:
             f"--generator must be one of {', '.join(GENERATORS)}, or FILE.py:NAME or MODULE:NAME "
             f"of your own, or '{PROGRAM} PROGRAM ...', got {text!r}"
         )
-    return as_generator(imported(text))
+    return as_generator(import_object(text))
 
 
 _SAID = "generator "
 
 
 @dataclass(frozen=True)
-class RecordedGenerator(Recorded):
+class RecordedGenerator(RecordedCode):
     """Stands for what made the tables of a run."""
 
     name: str

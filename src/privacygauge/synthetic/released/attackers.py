@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.synthetic.released.tables import drawn_rows, filled, sums_but_one
+from privacygauge.synthetic.released.tables import draw_rows, fill_missing, sums_but_one
 from privacygauge.synthetic.table import Table
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Encoded:
         self, made: Table, asked: Sequence[Table], columns: Sequence[int], rng: np.random.Generator
     ) -> None:
         self.made = made
-        values = [filled(table) for table in (made, *asked)]
+        values = [fill_missing(table) for table in (made, *asked)]
         # Places among the synthetic values, which single precision holds exactly: trees need no
         # more, and cut long tails as finely as the middle.
         self.places = [np.empty(one.shape, np.float32) for one in values]
@@ -149,7 +149,7 @@ class Encoded:
         self.keys = {j: [own[i] for own in keys] for i, j in enumerate(columns)}
 
 
-def guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
+def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
     """Return what the best attacker guesses of column j from all the others.
 
     Which attacker is best, and whether a synthetic record that agrees in all other columns is
@@ -171,7 +171,7 @@ def guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Gue
         constant = task.answers.values[0]
         return Guesses("a constant", tuple(np.full(len(side), constant) for side in task.asked))
     seed = int(rng.integers(2**31))
-    chosen, first = _chosen(task, drawn_rows(len(task.codes), TRIED, rng), rng, seed)
+    chosen, first = _choose_attacker(task, draw_rows(len(task.codes), TRIED, rng), rng, seed)
     everything = np.arange(len(task.codes))
     forest = task.taught(everything, seed)
     found = []
@@ -254,7 +254,9 @@ def _cut_back(tree: Any, fewest: float) -> Ints:
     return node
 
 
-def _chosen(task: _Task, tried: Ints, rng: np.random.Generator, seed: int) -> tuple[Attacker, bool]:
+def _choose_attacker(
+    task: _Task, tried: Ints, rng: np.random.Generator, seed: int
+) -> tuple[Attacker, bool]:
     """Return the attacker that is right about most often, and whether equals are believed first."""
     halves = np.array_split(rng.permutation(tried), 2)
     right = np.zeros((len(ATTACKERS), len(tried)), np.bool_)

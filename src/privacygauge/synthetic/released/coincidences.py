@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _DISTINCT = 0.95
@@ -70,7 +70,7 @@ def most_by_chance(met: int) -> float:
     return 0.01 + 0.0057 / (1 + met)
 
 
-def shared_values(released: Released, level: float) -> Iterator[SharedValues]:
+def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValues]:
     """Yield, for each column of values that people do not share, the real ones that were copied.
 
     Parameters
@@ -133,7 +133,7 @@ def shared_values(released: Released, level: float) -> Iterator[SharedValues]:
         )
 
 
-def _columns(released: Released) -> Iterator[tuple[str, Values, Values, Values | None]]:
+def _columns(released: ReleasedTables) -> Iterator[tuple[str, Values, Values, Values | None]]:
     """Yield the names, and the values of real, synthetic and holdout records, None for missing."""
     for text in released.texts:
         forms = _digits if _are_numbers(text.real) else _words

@@ -13,9 +13,15 @@ from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.headline import Fact
 from privacygauge.synthetic.distance import space_of
-from privacygauge.synthetic.released.neighbours import nearest, usual_distance
+from privacygauge.synthetic.released.neighbours import nearest_points, usual_distance
 from privacygauge.synthetic.released.overlap import LoneCopies
-from privacygauge.synthetic.released.tables import FEWEST, Released, drawn_rows, occurs, stacked
+from privacygauge.synthetic.released.tables import (
+    FEWEST,
+    ReleasedTables,
+    draw_rows,
+    occurs,
+    stack_tables,
+)
 from privacygauge.synthetic.table import Table
 
 NO_EVIDENCE = (
@@ -70,7 +76,7 @@ class ClosestRecords:
         return float(np.mean(nearer + 0.5 * tied))
 
 
-def copies(released: Released, rng: np.random.Generator) -> Copies:
+def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
     """Return which records were copied, and which would be by chance.
 
     Parameters
@@ -96,7 +102,7 @@ def copies(released: Released, rng: np.random.Generator) -> Copies:
     return Copies(*found, of_real, occurs(made, some), occurs(made, others))
 
 
-def closest_records(released: Released, rng: np.random.Generator) -> ClosestRecords:
+def closest_records(released: ReleasedTables, rng: np.random.Generator) -> ClosestRecords:
     """Return how far each synthetic row is from the closest record, real and holdout.
 
     Parameters
@@ -110,10 +116,10 @@ def closest_records(released: Released, rng: np.random.Generator) -> ClosestReco
     sides = [released.real]
     if released.holdout is not None:
         sides = list(as_many(released.real, released.holdout, rng))
-    space = space_of(stacked(made, *sides), usual_distance(released.schema))
+    space = space_of(stack_tables(made, *sides), usual_distance(released.schema))
     ends = np.cumsum([len(made), *(len(side) for side in sides)])
     asked, *among = np.split(np.arange(len(space)), ends[:-1])
-    found = [nearest(space, asked, rows).distance for rows in among]
+    found = [nearest_points(space, asked, rows).distance for rows in among]
     to_holdout = found[1] if len(found) > 1 else None
     return ClosestRecords(found[0], to_holdout, len(sides[0]))
 
@@ -121,7 +127,7 @@ def closest_records(released: Released, rng: np.random.Generator) -> ClosestReco
 def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Table, Table]:
     """Return equally many records of both, drawn at random from the larger table."""
     n = min(len(real), len(holdout))
-    return real[drawn_rows(len(real), n, rng)], holdout[drawn_rows(len(holdout), n, rng)]
+    return real[draw_rows(len(real), n, rng)], holdout[draw_rows(len(holdout), n, rng)]
 
 
 SYNTHETIC_ROWS = "Synthetic rows that equal a real record"

@@ -89,7 +89,7 @@ def correlation_of(hits: Hits) -> float:
     return float(np.clip(covariance / spreads, -1.0, 0.0))
 
 
-def risk_of(hits: Hits, level: float) -> Estimate | None:
+def risk_beyond_control(hits: Hits, level: float) -> Estimate | None:
     """Return what the attack achieves beyond the control; None where there is no control."""
     if hits.control is None:
         return None
@@ -186,13 +186,13 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
         attack=attack,
         control=control,
         baseline=baseline,
-        risk=risk_of(hits, level),
+        risk=risk_beyond_control(hits, level),
         outlying=hits.outlying,
         notes=tuple(notes),
     )
 
 
-def furthest(beyond: Estimate) -> tuple[float, float]:
+def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
     """Return the place of an estimate among others: the one that goes furthest beyond 0 is largest.
 
     By the lower end where it is above 0, and by how near the interval comes to that elsewhere: an
@@ -202,7 +202,7 @@ def furthest(beyond: Estimate) -> tuple[float, float]:
     --------
     >>> nothing = Estimate(0.0, -0.001, 0.001, 0.95, 900, "made up")
     >>> nearly = Estimate(0.05, -0.01, 0.11, 0.95, 900, "made up")
-    >>> furthest(nothing) < furthest(nearly)
+    >>> furthest_beyond(nothing) < furthest_beyond(nearly)
     True
     """
     if beyond.low > 0:

@@ -17,7 +17,12 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.synthetic.released.hits import Hits
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, drawn_rows, stacked
+from privacygauge.synthetic.released.tables import (
+    NO_CONTROL,
+    ReleasedTables,
+    draw_rows,
+    stack_tables,
+)
 from privacygauge.synthetic.table import Table
 
 FORMS = ("rarest values in common", "rare values in common")
@@ -74,7 +79,7 @@ class InCommon:
         ]
 
 
-def ranked_in_common(released: Released, rng: np.random.Generator) -> InCommon | Skipped:
+def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCommon | Skipped:
     """Return records ranked by what they have in common with a synthetic record.
 
     Parameters
@@ -93,14 +98,14 @@ def ranked_in_common(released: Released, rng: np.random.Generator) -> InCommon |
     sides = (released.real, released.holdout)
     made = released.synthetic
     share = _PAIRS / (len(made) * sum(map(len, sides)))
-    rows = [drawn_rows(len(side), max(1, int(share * len(side))), rng) for side in sides]
-    both = stacked(*(side[some] for side, some in zip(sides, rows, strict=True)))
+    rows = [draw_rows(len(side), max(1, int(share * len(side))), rng) for side in sides]
+    both = stack_tables(*(side[some] for side, some in zip(sides, rows, strict=True)))
     near = np.zeros(len(both))
     few = _NEAR_PAIRS / (len(made) * len(both))
     ends = np.cumsum([0, *map(len, rows)])
     compared = np.concatenate(
         [
-            begin + drawn_rows(end - begin, max(1, int(few * (end - begin))), rng)
+            begin + draw_rows(end - begin, max(1, int(few * (end - begin))), rng)
             for begin, end in pairwise(ends.tolist())
         ]
     )
@@ -128,7 +133,9 @@ def most_in_common(
         records in a random ranking.
     """
     return tuple(
-        _first(found.equal, wanted, variant=variant, units=found.units, notes=notes, rng=rng)
+        _hits_of_first(
+            found.equal, wanted, variant=variant, units=found.units, notes=notes, rng=rng
+        )
         for variant, wanted in zip(FORMS, wanted_first(len(found.equal)), strict=True)
     )
 
@@ -154,7 +161,7 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
         Of one schema; a missing value agrees with a missing one.
     """
     weighed = [
-        _weighed(asked, own, made.values.shape[1])
+        _weigh_codes(asked, own, made.values.shape[1])
         for asked, own in zip(records.values.T, made.values.T, strict=True)
     ]
     found = np.zeros(len(records), np.uint16)
@@ -192,7 +199,7 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
     tables : sequence of Table, length t
         Of the same schema, none of them empty.
     """
-    others = stacked(*tables)
+    others = stack_tables(*tables)
     begins = np.cumsum([0, *map(len, tables)])[:-1]
     n_all = len(records) + len(others)
     worth = 1 - np.log(np.arange(1, n_all + 1)) / np.log(n_all)
@@ -262,7 +269,7 @@ class _Places:
         score += worth.take(wide, mode="clip")  # the fastest, and nothing is outside
 
 
-def _first(
+def _hits_of_first(
     score: Ints,
     wanted: int,
     variant: str,
@@ -291,7 +298,7 @@ def _first(
     )
 
 
-def _weighed(asked: Floats, own: Floats, n_columns: int) -> tuple[Ints, Ints, Weights]:
+def _weigh_codes(asked: Floats, own: Floats, n_columns: int) -> tuple[Ints, Ints, Weights]:
     """Return a column's codes, in the records and in the synthetic ones, and each code's weight."""
     values, codes = np.unique(np.concatenate([asked, own]), return_inverse=True)
     of_records, of_made = np.split(codes, [len(asked)])

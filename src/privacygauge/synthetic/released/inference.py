@@ -14,10 +14,10 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.released.attackers import Encoded, agrees, guesses
+from privacygauge.synthetic.released.attackers import Encoded, agrees, best_guesses
 from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
-from privacygauge.synthetic.released.tables import Released, drawn_rows
+from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 from privacygauge.synthetic.table import Table, require_columns
 
 MOST_SECRETS = 20
@@ -28,7 +28,7 @@ the 95% quantile of the real numbers; a missing number, where it is guessed to b
 
 
 def inference(
-    released: Released,
+    released: ReleasedTables,
     rng: np.random.Generator,
     *,
     secrets: Sequence[str] | None = None,
@@ -65,11 +65,11 @@ def inference(
     if len(names) < 2:
         raise InputError("inference needs at least two columns, got one")
     if secrets is None:
-        secrets = [names[j] for j in drawn_rows(len(names), MOST_SECRETS, rng)]
+        secrets = [names[j] for j in draw_rows(len(names), MOST_SECRETS, rng)]
     require_columns(secrets, names, "secrets")
     sides = [side for side in (released.real, released.holdout) if side is not None]
     often = zip(sides, (attempts.real, attempts.holdout), strict=False)
-    groups = [tuple(drawn_rows(len(side), most, rng) for side, most in often)]
+    groups = [tuple(draw_rows(len(side), most, rng) for side, most in often)]
     groups += [] if rows is None else [rows.sides]
     asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
     units = [released.people(group) for group in groups]
@@ -77,7 +77,7 @@ def inference(
     known = Encoded(released.synthetic, asked, columns, rng)
     told = []
     for j in columns:
-        told.append(_told(released, j, asked=asked, known=known, rng=rng))
+        told.append(_infer_column(released, j, asked=asked, known=known, rng=rng))
         step()
     notes = released.notes
     last = len(sides)
@@ -97,7 +97,7 @@ def inference(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _SecretGuesses:
     """Guesses of one secret."""
 
     right: Sequence[Bools]
@@ -110,7 +110,7 @@ class _Told:
 
 def _hits(
     variant: str,
-    told: Sequence[_Told],
+    told: Sequence[_SecretGuesses],
     sides: slice,
     meaning: str,
     units: Sequence[Ints],
@@ -133,21 +133,21 @@ def _hits(
     )
 
 
-def _told(
-    released: Released,
+def _infer_column(
+    released: ReleasedTables,
     j: int,
     asked: Sequence[Table],
     known: Encoded,
     rng: np.random.Generator,
-) -> _Told:
+) -> _SecretGuesses:
     column = released.schema.columns[j]
     made = released.synthetic
-    off = _allowed(released.real.values[:, j]) if column.is_number else 0.0
+    off = _tolerance(released.real.values[:, j]) if column.is_number else 0.0
     truth = [side.values[:, j] for side in asked]
-    guess = guesses(known, j, off, rng)
+    guess = best_guesses(known, j, off, rng)
     constant = most_often_right(made.values[:, j], off)
     within = f"off by at most {off:g}" if off else "equal"
-    return _Told(
+    return _SecretGuesses(
         [agrees(some, true, off) for some, true in zip(guess.values, truth, strict=True)],
         [agrees(np.full(len(true), constant), true, off) for true in truth],
         f"{column.name} is guessed from all other columns by {guess.attacker}, taught by the "
@@ -165,7 +165,7 @@ def most_often_right(values: Floats, off: float) -> float:
     return float(there[np.argmax(last - first)])
 
 
-def _allowed(values: Floats) -> float:
+def _tolerance(values: Floats) -> float:
     there = values[~np.isnan(values)]
     if not len(there):
         return 0.0

@@ -15,10 +15,10 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Play
 from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
-from privacygauge.core.units import numbered
+from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, stacked
+from privacygauge.synthetic.released.tables import NO_CONTROL, ReleasedTables, stack_tables
 from privacygauge.synthetic.table import Table
 
 
@@ -48,7 +48,7 @@ class Signals:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedRecords:
     """The records that attacks are judged on, and the reference, which they may learn from."""
 
     real: Table
@@ -70,10 +70,10 @@ class Judged:
 
     def records(self) -> Table:
         """Return all records that are judged: members, then non-members."""
-        return stacked(self.real, self.nonmembers)
+        return stack_tables(self.real, self.nonmembers)
 
 
-def judged(released: Released, rng: np.random.Generator) -> Judged:
+def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedRecords:
     """Return the holdout cut in two random halves: non-members to judge, and a reference.
 
     All records of a person are in the same half.
@@ -85,13 +85,13 @@ def judged(released: Released, rng: np.random.Generator) -> Judged:
     """
     if released.holdout is None:
         raise InputError(f"holdout is needed for a reference: {NO_CONTROL}")
-    person = numbered(released.units[1])
+    person = number_units(released.units[1])
     order = rng.permutation(int(person.max()) + 1)
     first = np.isin(person, order[: len(order) // 2])
     reference = np.flatnonzero(first)
     rows = np.flatnonzero(~first)
     tables = released.holdout[rows], released.holdout[reference], released.synthetic
-    return Judged(released.real, *tables, rows)
+    return JudgedRecords(released.real, *tables, rows)
 
 
 def cross_fitted(auc: Estimate) -> Estimate:
@@ -124,7 +124,7 @@ def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[P
     return Play(transcript, decisions), evaluation
 
 
-def names_of(
+def judged_names(
     ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
 ) -> NDArray[Any]:
     """Return the names of judged records; of those of the holdout their rows."""

@@ -16,15 +16,15 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Minkowski, space_of
 from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
-from privacygauge.synthetic.released.neighbours import nearest
+from privacygauge.synthetic.released.neighbours import nearest_points
 from privacygauge.synthetic.released.outlying import VARIANT, Outlying
 from privacygauge.synthetic.released.tables import (
     FEWEST,
-    Released,
-    columns_of,
-    drawn_rows,
+    ReleasedTables,
+    draw_rows,
     occurs,
-    stacked,
+    select_columns,
+    stack_tables,
     sums_but_one,
 )
 from privacygauge.synthetic.table import Table, require_columns
@@ -53,7 +53,7 @@ class Halves:
 
 
 def linkability(
-    released: Released,
+    released: ReleasedTables,
     rng: np.random.Generator,
     *,
     halves: Halves | None = None,
@@ -84,14 +84,14 @@ def linkability(
         holdout people. Baseline: a candidate drawn at random. Of equally near ones the attacker
         draws one.
     """
-    tables = [_known(table, halves) for table in released.tables().values()]
+    tables = [_known_columns(table, halves) for table in released.tables().values()]
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
     sides = (real, *others)
     if rows is None:
         often = zip(sides, (attempts.real, attempts.holdout), strict=False)
-        asked = tuple(drawn_rows(len(side), most, rng) for side, most in often)
+        asked = tuple(draw_rows(len(side), most, rng) for side, most in often)
     else:
         asked = rows.sides
     lines = [
@@ -99,7 +99,7 @@ def linkability(
         for side, people in zip(sides, asked, strict=True)
     ]
     of_real, *of_others = released.people(asked)
-    found = _linked(made, lines, rng)
+    found = _link_halves(made, lines, rng)
     guess = rng.integers(CANDIDATES, size=len(found[0])) == 0
     variant = "random halves" if halves is None else "given halves"
     return Hits(
@@ -121,7 +121,7 @@ def linkability(
 
 
 def part_copied(
-    released: Released, columns: Sequence[str], name: str, rng: np.random.Generator
+    released: ReleasedTables, columns: Sequence[str], name: str, rng: np.random.Generator
 ) -> Hits:
     """Return how often a part of a record stands in a synthetic record as it is.
 
@@ -162,7 +162,7 @@ def part_copied(
     )
 
 
-def nearly_copied(released: Released, rng: np.random.Generator) -> Hits:
+def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
     """Return how often a synthetic record equals a given one in all columns but at most one.
 
     So a copy is found though one of its values was drawn again, rounded, or names the record.
@@ -210,7 +210,7 @@ def _among(asked: NDArray[np.uint64], there: NDArray[np.uint64]) -> Bools:
     return found
 
 
-def _known(table: Table, halves: Halves | None) -> Table:
+def _known_columns(table: Table, halves: Halves | None) -> Table:
     if halves is None:
         return table
     return _only(table, (*halves.one, *halves.other), "halves")
@@ -219,7 +219,7 @@ def _known(table: Table, halves: Halves | None) -> Table:
 def _only(table: Table, names: Sequence[str], what: str) -> Table:
     """Return the records with the columns of these names."""
     require_columns(names, table.schema.names, what)
-    return columns_of(table, [table.schema.names.index(name) for name in names])
+    return select_columns(table, [table.schema.names.index(name) for name in names])
 
 
 def _lines(
@@ -242,11 +242,11 @@ def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:
     return rng.permutation(width) < width // 2
 
 
-def _linked(made: Table, lines: Sequence[Table], rng: np.random.Generator) -> list[Bools]:
-    space = space_of(stacked(made, *lines), Minkowski(1))
+def _link_halves(made: Table, lines: Sequence[Table], rng: np.random.Generator) -> list[Bools]:
+    space = space_of(stack_tables(made, *lines), Minkowski(1))
     ends = np.cumsum([len(made), *(len(line) for line in lines)])
     among, *asked = np.split(np.arange(len(space)), ends[:-1])
-    away = [nearest(space, rows, among).distance.reshape(-1, CANDIDATES) for rows in asked]
+    away = [nearest_points(space, rows, among).distance.reshape(-1, CANDIDATES) for rows in asked]
     return [_first_is_least(found, rng) for found in away]
 
 

@@ -28,16 +28,21 @@ from privacygauge.evaluate.questions import Detectable, Questions
 from privacygauge.evaluate.tail import smallest_tail, tail
 from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
-from privacygauge.synthetic.generators.network import largest, learn_structure
+from privacygauge.synthetic.generators.network import learn_structure, most_informative
 from privacygauge.synthetic.released.judged import (
-    Judged,
+    JudgedRecords,
     Signals,
     cross_fitted,
-    judged,
     played_alone,
+    split_holdout,
 )
-from privacygauge.synthetic.released.neighbours import nearest, usual_distance
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, filled, stacked
+from privacygauge.synthetic.released.neighbours import nearest_points, usual_distance
+from privacygauge.synthetic.released.tables import (
+    NO_CONTROL,
+    ReleasedTables,
+    fill_missing,
+    stack_tables,
+)
 from privacygauge.synthetic.table import require_at_least
 
 MOST_CATEGORIES = 200
@@ -53,7 +58,7 @@ class ClosestDistance:
 
     name = "closest-distance"
 
-    def signals(self, seen: Judged) -> Signals:
+    def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record that is judged, at most 0."""
         away = _to_synthetic(seen, _space(seen, self.distance))
         return seen.signals(self.name, self.distance.title, -away)
@@ -73,7 +78,7 @@ class DistanceRatio:
 
     name = "distance-ratio"
 
-    def signals(self, seen: Judged) -> Signals:
+    def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record that is judged; 0 where both are equally far."""
         space = _space(seen, self.distance)
         away = _to_synthetic(seen, space)
@@ -105,15 +110,15 @@ class DensityRatio:
         if not self.weight > 0:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
-    def signals(self, seen: Judged) -> Signals:
+    def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record that is judged; 0 where both densities are equal."""
         bins = QuantileBins.of(
-            stacked(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
+            stack_tables(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
         )
         made, usual, asked = map(bins.codes, (seen.synthetic, seen.reference, seen.records()))
         # The tree of largest weight is the same from whichever attribute it is grown.
         anywhere = np.random.default_rng(0)
-        nodes = learn_structure(made, bins.sizes, degree=1, choose=largest, rng=anywhere)
+        nodes = learn_structure(made, bins.sizes, degree=1, choose=most_informative, rng=anywhere)
         found = log_densities(asked, made, nodes=nodes, sizes=bins.sizes, weight=self.weight)
         found = found - log_densities(
             asked, usual, nodes=nodes, sizes=bins.sizes, weight=self.weight
@@ -139,7 +144,7 @@ class ValueRatio:
         if not self.weight > 0:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
-    def signals(self, seen: Judged) -> Signals:
+    def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record that is judged; 0 where no value says anything."""
         columns = (table.values.T for table in (seen.records(), seen.synthetic, seen.reference))
         found = sum(self._of_column(*column) for column in zip(*columns, strict=True))
@@ -157,7 +162,7 @@ class ValueRatio:
         return np.asarray((shares[0] - shares[1])[asked_codes])
 
 
-def blind(seen: Judged, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
+def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
     It is taught to tell real records from judged holdout records, and asked about records that
@@ -169,7 +174,7 @@ def blind(seen: Judged, rng: np.random.Generator, unit: Ints | None = None) -> S
 
     records = seen.records()
     secret = np.arange(len(records)) < len(seen.real)
-    values = filled(records)
+    values = fill_missing(records)
     person = np.arange(len(records)) if unit is None else unit
     _, one, index = np.unique(person, return_index=True, return_inverse=True)
     half_of = np.empty(len(one), np.int64)
@@ -187,7 +192,9 @@ def blind(seen: Judged, rng: np.random.Generator, unit: Ints | None = None) -> S
     return seen.signals("blind", "forest without the synthetic table", found)
 
 
-def membership(released: Released, rng: np.random.Generator) -> tuple[Signals, ...] | Skipped:
+def membership_signals(
+    released: ReleasedTables, rng: np.random.Generator
+) -> tuple[Signals, ...] | Skipped:
     """Return the signals of each attack, all on the same records.
 
     Parameters
@@ -205,29 +212,31 @@ def membership(released: Released, rng: np.random.Generator) -> tuple[Signals, .
     """
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
-    seen = judged(released, rng)
+    seen = split_holdout(released, rng)
     distance = usual_distance(released.schema)
     attacks = (ClosestDistance(distance), DistanceRatio(distance), DensityRatio(), ValueRatio())
     return tuple(attack.signals(seen) for attack in attacks)
 
 
-def _space(seen: Judged, distance: Distance) -> Space:
+def _space(seen: JudgedRecords, distance: Distance) -> Space:
     """Return the records that are judged, the synthetic ones and the reference, one after another.
 
     All of them, whatever is asked about: numbers are scaled over all.
     """
-    return space_of(stacked(seen.records(), seen.synthetic, seen.reference), distance)
+    return space_of(stack_tables(seen.records(), seen.synthetic, seen.reference), distance)
 
 
-def _to_synthetic(seen: Judged, space: Space) -> Floats:
+def _to_synthetic(seen: JudgedRecords, space: Space) -> Floats:
     begin = len(seen.real) + len(seen.nonmembers)
     among = np.arange(begin, begin + len(seen.synthetic))
-    return nearest(space, np.arange(begin), among).distance
+    return nearest_points(space, np.arange(begin), among).distance
 
 
-def _to_reference(seen: Judged, space: Space) -> Floats:
+def _to_reference(seen: JudgedRecords, space: Space) -> Floats:
     asked = np.arange(len(seen.real) + len(seen.nonmembers))
-    return nearest(space, asked, np.arange(len(asked) + len(seen.synthetic), len(space))).distance
+    return nearest_points(
+        space, asked, np.arange(len(asked) + len(seen.synthetic), len(space))
+    ).distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +265,7 @@ class Membership:
         """(a + b,) Who is a member."""
         return self.played[0][0].transcript.secret
 
-    def contents(self, tables: Released, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def contents(self, tables: ReleasedTables, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return columns of the records that were judged, (a + b,) each."""
         sides = zip((tables.real, tables.holdout), self.rows, strict=True)
         known = ((side, rows) for side, rows in sides if side is not None and columns)
@@ -267,15 +276,15 @@ class Membership:
         }
 
 
-def membership_played(tables: Released, seed: int, level: float) -> Membership:
+def membership_played(tables: ReleasedTables, seed: int, level: float) -> Membership:
     """Return how well attacks tell real records from records of the holdout, of which there is one.
 
     The intervals of the headline hold together with those of risks and copies at the whole level.
     """
     # The same stream twice: all attacks, and the blind one, judge the same records.
-    signals = membership(tables, seeds.stream(seed, "judged"))
+    signals = membership_signals(tables, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
-    seen = judged(tables, seeds.stream(seed, "judged"))
+    seen = split_holdout(tables, seeds.stream(seed, "judged"))
     of_real, of_holdout = tables.units
     unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
     results = telling([played_alone(found, unit, seed, level) for found in signals])

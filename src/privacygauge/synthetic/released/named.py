@@ -89,7 +89,7 @@ class Apart:
     """A sentence for each."""
 
 
-def apart(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
+def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
     """Return the columns that name records or people, and those of free text.
 
     Parameters

@@ -45,7 +45,7 @@ def usual_distance(schema: Schema) -> Distance:
     return Minkowski(1) if len(schema.numbers) == 1 else Cosine()
 
 
-def nearest(space: Space, asked: Ints, among: Ints) -> Nearest:
+def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
     """Return the nearest point among some to each point asked about.
 
     Parameters
@@ -129,7 +129,7 @@ def _of_level(
     begin, end = (np.searchsorted(held, keys[len(among) :], side=x) for x in ("left", "right"))
     compared[rows] += end - begin
     size = np.where(compared[rows] <= _MOST, end - begin, 0)
-    for some in _alike(size, 1 + space.numbers.shape[1]):
+    for some in _equal_sized_blocks(size, 1 + space.numbers.shape[1]):
         step = np.arange(size[some].max())
         place = order[np.minimum(begin[some][:, None] + step, len(order) - 1)]
         other = among[place]
@@ -148,7 +148,7 @@ def _of_level(
         )
 
 
-def _alike(size: Ints, length: int) -> Iterator[Ints]:
+def _equal_sized_blocks(size: Ints, length: int) -> Iterator[Ints]:
     """Yield points with about as many candidates, as many points as may be compared at once.
 
     Parameters
@@ -234,10 +234,10 @@ def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, I
         place = np.argmin(found, axis=1)
         return space.between(rows, place), place
     near = found <= (found.min(axis=1) + 2 * rough.error)[:, None]
-    return _measured(space, rows, near)
+    return _nearest_among(space, rows, near)
 
 
-def _measured(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]:
+def _nearest_among(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]:
     # Several times faster than nonzero in two dimensions.
     row, place = np.divmod(np.flatnonzero(near), near.shape[1])
     distance = np.concatenate(

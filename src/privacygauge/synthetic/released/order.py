@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
-from privacygauge.synthetic.released.tables import Released, drawn_rows
+from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 
 CANDIDATES = 10
 """Real records in a line: the one at the same place, and nine of the ten that stand nearest."""
@@ -56,7 +56,7 @@ class SamePlace:
         return replace(found, value=value, low=low, high=high)
 
 
-def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None:
+def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace | None:
     """Return what released rows have in common with the real records at the same places.
 
     Parameters
@@ -80,7 +80,7 @@ def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None
     if n < _FEWEST:
         return None
     lags = min(_LAGS, n // 4)
-    places = drawn_rows(n, _ROWS, rng)
+    places = draw_rows(n, _ROWS, rng)
     unit = released.units[0][places]
     # The nearest ones alone: in sorted tables those farther away are less alike.
     steps = np.arange(1, CANDIDATES // 2 + 1)
@@ -102,7 +102,7 @@ def same_place(released: Released, rng: np.random.Generator) -> SamePlace | None
     return SamePlace(hit, unit, errors)
 
 
-def _in_common(released: Released, places: Ints, distances: Ints) -> Floats:
+def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:
     """Return (d, k) what the rows at some places have in common with real ones at distances."""
     n = min(len(released.real), len(released.synthetic))
     score = np.zeros((len(distances), len(places)))
@@ -110,7 +110,7 @@ def _in_common(released: Released, places: Ints, distances: Ints) -> Floats:
     for column, real, made in zip(
         released.schema.columns, released.real.values.T, released.synthetic.values.T, strict=True
     ):
-        common = _near if column.is_number else _equal
+        common = _log_rarity if column.is_number else _equal
         score += common(real, real[rows], made[places])
     return score
 
@@ -147,7 +147,7 @@ def _equal(real: Floats, asked: Floats, made: Floats) -> Floats:
     return np.where(asked == made, -np.log(share), 0.0)
 
 
-def _near(real: Floats, asked: Floats, made: Floats) -> Floats:
+def _log_rarity(real: Floats, asked: Floats, made: Floats) -> Floats:
     """Return -log of the share of the real numbers that are as near; a missing one equals one."""
     there = np.sort(real[~np.isnan(real)])
     gaps = len(real) - len(there)

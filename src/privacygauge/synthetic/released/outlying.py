@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.neighbours import usual_distance
-from privacygauge.synthetic.released.tables import FEWEST, Released, stacked
+from privacygauge.synthetic.released.tables import FEWEST, ReleasedTables, stack_tables
 from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
 
 SHARE = 0.01
@@ -48,7 +48,7 @@ class Outlying:
         return (self.real, self.holdout) if len(self.holdout) else (self.real,)
 
 
-def outlying(released: Released) -> Outlying | Skipped:
+def outlying(released: ReleasedTables) -> Outlying | Skipped:
     """Return the records that are farthest from all others, of both tables by one ranking.
 
     Those whose scores tie with the last one's are among them. Which table a record is in plays
@@ -63,7 +63,7 @@ def outlying(released: Released) -> Outlying | Skipped:
     """
     real = released.real
     holdout = released.holdout
-    everyone = real if holdout is None else stacked(real, holdout)
+    everyone = real if holdout is None else stack_tables(real, holdout)
     people = np.concatenate(released.units)
     several = checks.n_distinct(people) < len(people)
     if len(people) - np.bincount(people).max() < NEIGHBOURS:
@@ -86,7 +86,7 @@ def outlying(released: Released) -> Outlying | Skipped:
 
 
 def singled_out(
-    forms: Sequence[Hits], released: Released, kept: Sequence[Ints], rows: Outlying
+    forms: Sequence[Hits], released: ReleasedTables, kept: Sequence[Ints], rows: Outlying
 ) -> Hits:
     """Return which of the most outlying records a predicate isolates.
 

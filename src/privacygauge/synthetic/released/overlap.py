@@ -22,17 +22,17 @@ from privacygauge.evaluate.excess import excess
 from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
 from privacygauge.synthetic.released.tables import (
     FEWEST,
-    Released,
-    drawn_rows,
-    equal_rows,
+    ReleasedTables,
+    draw_rows,
+    number_equal_records,
     occurs,
-    stacked,
+    stack_tables,
 )
 from privacygauge.synthetic.table import Table
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedRecords:
     """Which records occur a second time, equal in every column."""
 
     real: Bools
@@ -61,15 +61,15 @@ class LoneCopies:
     shuffled, or those that equal a holdout record, scaled to as many as there are real ones."""
 
 
-def shared(released: Released) -> Shared:
+def find_shared_records(released: ReleasedTables) -> SharedRecords:
     """Return which real and which holdout records occur a second time among the real ones."""
     real = _twins(released.real, released.units[0])
     if released.holdout is None:
-        return Shared(real, np.zeros(0, np.bool_))
-    return Shared(real, occurs(released.holdout, released.real))
+        return SharedRecords(real, np.zeros(0, np.bool_))
+    return SharedRecords(real, occurs(released.holdout, released.real))
 
 
-def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
+def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) -> ReleasedTables:
     """Return a release with some of the real records and of the holdout, and their people."""
     of_real, of_holdout = released.units
     kept = None if holdout is None or released.holdout is None else released.holdout[holdout]
@@ -85,7 +85,7 @@ def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
 
 
 def lone_copies(
-    released: Released, twins: Bools, rng: np.random.Generator, others: Table | None = None
+    released: ReleasedTables, twins: Bools, rng: np.random.Generator, others: Table | None = None
 ) -> LoneCopies:
     """Return which real records that equal no other are copied, and how many chance would copy.
 
@@ -94,7 +94,7 @@ def lone_copies(
     released : Released
         Its holdout is not looked at.
     twins : ndarray of bool, shape (n,)
-        The real records that equal another real one, from `shared`.
+        The real records that equal another real one, from `find_shared_records`.
     rng : numpy.random.Generator
         Draws as many synthetic rows as there are real records, and shuffles them.
     others : Table, optional
@@ -108,7 +108,7 @@ def lone_copies(
     """
     n = len(released.real)
     alone = released.real[np.flatnonzero(~twins)]
-    made = released.synthetic[drawn_rows(len(released.synthetic), n, rng)]
+    made = released.synthetic[draw_rows(len(released.synthetic), n, rng)]
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
     chances = [twins]
     if len(alone):
@@ -129,14 +129,14 @@ def lone_copies(
         copied=occurs(alone, made),
         by_chance=max(chances, key=np.mean),
         rows=rows,
-        row_kind=equal_rows((every,))[0],
+        row_kind=number_equal_records((every,))[0],
         rows_by_chance=max(by_chance, key=np.mean),
     )
 
 
 def _twins(table: Table, unit: Ints) -> Bools:
     """Return which records equal one of another person."""
-    (key,) = equal_rows((table,))
+    (key,) = number_equal_records((table,))
     pairs = np.unique(np.column_stack([key, unit]), axis=0)
     persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
     return np.asarray(persons[key] > 1, np.bool_)
@@ -163,7 +163,9 @@ class Overlap:
     """Whether enough are left for a control."""
 
 
-def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Overlap | None]:
+def without_overlap(
+    tables: ReleasedTables, found: SharedRecords
+) -> tuple[ReleasedTables, Ints, Overlap | None]:
     """Return tables whose holdout is a control, the rows of the real records kept, and the overlap.
 
     Where the holdout and the real table share no more records than chance explains, nothing is
@@ -186,8 +188,8 @@ def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Ov
     usable = left >= min(FEW, -(-n // 2)) and min(left, len(real)) >= FEWEST
     overlap = Overlap(n, n - left, float(found.real.mean()), usable)
     if not usable:
-        return rows_of(tables, everyone, None), everyone, overlap
-    return rows_of(tables, real, holdout), real, overlap
+        return release_of_rows(tables, everyone, None), everyone, overlap
+    return release_of_rows(tables, real, holdout), real, overlap
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ _MOSTLY = 0.5
 """A holdout of which more people than this share have real records is not one of other people."""
 
 
-def same_people(tables: Released) -> People | None:
+def same_people(tables: ReleasedTables) -> People | None:
     """Return why the holdout's people are no control; None where they are other people, and enough.
 
     Numbers of which each has one record on a side may be row numbers, which start again in each
@@ -233,8 +235,8 @@ def same_people(tables: Released) -> People | None:
 
 
 def with_people(
-    tables: Released, unit: ArrayLike | None, holdout_unit: ArrayLike | None
-) -> tuple[Released, list[str]]:
+    tables: ReleasedTables, unit: ArrayLike | None, holdout_unit: ArrayLike | None
+) -> tuple[ReleasedTables, list[str]]:
     """Return tables whose records name the person behind them, and what is to be said of it.
 
     Where neither is given, equal records are one person's if they also lie on one side, all but
@@ -255,13 +257,13 @@ def with_people(
             raise InputError("holdout_unit names people: give unit for the real records too")
         if tables.holdout is None:
             return tables, []
-        both = stacked(tables.real, tables.holdout)
+        both = stack_tables(tables.real, tables.holdout)
         values = np.where(np.isnan(both.values), np.inf, both.values)
         found, said = equal_records(units.fingerprints(values), np.zeros(n + m, np.int64), member)
         constant = None if found is not None else constant_columns(values, member)
         if constant is not None:
             found = rows_of_people(values, constant, member)
-            names = checks.listed((repr(tables.schema.names[j]) for j in constant), 3)
+            names = checks.short_list((repr(tables.schema.names[j]) for j in constant), 3)
             said = [
                 *said,
                 f"rows that agree in {names} are on one side, far more often than chance explains: "
@@ -270,7 +272,7 @@ def with_people(
                 "people",
             ]
     else:
-        found = _named(unit, holdout_unit, n, m)
+        found = _number_people(unit, holdout_unit, n, m)
         said = []
         said += said_of_units(found, member) if m else []
     if found is None:
@@ -279,12 +281,12 @@ def with_people(
     return replace(tables, unit=found[:n], holdout_unit=of_holdout, people_named=False), said
 
 
-def _named(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
+def _number_people(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
     """Return one number for each person of both tables."""
     real = checks.present(checks.vector(unit, "unit", length=n), "unit")
     if holdout_unit is None:
-        own = units.numbered(real)
+        own = units.number_units(real)
         return np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
     others = checks.present(checks.vector(holdout_unit, "holdout_unit", length=m), "holdout_unit")
     names = [*(str(name) for name in real.tolist()), *(str(name) for name in others.tolist())]
-    return units.numbered(np.array(names))
+    return units.number_units(np.array(names))

@@ -23,19 +23,24 @@ from privacygauge.synthetic.released.copies import (
     Copies,
     closest_facts,
     closest_records,
-    copies,
     copy_facts,
+    find_copies,
 )
-from privacygauge.synthetic.released.hits import ReleaseRisk, WorstRisk, furthest, release_risk
+from privacygauge.synthetic.released.hits import (
+    ReleaseRisk,
+    WorstRisk,
+    furthest_beyond,
+    release_risk,
+)
 from privacygauge.synthetic.released.membership import Membership, membership_played, questions_of
 from privacygauge.synthetic.released.order import same_place
 from privacygauge.synthetic.released.overlap import (
     Overlap,
     People,
+    find_shared_records,
     lone_copies,
-    rows_of,
+    release_of_rows,
     same_people,
-    shared,
     without_overlap,
 )
 from privacygauge.synthetic.released.seen_holdout import seen_nearly
@@ -44,14 +49,14 @@ from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import (
     COPY_LOOKS,
     STEPS,
-    AskedOfTable,
-    Corrected,
-    Exposed,
-    Tried,
-    corrected,
+    AttemptCounts,
+    CorrectedIntervals,
+    ExposedRecord,
+    TableOptions,
+    correct_together,
     tries,
 )
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.released.unlikely import unlikely_copies
 from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility
@@ -78,7 +83,7 @@ class CopiedRecord:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class HoldoutCopies:
     """Holdout records in the synthetic table, as they are or nearly, beyond chance.
 
     The generator saw them: so the holdout is not a control.
@@ -117,22 +122,22 @@ class Release:
     """About distances to the closest record: no evidence of safety."""
     utility: Utility | Skipped
     """What the synthetic table is good for."""
-    corrected: Corrected
+    corrected: CorrectedIntervals
     """What the verdict chooses from."""
-    tried: Tried
+    tried: AttemptCounts
     """How often each attack was tried."""
     overlap: Overlap | None = None
     """Holdout records that stand in the real table; None where chance explains them."""
     proven: tuple[CopiedRecord, ...] = ()
     """The real records whose copies chance does not explain, the least likely first."""
-    learnt: Learnt | None = None
+    learnt: HoldoutCopies | None = None
     """Holdout records that the generator saw; None where none is known to be."""
     people: People | None = None
     """Why the holdout's people are no control; None where they are other people, and enough."""
     questions: Questions | None = None
     """Whether few real records stand out at the top of a membership attack's ranking, where they do
     not without the table, and the least that would have been shown; None without a holdout."""
-    exposed: tuple[tuple[str, Exposed], ...] = ()
+    exposed: tuple[tuple[str, ExposedRecord], ...] = ()
     """The ids of the most outlying real records, and what became of each."""
 
     @property
@@ -140,7 +145,7 @@ class Release:
         """The risk that goes furthest beyond its control; None where nothing was compared."""
         pairs = zip(self.risks, self.corrected.risks, strict=True)
         found = [WorstRisk(risk, beyond) for risk, beyond in pairs if beyond is not None]
-        return max(found, key=lambda w: furthest(w.beyond), default=None)
+        return max(found, key=lambda w: furthest_beyond(w.beyond), default=None)
 
     @property
     def furthest_from_baseline(self) -> ReleaseRisk | None:
@@ -159,7 +164,7 @@ class Release:
 
 
 def checked_names(
-    tables: Released,
+    tables: ReleasedTables,
     label: str | None,
     secrets: Sequence[str] | None,
     parts: Mapping[str, Sequence[str]] | None,
@@ -188,12 +193,12 @@ def checked_names(
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ReleaseMeasurement:
     """A release, and what it was measured with."""
 
     release: Release
     """What was measured."""
-    tables: Released
+    tables: ReleasedTables
     """The tables, with a holdout that is a control or none."""
     played: Membership | None
     """The membership attacks; None without a holdout."""
@@ -207,15 +212,15 @@ class Measured:
     """What could not be tried beside the membership attacks."""
 
 
-def measured(
-    tables: Released,
-    asked: AskedOfTable,
+def measure_release(
+    tables: ReleasedTables,
+    asked: TableOptions,
     names: NDArray[Any] | None,
     label: str | None,
     parts: Mapping[str, Sequence[str]] | None,
     seed: int,
     progress: Progress | None = None,
-) -> Measured:
+) -> ReleaseMeasurement:
     """Return everything that is measured of a released table.
 
     Parameters
@@ -236,7 +241,7 @@ def measured(
             progress(min(next(done), n_steps), n_steps)
 
     everyone = tables.real
-    twice = shared(tables)
+    twice = find_shared_records(tables)
     level = asked.level
     given = tables
     tables, rows, overlap = without_overlap(tables, twice)
@@ -246,16 +251,16 @@ def measured(
     if people is not None:
         overlap = None
         rows = np.arange(len(everyone))
-        tables = rows_of(given, rows, None)
+        tables = release_of_rows(given, rows, None)
     if len(unlikely.holdout) and given.holdout is not None:
-        learnt = Learnt(len(given.holdout), len(unlikely.holdout))
+        learnt = HoldoutCopies(len(given.holdout), len(unlikely.holdout))
     elif tables.holdout is not None:
         near = seen_nearly(tables, seeds.stream(seed, "seen holdout"))
         if len(near):
-            learnt = Learnt(len(tables.holdout), len(near), nearly=True)
+            learnt = HoldoutCopies(len(tables.holdout), len(near), nearly=True)
     if learnt is not None:
         rows = np.arange(len(everyone))
-        tables = rows_of(given, rows, None)
+        tables = release_of_rows(given, rows, None)
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
     proven = tuple(
         CopiedRecord(row, str(row if names is None else names[row]), chance)
@@ -272,7 +277,7 @@ def measured(
     attacked = tries(
         tables, asked.secrets, attempts=often.attempts, seed=seed, parts=parts, step=step
     )
-    copied = copies(tables, seeds.stream(seed, "copies"))
+    copied = find_copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
@@ -289,7 +294,7 @@ def measured(
         copies=copy_facts(copied, closest.n, level, tables.units),
         closest=closest_facts(closest, level),
         utility=use,
-        corrected=corrected(
+        corrected=correct_together(
             attacked.hits,
             copied,
             lone=lone,
@@ -307,13 +312,13 @@ def measured(
         learnt=learnt,
         people=people,
         tried=often,
-        exposed=_named(attacked.exposed, rows if names is None else names),
+        exposed=_exposed_by_id(attacked.exposed, rows if names is None else names),
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)
     if progress is not None:
         progress(n_steps, n_steps)
-    return Measured(
+    return ReleaseMeasurement(
         release=release,
         tables=tables,
         played=played,
@@ -324,5 +329,7 @@ def measured(
     )
 
 
-def _named(found: Sequence[Exposed], ids: Ints | NDArray[Any]) -> tuple[tuple[str, Exposed], ...]:
+def _exposed_by_id(
+    found: Sequence[ExposedRecord], ids: Ints | NDArray[Any]
+) -> tuple[tuple[str, ExposedRecord], ...]:
     return tuple((str(ids[one.row]), one) for one in found)

@@ -13,7 +13,7 @@ from scipy.stats import beta
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.synthetic.released.in_common import nearest_of_each
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
-from privacygauge.synthetic.released.tables import Released, drawn_rows
+from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 
 MOST = 1_000
 """Rows of each table that are compared at most."""
@@ -29,7 +29,7 @@ FOREMOST = ((11, 0), (15, 1), (19, 2))
 person: by chance that few do once in 2,000 tables, as rarely as `SURE` allows."""
 
 
-def seen_nearly(released: Released, rng: np.random.Generator) -> Ints:
+def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
     """Return the holdout rows with most in common with synthetic rows, if the generator saw them.
 
     Parameters
@@ -59,10 +59,8 @@ def seen_nearly(released: Released, rng: np.random.Generator) -> Ints:
     if released.holdout is None or len(released.schema.columns) < FEWEST_COLUMNS:
         return none
     n = min(MOST, len(released.synthetic), len(released.real))
-    tables = [
-        table[drawn_rows(len(table), n, rng)] for table in (released.synthetic, released.real)
-    ]
-    asked = drawn_rows(len(released.holdout), MOST, rng)
+    tables = [table[draw_rows(len(table), n, rng)] for table in (released.synthetic, released.real)]
+    asked = draw_rows(len(released.holdout), MOST, rng)
     score = nearest_of_each(released.holdout[asked], tables)
     most = score.max(axis=0) + 1e-9 * rng.random(len(asked))
     order = np.argsort(-most, kind="stable")

@@ -59,7 +59,7 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     most = 0
     for size in range(2, _TOGETHER + 1):
         for columns in combinations(sorted(order), size):
-            group = _numbered([codes[j] for j in columns])
+            group = _number_by_codes([codes[j] for j in columns])
             count = np.bincount(group)
             real = np.bincount(group[side], minlength=len(count))
             several = count > 1
@@ -81,14 +81,14 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
 def rows_of_people(values: Floats, columns: tuple[int, ...], member: Bools) -> Ints:
     """Return (n,) one number for rows that agree in these columns and are on one side."""
     codes = [np.unique(column, return_inverse=True)[1] for column in values.T[list(columns)]]
-    return _numbered([member.astype(np.int64), *codes])
+    return _number_by_codes([member.astype(np.int64), *codes])
 
 
-def _numbered(codes: Sequence[Ints]) -> Ints:
+def _number_by_codes(codes: Sequence[Ints]) -> Ints:
     """Return one number for rows that agree in all codes."""
     found = np.zeros(len(codes[0]), np.int64)
     for code in codes:
-        found = units.numbered(found * (int(code.max()) + 1) + code)
+        found = units.number_units(found * (int(code.max()) + 1) + code)
     return found
 
 

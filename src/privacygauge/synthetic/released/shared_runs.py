@@ -16,12 +16,12 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.extremes import standing_apart
 from privacygauge.synthetic.released.coincidences import SharedValues
 from privacygauge.synthetic.released.named import TextColumn
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.released.texts import longest_run_in_common, most_words_in_common
 
 
 def shared_runs(
-    released: Released, rng: np.random.Generator, level: float
+    released: ReleasedTables, rng: np.random.Generator, level: float
 ) -> Iterator[SharedValues]:
     """Yield, for each column of free text, the real records whose texts were copied in part.
 
@@ -44,10 +44,12 @@ def shared_runs(
     """
     for column in released.texts:
         if column.is_free and column.holdout is not None:
-            yield from _of(column, rng, level)
+            yield from _shared_runs_of(column, rng, level)
 
 
-def _of(column: TextColumn, rng: np.random.Generator, level: float) -> Iterator[SharedValues]:
+def _shared_runs_of(
+    column: TextColumn, rng: np.random.Generator, level: float
+) -> Iterator[SharedValues]:
     assert column.holdout is not None
     half = rng.permutation(len(column.real)) < len(column.real) // 2
     # What different people have in common: texts, and among which the most is looked for.

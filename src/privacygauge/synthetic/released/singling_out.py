@@ -20,7 +20,7 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.generator import Marginals
 from privacygauge.synthetic.released.copies import as_many
 from privacygauge.synthetic.released.hits import ATTEMPTS, Attempts, Hits
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.table import Table
 
 Form = Literal["values", "tails"]
@@ -131,7 +131,7 @@ def isolating(
         Columns of a predicate.
     """
     if form not in get_args(Form):
-        raise InputError(f"form must be {checks.listed(get_args(Form))}, got {form!r}")
+        raise InputError(f"form must be {checks.short_list(get_args(Form))}, got {form!r}")
     if n < 1 or most < 1:
         raise InputError(f"n and most must be at least 1, got {n} and {most}")
     bounds = _bounds(table, form)
@@ -159,7 +159,7 @@ def isolating(
 
 
 def singling_out(
-    released: Released,
+    released: ReleasedTables,
     rng: np.random.Generator,
     *,
     form: Form = "values",
@@ -204,8 +204,8 @@ def singling_out(
     theirs = isolating(independent, attempts.most, rng=rng, form=form, most=most)
     if not ours or not theirs:
         return Skipped(f"singling-out ({form})", f"no synthetic record differs in {most} columns")
-    units = [isolated(ours, side) for side in (real, *(() if holdout is None else (holdout,)))]
-    by_columns = isolated(theirs, real)
+    units = [isolated_rows(ours, side) for side in (real, *(() if holdout is None else (holdout,)))]
+    by_columns = isolated_rows(theirs, real)
     return Hits(
         "singling-out",
         variant=form,
@@ -224,7 +224,7 @@ def singling_out(
     )
 
 
-def isolated(predicates: Sequence[Predicate], table: Table) -> Ints:
+def isolated_rows(predicates: Sequence[Predicate], table: Table) -> Ints:
     """Return the row that each predicate isolates; a number of its own, from n on, for none.
 
     Predicates on the outermost values of a column overlap: many of them isolate the one record

@@ -110,7 +110,7 @@ def coarsened_alike(
         ranges = _ranges_of(texts) if is_number else None
         read: Callable[[pd.Series[Any]], pd.Series[Any]]
         if ranges is not None:
-            read = partial(_mapped, ranges.name_of)
+            read = partial(_map_values, ranges.name_of)
             what = f"holds ranges such as {texts[0]!r}: the others' numbers are put in them"
         elif (period := _period_of(texts, real[name])) is not None:
             read = partial(_in_periods, period)
@@ -120,7 +120,7 @@ def coarsened_alike(
             cut = _cut_of(texts, real[name].dropna().unique().tolist())
             if cut is None:
                 continue
-            read = partial(_mapped, cut.text_of)
+            read = partial(_map_values, cut.text_of)
             made = made.assign(**{name: _as_texts(made[name])})
             what = f"holds cut values such as {str(texts[0])!r}: the others' are cut alike"
         for other, frame in found.items():
@@ -175,7 +175,7 @@ def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
     return _Ranges(lows, highs, names, after_low=openings == {True})
 
 
-def _mapped(read: Callable[[Any], str], column: pd.Series[Any]) -> pd.Series[Any]:
+def _map_values(read: Callable[[Any], str], column: pd.Series[Any]) -> pd.Series[Any]:
     return column.map(read, na_action="ignore")
 
 
@@ -284,7 +284,7 @@ def require_common(real: Table, made: Table) -> None:
             rare = len(real) < SMALL and 4 * len(np.unique(own)) > len(real)
             common = rare or bool(np.isin(values, own).any())
             there = np.unique(own[own < len(column.categories)]).astype(np.int64)
-            what = checks.listed((repr(column.categories[code]) for code in there), 3)
+            what = checks.short_list((repr(column.categories[code]) for code in there), 3)
         if not common and low <= high and not np.isnan(values).all():
             raise InputError(
                 f"synthetic: no value of column {column.name!r} can be one of the real table, "
@@ -348,7 +348,7 @@ def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats,
         f"{old!r} is read as {repr(new) if new else 'missing'}" for old, new in renamed.items()
     )
     missing = column.missing or bool(absent)
-    return replace(column, categories=texts, missing=missing), codes, checks.listed(pairs, 3)
+    return replace(column, categories=texts, missing=missing), codes, checks.short_list(pairs, 3)
 
 
 def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floats, str]:

@@ -22,9 +22,9 @@ from privacygauge.synthetic.released.hits import (
     Attempts,
     Hits,
     enough_attempts,
-    furthest,
+    furthest_beyond,
     points_of,
-    risk_of,
+    risk_beyond_control,
     widest,
 )
 from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
@@ -38,9 +38,9 @@ from privacygauge.synthetic.released.linkability import (
 )
 from privacygauge.synthetic.released.order import SamePlace
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
-from privacygauge.synthetic.released.overlap import LoneCopies, rows_of
+from privacygauge.synthetic.released.overlap import LoneCopies, release_of_rows
 from privacygauge.synthetic.released.singling_out import Form, singling_out
-from privacygauge.synthetic.released.tables import Released, drawn_rows
+from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 from privacygauge.synthetic.released.texts import texts_copied
 from privacygauge.synthetic.released.unlikely import UnlikelyCopies
 
@@ -64,7 +64,7 @@ SHARED = "Records that have {} in common with a synthetic one, beyond chance"
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExposedRecord:
     """What became of one of the most outlying real records."""
 
     row: int
@@ -89,14 +89,14 @@ class Tries:
     """One a form of a risk; those on the most outlying records last."""
     skipped: tuple[Skipped, ...]
     """What could not be tried."""
-    exposed: tuple[Exposed, ...]
+    exposed: tuple[ExposedRecord, ...]
     """The most outlying real records, the most outlying first; none where there are too few."""
     rankings: tuple[tuple[str, Transcript], ...]
     """Titles and scores of all real and holdout records, where few may stand out."""
 
 
 def tries(
-    tables: Released,
+    tables: ReleasedTables,
     secrets: Sequence[str] | None,
     attempts: Attempts,
     seed: int,
@@ -122,8 +122,8 @@ def tries(
     sides = [side for side in (tables.real, tables.holdout) if side is not None]
     rng = seeds.stream(seed, "as-many")
     n = min(map(len, sides))
-    kept = [drawn_rows(len(side), n, rng) for side in sides]
-    even = rows_of(tables, kept[0], kept[1] if len(kept) > 1 else None)
+    kept = [draw_rows(len(side), n, rng) for side in sides]
+    even = release_of_rows(tables, kept[0], kept[1] if len(kept) > 1 else None)
     often = attempts.within(len(tables.real))
     found: list[Hits | Skipped] = []
     for form in FORMS:
@@ -166,11 +166,11 @@ def tries(
     ]
     hits = sorted((x for x in found if isinstance(x, Hits)), key=lambda x: x.outlying)
     skipped = tuple(x for x in found if isinstance(x, Skipped))
-    exposed = () if rows is None else _exposed(rows, kept[0], hits)
+    exposed = () if rows is None else _exposed_records(rows, kept[0], hits)
     return Tries(tuple(hits), skipped, exposed, tuple(rankings))
 
 
-def _exposed(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[Exposed, ...]:
+def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[ExposedRecord, ...]:
     """Return what became of each of the most outlying real records."""
     attack = {found.name: found.attack for found in hits if found.outlying}
     tried = rows.real[np.isin(rows.real, kept)].tolist()
@@ -178,7 +178,7 @@ def _exposed(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[Exposed,
     joined = dict(zip(rows.real.tolist(), attack.get("linkability", ()), strict=False))
     told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
     return tuple(
-        Exposed(
+        ExposedRecord(
             row=row,
             score=score,
             singled_out=None if row not in alone else bool(alone[row]),
@@ -193,7 +193,7 @@ def _exposed(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[Exposed,
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedIntervals:
     """Intervals that hold together: each is at a level of its own, by Bonferroni.
 
     The membership attacks are corrected apart, in their headline, at half of the error, since both
@@ -245,7 +245,7 @@ class Corrected:
         """What shows copying most clearly, beside the holdout or by chance; None for neither."""
         copied = (self.copies, self.alone, self.rows, self.unlikely)
         found = (x for x in copied if x is not None)
-        return max(found, key=furthest, default=None)
+        return max(found, key=furthest_beyond, default=None)
 
     @property
     def looks(self) -> int:
@@ -255,7 +255,7 @@ class Corrected:
 
 
 @dataclass(frozen=True)
-class Tried:
+class AttemptCounts:
     """How often each attack was tried, which was fixed before any result."""
 
     attempts: Attempts
@@ -288,7 +288,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class AskedOfTable:
+class TableOptions:
     """What was asked of the attempts."""
 
     secrets: Sequence[str] | None
@@ -297,13 +297,13 @@ class AskedOfTable:
     level: float
     n_parts: int
 
-    def n_secrets(self, tables: Released) -> int:
+    def n_secrets(self, tables: ReleasedTables) -> int:
         """Return how many columns are secrets in turn, where there is another to tell them by."""
         if self.secrets is not None:
             return len(self.secrets)
         return min(len(tables.schema.columns), MOST_SECRETS)
 
-    def tried(self, tables: Released) -> Tried:
+    def tried(self, tables: ReleasedTables) -> AttemptCounts:
         """Return how often each attack is tried, from the sizes of the tables alone."""
         width = len(tables.schema.columns)
         secrets = self.n_secrets(tables)
@@ -317,13 +317,13 @@ class AskedOfTable:
         m = len(tables.real if tables.holdout is None else tables.holdout)
         if self.attempts is None:
             most = enough_attempts(self.half_width, level, n, m)
-            return Tried(most, self.half_width, widest(most, level))
+            return AttemptCounts(most, self.half_width, widest(most, level))
         given = Attempts(self.attempts, self.attempts)
         reached = Attempts(min(n, self.attempts), min(m, self.attempts))
-        return Tried(given, None, widest(reached, level))
+        return AttemptCounts(given, None, widest(reached, level))
 
 
-def corrected(
+def correct_together(
     tried: Sequence[Hits],
     copied: Copies,
     lone: LoneCopies,
@@ -333,12 +333,12 @@ def corrected(
     unlikely: UnlikelyCopies | None = None,
     order: SamePlace | None = None,
     shared: Sequence[SharedValues] = (),
-) -> Corrected:
+) -> CorrectedIntervals:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.
     stricter = 1 - (1 - level) / 2
     found, lower = (
-        (*(risk_of(hits, each) for hits in tried), copied_beyond(copied, each, units))
+        (*(risk_beyond_control(hits, each) for hits in tried), copied_beyond(copied, each, units))
         for each in (level, stricter)
     )
     names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")
@@ -348,7 +348,7 @@ def corrected(
         if beyond is not None and beyond.high < 0
     )
     points = tuple(points_of(hits, level) for hits in tried)
-    return Corrected(
+    return CorrectedIntervals(
         risks=found[:-1],
         copies=found[-1],
         inverted=tuple(inverted),

@@ -15,13 +15,13 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import (
-    placed,
+    category_places,
     read_beside,
     read_frame,
     read_table,
     text_order,
 )
-from privacygauge.synthetic.released.named import Apart, TextColumn, apart
+from privacygauge.synthetic.released.named import Apart, TextColumn, identifying_columns
 from privacygauge.synthetic.released.spelling import as_written, coarsened_alike, rounded_alike
 from privacygauge.synthetic.schema import Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
@@ -39,7 +39,7 @@ NO_CONTROL = (
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class ReleasedTables:
     """A synthetic table, and the records to judge it by.
 
     Raises
@@ -128,7 +128,7 @@ def read_together(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     compared: Sequence[str] = (),
-) -> Released:
+) -> ReleasedTables:
     """Return tables with one schema, which covers the values of all of them.
 
     What a column is, the real table says: one of numbers there is one in the others. Ranges
@@ -170,7 +170,9 @@ def read_together(
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
     contents = {name: _content(name, data) for name, data in given.items() if data is not None}
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
-    named = _apart({name: _without(one, drop) for name, one in contents.items()}, compared)
+    named = _set_columns_apart(
+        {name: _without(one, drop) for name, one in contents.items()}, compared
+    )
     drop = (*drop, *named.columns)
     people = {name: _people(named.person, one) for name, one in contents.items()}
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
@@ -185,14 +187,14 @@ def read_together(
     said: list[str] = []
     for name, content in contents.items():
         with _about(name):
-            table = _like(first.schema, _without(content, drop))
+            table = _with_schema(first.schema, _without(content, drop))
         spelt, changes = as_written(first, table, name)
         found.append(spelt)
         said.extend(changes)
     joined = joined_schema(*(table.schema for table in found))
-    first, made, *others = (recoded(table, joined) for table in found)
+    first, made, *others = (recode_table(table, joined) for table in found)
     (first, *others), rounded = rounded_alike(made, [first, *others])
-    return Released(
+    return ReleasedTables(
         first,
         made,
         others[0] if others else None,
@@ -205,12 +207,12 @@ def read_together(
     )
 
 
-def _apart(contents: dict[str, Table | pd.DataFrame], compared: Sequence[str]) -> Apart:
+def _set_columns_apart(contents: dict[str, Table | pd.DataFrame], compared: Sequence[str]) -> Apart:
     """Return the columns that are no attributes; a Table has none, since somebody encoded it."""
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
     if len(frames) < len(contents):
         return Apart((), (), None, ())
-    return apart(frames, compared)
+    return identifying_columns(frames, compared)
 
 
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
@@ -245,14 +247,14 @@ def joined_schema(*schemas: Schema) -> Schema:
     for schema in schemas[1:]:
         _check_columns("another schema", schema.names, names)
     by_name = [dict(zip(schema.names, schema.columns, strict=True)) for schema in schemas]
-    return Schema(tuple(_joined([columns[name] for columns in by_name]) for name in names))
+    return Schema(tuple(_join_columns([columns[name] for columns in by_name]) for name in names))
 
 
-def recoded(table: Table, schema: Schema) -> Table:
+def recode_table(table: Table, schema: Schema) -> Table:
     """Return a table's records under a schema that covers its own."""
     place = {name: j for j, name in enumerate(table.schema.names)}
     columns = [
-        _recoded(
+        _recode_column(
             table.schema.columns[place[column.name]], column, table.values[:, place[column.name]]
         )
         for column in schema.columns
@@ -260,18 +262,18 @@ def recoded(table: Table, schema: Schema) -> Table:
     return Table(schema, np.column_stack(columns))
 
 
-def columns_of(table: Table, positions: Sequence[int]) -> Table:
+def select_columns(table: Table, positions: Sequence[int]) -> Table:
     """Return the records with some of their columns."""
     schema = Schema(tuple(table.schema.columns[j] for j in positions))
     return Table(schema, table.values[:, list(positions)])
 
 
-def stacked(*tables: Table) -> Table:
+def stack_tables(*tables: Table) -> Table:
     """Return the records of tables of one schema, one table after the other."""
     return Table(tables[0].schema, np.concatenate([table.values for table in tables]))
 
 
-def equal_rows(tables: Sequence[Table]) -> tuple[Ints, ...]:
+def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
     """Return a number for each record of each table: the same for records whose values are equal.
 
     A missing value equals a missing value.
@@ -316,16 +318,16 @@ def sums_but_one(
 
 def occurs(records: Table, among: Table) -> Bools:
     """Return (n,) which records equal one of another table, in every column."""
-    asked, there = equal_rows((records, among))
+    asked, there = number_equal_records((records, among))
     return np.isin(asked, there)
 
 
-def filled(table: Table) -> Floats:
+def fill_missing(table: Table) -> Floats:
     """Return the values with a number below all others of its column where one is missing."""
     return np.where(np.isnan(table.values), table.schema.limits[0] - 1.0, table.values)
 
 
-def drawn_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
+def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
     """Return `most` of n rows at random, ascending; all of them where there are no more."""
     if n <= most:
         return np.arange(n)
@@ -353,11 +355,11 @@ def _names(content: Table | pd.DataFrame) -> tuple[str, ...]:
 def _without(content: Table | pd.DataFrame, drop: Sequence[str]) -> Table | pd.DataFrame:
     kept = [name not in drop for name in _names(content)]
     if isinstance(content, Table):
-        return content if all(kept) else columns_of(content, np.flatnonzero(kept).tolist())
+        return content if all(kept) else select_columns(content, np.flatnonzero(kept).tolist())
     return content.loc[:, kept]
 
 
-def _like(schema: Schema, content: Table | pd.DataFrame) -> Table:
+def _with_schema(schema: Schema, content: Table | pd.DataFrame) -> Table:
     """Return a table with the columns of a schema and their kinds, whatever its values."""
     _check_columns("the table", _names(content), schema.names)
     return read_beside(content, schema)
@@ -368,7 +370,7 @@ def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> 
     if absent:
         raise InputError(
             f"{what} has no column {absent[0]!r}, which the real one has: name it as there, or "
-            f"leave it out of all (drop); its columns are {checks.listed(names, 30)}"
+            f"leave it out of all (drop); its columns are {checks.short_list(names, 30)}"
         )
     further = [name for name in names if name not in required]
     if further:
@@ -377,7 +379,7 @@ def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> 
         )
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _join_columns(columns: Sequence[Column]) -> Column:
     first = columns[0]
     if any(column.is_number != first.is_number for column in columns):
         raise InputError(
@@ -402,10 +404,10 @@ def _joined(columns: Sequence[Column]) -> Column:
     return Column(first.name, kind, low, high, missing=missing, date=first.date)
 
 
-def _recoded(old: Column, new: Column, values: Floats) -> Floats:
+def _recode_column(old: Column, new: Column, values: Floats) -> Floats:
     if old.is_number or old == new:
         return values
-    return placed(values.astype(np.int64), old.categories, new.categories)
+    return category_places(values.astype(np.int64), old.categories, new.categories)
 
 
 def tables_of(
@@ -415,7 +417,7 @@ def tables_of(
     schema: Schema | None,
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
     compared: Sequence[str] = (),
-) -> Released:
+) -> ReleasedTables:
     """Return the tables of an audit, read by one schema: that given, or one for all of them.
 
     `columns` are those to take as numbers, as categories, and to leave out.
@@ -439,4 +441,4 @@ def tables_of(
                 found[name] = read_table(
                     data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
                 )
-    return Released(found["real"], found["synthetic"], found.get("holdout"))
+    return ReleasedTables(found["real"], found["synthetic"], found.get("holdout"))

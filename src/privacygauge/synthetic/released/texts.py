@@ -14,7 +14,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.in_common import wanted_first
 from privacygauge.synthetic.released.named import TextColumn, Texts
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.tables import ReleasedTables
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 3
@@ -28,7 +28,7 @@ _BLOCK = 512
 
 
 def texts_copied(
-    released: Released, rng: np.random.Generator
+    released: ReleasedTables, rng: np.random.Generator
 ) -> tuple[list[Hits], list[tuple[str, Transcript]]]:
     """Return which texts and names of the real records are in the synthetic table, and rankings.
 
@@ -51,7 +51,7 @@ def texts_copied(
     found: list[Hits] = []
     rankings: list[tuple[str, Transcript]] = []
     for column in released.texts:
-        found.append(_whole(released, column))
+        found.append(_whole_text_hits(released, column))
         if not column.is_free or column.holdout is None:
             continue
         texts = np.concatenate([column.real, column.holdout])
@@ -70,7 +70,7 @@ def texts_copied(
     return found, rankings
 
 
-def _whole(released: Released, column: TextColumn) -> Hits:
+def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
     known = {text for text in column.synthetic if text}
 
     def found(texts: Texts) -> Bools:
@@ -96,7 +96,7 @@ def _whole(released: Released, column: TextColumn) -> Hits:
 
 
 def _parts(
-    released: Released, column: TextColumn, score: Floats, rng: np.random.Generator
+    released: ReleasedTables, column: TextColumn, score: Floats, rng: np.random.Generator
 ) -> Iterator[Hits]:
     n = len(column.real)
     units = released.units

@@ -14,7 +14,11 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.excess import excess
-from privacygauge.synthetic.released.tables import Released, equal_rows, stacked
+from privacygauge.synthetic.released.tables import (
+    ReleasedTables,
+    number_equal_records,
+    stack_tables,
+)
 from privacygauge.synthetic.table import Table
 
 NEGLIGIBLE = 1e-3
@@ -54,7 +58,7 @@ class UnlikelyCopies:
         return max(self.people, self.rows, key=lambda found: found.low)
 
 
-def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyCopies:
+def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> UnlikelyCopies:
     """Return which real and holdout records are copied against all odds.
 
     Parameters
@@ -77,13 +81,13 @@ def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyC
     holdout = released.holdout
     made = released.synthetic
     n = len(real)
-    everyone = real if holdout is None else stacked(real, holdout)
-    there, wanted = equal_rows((everyone, made))
+    everyone = real if holdout is None else stack_tables(real, holdout)
+    there, wanted = number_equal_records((everyone, made))
     copied = np.isin(there, wanted)
     lone = np.flatnonzero(copied[:n] & ~twins)
     fresh = n + np.flatnonzero(copied[n:] & ~np.isin(there[n:], there[:n]))
     if not len(lone) and not len(fresh):
-        return _found(lone, np.zeros(0), fresh=fresh, released=released, level=level)
+        return _count_unlikely(lone, np.zeros(0), fresh=fresh, released=released, level=level)
     others = made[np.flatnonzero(~np.isin(wanted, there))]
     least = NEGLIGIBLE / n
 
@@ -104,28 +108,28 @@ def unlikely_copies(released: Released, twins: Bools, level: float) -> UnlikelyC
             odd[:] = False
     order = np.argsort(of_lone[odd], kind="stable")
     rows = lone[odd][order]
-    return _found(
+    return _count_unlikely(
         rows, of_lone[odd][order], fresh=fresh[of_fresh <= least], released=released, level=level
     )
 
 
-def _found(
-    rows: Ints, chance: Floats, fresh: Ints, released: Released, level: float
+def _count_unlikely(
+    rows: Ints, chance: Floats, fresh: Ints, released: ReleasedTables, level: float
 ) -> UnlikelyCopies:
     """Return copies with what share of both tables they are."""
-    own, made = equal_rows((released.real, released.synthetic))
+    own, made = number_equal_records((released.real, released.synthetic))
     few = np.isin(made, own[rows])
     every = np.isin(made, own)
     return UnlikelyCopies(
         real=rows,
         chance=chance,
         holdout=fresh - len(own),
-        people=_counted(len(rows), int(np.isin(own, made).sum()), len(own), level),
-        rows=_counted(int(few.sum()), int(every.sum()), len(made), level),
+        people=_counted_share(len(rows), int(np.isin(own, made).sum()), len(own), level),
+        rows=_counted_share(int(few.sum()), int(every.sum()), len(made), level),
     )
 
 
-def _counted(least: int, most: int, n: int, level: float) -> Estimate:
+def _counted_share(least: int, most: int, n: int, level: float) -> Estimate:
     return Estimate(
         value=least / n,
         low=least / n,
@@ -172,13 +176,13 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
     for known in (records, others):
         left = np.flatnonzero(found <= above)
         if len(left) and (known is records or len(known) >= _PAIRS):
-            of_kind = known[np.unique(equal_rows((known,))[0], return_index=True)[1]]
+            of_kind = known[np.unique(number_equal_records((known,))[0], return_index=True)[1]]
             found[left] = np.maximum(found[left], _log_chance(of_kind, records[rows[left]], above))
     return found
 
 
 def _log_chance(known: Table, asked: Table, above: float) -> Floats:
-    own, mine = equal_rows((known, asked))
+    own, mine = number_equal_records((known, asked))
     codes = _codes(known, asked)
     alone = np.column_stack([_share(column, len(known), own, mine) for column in codes.T])
     by_values: Floats = np.log(alone).sum(axis=1)

@@ -12,7 +12,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import placements, roc
-from privacygauge.synthetic.released.tables import drawn_rows, filled
+from privacygauge.synthetic.released.tables import draw_rows, fill_missing
 from privacygauge.synthetic.table import Table, require_columns
 
 MOST_LABELS = 4
@@ -30,7 +30,7 @@ TREES = 25
 
 
 @dataclass(frozen=True)
-class Learnt:
+class LearningComparison:
     """How well forests do on the same real records, taught with real and with synthetic ones.
 
     Of classes that the test records have none is left out: one that the synthetic table lacks
@@ -67,9 +67,9 @@ def possible_labels(table: Table) -> tuple[str, ...]:
     return tuple(name for _, name in found[:MOST_LABELS])
 
 
-def learnt(
+def compare_learning(
     taught: Table, synthetic: Table, tested: Table, label: str, rng: np.random.Generator
-) -> Learnt:
+) -> LearningComparison:
     """Return how well a label is told by what was learnt from each of two tables.
 
     Parameters
@@ -94,7 +94,7 @@ def learnt(
     j = names.index(label)
     if taught.schema.columns[j].is_number:
         raise InputError(f"label must be a categorical column, got {label!r}: name it categorical")
-    tested = tested[drawn_rows(len(tested), MOST_TESTED, rng)]
+    tested = tested[draw_rows(len(tested), MOST_TESTED, rng)]
     truth = tested.values[:, j].astype(np.int64)
     if len(np.unique(truth)) < 2:
         raise InputError(f"label {label!r} must have two classes among the records tested, got one")
@@ -102,14 +102,14 @@ def learnt(
         raise InputError("a label needs at least one other column, got none")
     n = min(len(taught), len(synthetic), MOST_TAUGHT)
     size = taught.schema.columns[j].n_codes
-    shown = np.delete(filled(tested), j, axis=1)
+    shown = np.delete(fill_missing(tested), j, axis=1)
     scores = []
     for table in (taught, synthetic):
-        some = table[drawn_rows(len(table), n, rng)]
+        some = table[draw_rows(len(table), n, rng)]
         scores.append(_probabilities(some, j, size=size, shown=shown, rng=rng))
     (real, real_auc), (made, made_auc) = (_quality(found, truth) for found in scores)
     classes = len(np.unique(truth))
-    return Learnt(
+    return LearningComparison(
         label,
         classes,
         n_taught=n,
@@ -133,7 +133,7 @@ def _probabilities(
         class_weight="balanced",
         random_state=int(rng.integers(2**31)),
     )
-    values = filled(table)
+    values = fill_missing(table)
     with warnings.catch_warnings():
         # Of a few records nearly each may have a class of its own: a label all the same.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

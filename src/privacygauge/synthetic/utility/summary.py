@@ -14,12 +14,12 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints, frozen
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.generators.binning import QuantileBins
-from privacygauge.synthetic.generators.network import combined
-from privacygauge.synthetic.released.tables import Released, filled
+from privacygauge.synthetic.generators.network import combine_codes
+from privacygauge.synthetic.released.tables import ReleasedTables, fill_missing
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility.learning import (
-    Learnt,
-    learnt,
+    LearningComparison,
+    compare_learning,
     possible_labels,
     split_for_learning,
 )
@@ -86,7 +86,7 @@ def marginal_distances(
 
 
 def _distance(one: Ints, other: Ints, sizes: tuple[int, ...], columns: tuple[int, ...]) -> float:
-    keys = [combined(codes, columns, sizes) for codes in (one, other)]
+    keys = [combine_codes(codes, columns, sizes) for codes in (one, other)]
     # Only what occurs is counted: the product of the sizes may be large.
     values, places = np.unique(np.concatenate(keys), return_inverse=True)
     sides = np.split(places, [len(one)])
@@ -103,7 +103,7 @@ def associations(table: Table) -> Floats:
     root of the share of their variance that lies between the categories. A constant column is
     associated with none.
     """
-    values = filled(table)
+    values = fill_missing(table)
     is_number = np.array([column.is_number for column in table.schema.columns], np.bool_)
     numbers = np.flatnonzero(is_number)
     categories = np.flatnonzero(~is_number)
@@ -176,7 +176,7 @@ class Utility:
     """(F, F) Of the synthetic records."""
     holdout_associations: Floats | None
     """(F, F) Of the holdout; None without one."""
-    learnt: tuple[Learnt, ...] | Skipped
+    learnt: tuple[LearningComparison, ...] | Skipped
     """One a label."""
     notes: tuple[str, ...] = ()
     """What the reader of the result should know, one sentence each."""
@@ -282,7 +282,7 @@ def utility(
     InputError
         If the schemas differ, a table is too small, or the label cannot be one.
     """
-    released = Released(real, synthetic, holdout)
+    released = ReleasedTables(real, synthetic, holdout)
     bins = QuantileBins.of(real, n_bins)
     codes = [bins.codes(table) for table in released.tables().values()]
     width = codes[0].shape[1]
@@ -292,7 +292,7 @@ def utility(
         for other in codes[1:]
     ]
     pairs = [associations(table) for table in released.tables().values()]
-    found, notes = _learnt(released, label, rng)
+    found, notes = _learning_results(released, label, rng)
     return Utility(
         released.schema.names,
         near[0],
@@ -305,21 +305,21 @@ def utility(
     )
 
 
-def _learnt(
-    released: Released, label: str | None, rng: np.random.Generator
-) -> tuple[tuple[Learnt, ...] | Skipped, tuple[str, ...]]:
+def _learning_results(
+    released: ReleasedTables, label: str | None, rng: np.random.Generator
+) -> tuple[tuple[LearningComparison, ...] | Skipped, tuple[str, ...]]:
     taught, tested, notes = split_for_learning(released.real, released.holdout, rng)
-    labels = [label] if label is not None else list(_told(taught, tested))
+    labels = [label] if label is not None else list(_testable_labels(taught, tested))
     if not labels:
         reason = "no categorical column has two classes of ten records or more, and another column"
         return Skipped("learning", reason), ()
     made = released.synthetic
-    return tuple(learnt(taught, made, tested=tested, label=one, rng=rng) for one in labels), tuple(
-        notes
-    )
+    return tuple(
+        compare_learning(taught, made, tested=tested, label=one, rng=rng) for one in labels
+    ), tuple(notes)
 
 
-def _told(taught: Table, tested: Table) -> tuple[str, ...]:
+def _testable_labels(taught: Table, tested: Table) -> tuple[str, ...]:
     """Return the columns that can be labels, and of which the test has two classes."""
     if len(taught.schema.columns) < 2:
         return ()
