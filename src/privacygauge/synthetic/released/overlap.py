@@ -260,17 +260,19 @@ def with_people(
         both = stack_tables(tables.real, tables.holdout)
         values = np.where(np.isnan(both.values), np.inf, both.values)
         found, said = equal_records(units.fingerprints(values), np.zeros(n + m, np.int64), member)
-        constant = None if found is not None else constant_columns(values, member)
+        # Equal rows are one person's whatever else they share: one of each is looked at.
+        one = np.arange(n + m) if found is None else np.unique(found, return_index=True)[1]
+        constant = constant_columns(values[one], member[one])
         if constant is not None:
-            found = rows_of_people(values, constant, member)
             names = checks.short_list((repr(tables.schema.names[j]) for j in constant), 3)
             said = [
-                *said,
+                *(said if found is None else ()),
                 f"rows that agree in {names} are on one side, far more often than chance explains: "
                 "they are taken for rows of one person, and none for independent; name the column "
                 "of the people, if there is one (--unit), or row numbers where all are different "
                 "people",
             ]
+            found = rows_of_people(values, constant, member)
     else:
         found = _number_people(unit, holdout_unit, n, m)
         said = []
