@@ -53,7 +53,7 @@ def test_the_best_attack_is_corrected_for_the_choice(curve):
     for point in curve.points:
         best = max(attack.accuracy.value for attack in point.attacks)
         assert point.highest.value <= best
-        assert "Bonferroni" in point.highest.method
+        assert "simultaneous" in point.highest.method
 
 
 def test_points_are_found_by_accuracy(curve):
