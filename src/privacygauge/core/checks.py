@@ -36,18 +36,18 @@ def level(value: float, name: str = "level") -> float:
 
 
 def kind(value: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
-    """Refuse an option that is given and is not what it has to be.
+    """Refuse an option of the wrong type.
 
     Parameters
     ----------
     value : object
         None for an option that is not given.
     name : str
-        What the caller calls it.
+        The caller's name of the option.
     needed : type, tuple of types or str
         Its type, one of its types, or the method or attribute that it must have.
     usual : str
-        What it must be, in words, or how it is usually made.
+        Description of a valid value, for the message, or how one is usually made.
     """
     if value is not None and not _is_instance(value, needed):
         raise InputError(f"{name} must be {usual}, got {_short_repr(value)}")
@@ -185,26 +185,22 @@ def present(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def characters(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return `values` if all texts among them are Unicode: half of a pair of codes is not."""
+    """Return `values` if all texts among them are valid Unicode, without lone surrogates."""
     if values.dtype.kind in "OU":
         for row, value in enumerate(values.ravel().tolist()):
-            if isinstance(value, str) and not value.isascii() and not _is_unicode(value):
+            if not isinstance(value, str) or value.isascii():
+                continue
+            try:
+                value.encode()
+            except UnicodeEncodeError:
                 raise InputError(
                     f"{name} holds half of a character in row {row}: write it as UTF-8"
-                )
+                ) from None
     return values
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def is_absent(value: Any) -> bool:
-    """Return whether a value is None, not a number, or what pandas puts where one is missing."""
+    """Return whether a value is missing: None, NaN, or a missing value of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither true nor false

@@ -65,7 +65,7 @@ class Coins:
 
     @property
     def dtype(self) -> np.dtype[np.bool_]:
-        """Of what is drawn."""
+        """Type of the coins: bool."""
         return np.dtype(np.bool_)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Rows that equal each other: which are one person's, and what is said of people's rows."""
+"""Equal rows: those that belong to one person, and the warnings about people's rows."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _FEWEST = 20
 """Fewer different rows are a model with few answers."""
 
 _LARGEST = 0.02
-"""A larger share of a side with one and the same answer is no person, but what a model says."""
+"""A larger share of a side with the same answer comes from the model, not from one person."""
 
 _LEAST_OF_CLASS = 5
 """Rows of a class on a side: of fewer, half may be one person's."""
 
+# An answer comes from the model, not from one person, where at least the first share of one side
+# has its class's most frequent answer, and at most the second share of the other side has it.
 _MOSTLY = 0.5
 _RARELY = 0.25
-"""Where so large a share of one side is answered as most of its class is, and no more than this
-of the other, the answer is what a model says of that side, and no person's."""
 
 MATTERS = 0.99
 """Rows that are worth more than this share of their number change no interval."""
@@ -44,7 +44,7 @@ MATTERS = 0.99
 def equal_rows(
     same: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
 ) -> tuple[Ints | None, list[str]]:
-    """Return the units that equal rows make, None where they are no units, and what to say.
+    """Return the units that equal rows form, or None where they are not units, and warnings.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def equal_rows(
     labels : ndarray of int, shape (n,)
     member : ndarray of bool, shape (n,)
     what : str
-        What is equal.
+        Name of the equal values, for the warnings.
     drawn : bool
-        Whether fair, independent coins made the members: then equal rows need no unit.
+        Whether fair, independent coins chose the members: then equal rows need no unit.
     """
     found = Equal(units.number_units(same), labels)
     warnings = found.on_both_sides(what, member)
@@ -73,7 +73,7 @@ def equal_rows(
 
 
 def said_of_units(unit: Ints, member: Bools) -> list[str]:
-    """Return what is to be said of units that are given."""
+    """Return warnings about units that the user gave."""
     n = len(unit)
     n_units = checks.n_distinct(unit)
     if n_units == n:

@@ -45,6 +45,6 @@ class Skipped:
     """Something that was not computed, and why."""
 
     name: str
-    """What was left out."""
+    """Name of the skipped item."""
     reason: str
     """Why, in a sentence for the reader of the report."""

@@ -1,4 +1,4 @@
-"""Games whose answers are known in closed form: what every estimate is checked against."""
+"""Games with closed-form answers, against which every estimate is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that every audit shares: rounds, what the adversary sees, attacks and rules.
+"""The parts that every audit shares: rounds, observations, attacks and rules.
 
 A challenger draws a secret bit for every target and deals; the adversary gets an `Observation`
 and returns `Scores`; a rule turns scores into guesses. Attacks never see the secret.
@@ -48,7 +48,7 @@ class Shadow:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What the adversary sees of every target; the secret is not in it."""
+    """The adversary's view of every target, without the secret."""
 
     signals: Mapping[str, Floats]
     """Signal name to (n,) values; higher means more like a member."""
@@ -84,16 +84,16 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One play of a game: what is shown and what is kept secret."""
+    """One play of a game: the observation and the secret."""
 
     observation: Observation
-    """What the adversary gets."""
+    """The adversary's view."""
     secret: Bools
     """(n,) True for a member; kept from the attack."""
     target: Ints
     """(n,) Which target each row is about."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,) Whom each row is about, as in `Transcript`; default: the target."""
+    """(n,) Unit of each row, as in `Transcript`; default: the target."""
 
     def __post_init__(self) -> None:
         n = len(self.observation)
@@ -201,9 +201,9 @@ class Scores:
     value: Floats
     """(n,) Higher means more likely a member."""
     rule: Rule
-    """Learnt from what the adversary has of its own, or a split of the rows."""
+    """Rule learnt on the adversary's own records, or on a split of the rows."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", checks.floats(self.value, "scores"))
@@ -244,7 +244,7 @@ class Play:
     decisions: Decisions
     """Guesses by the attack's own rule, in the order of the transcript."""
     notes: tuple[str, ...] = field(default=())
-    """What the attack had to say."""
+    """Remarks of the attack, for the report."""
     whole: Play | None = None
     """The same attack on all targets, where only some of them are compared."""
 

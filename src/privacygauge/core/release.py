@@ -50,7 +50,7 @@ def coin_flips(
 
 @runtime_checkable
 class Stored(Protocol):
-    """Numbers on disk, of which only what is asked for is read."""
+    """An array on disk, of which only the requested part is read."""
 
     @property
     def shape(self) -> tuple[int, ...]:

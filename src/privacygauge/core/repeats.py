@@ -43,13 +43,15 @@ _OTHER_SIDE = 0.4
 """At most so much of the chance to be on one side, where members have copies among the others."""
 
 _MOST_AXES = 10
+"""Points with more columns are projected at random onto this many."""
 _FEWEST = 100
+"""Fewest rows that are tested."""
 
 _TOUCHING = 0.01
 """Of the usual gap between scores around them: scores nearer than this are nearly equal."""
 
 _AROUND = 12
-"""Gaps before and after that say what is usual."""
+"""Gaps before and after that set the usual gap."""
 
 _LATTICE = 0.3
 """Of the median gap: where small gaps are no smaller than this, scores stand on a lattice."""
@@ -59,10 +61,13 @@ _NEVER = 1e-3
 this."""
 
 _LARGEST = 0.02
-"""A larger share of a side with one score is what a release says often."""
+"""A larger share of a side with one score is a frequent answer of the release."""
 
 _FEW_SCORES = 20
+"""Fewest clusters, and repeated rows, that can show repeats; a cluster this small is never taken
+for a frequent answer of the release."""
 _FEW_DISAGREE = 0.01
+"""Largest share of nearly equal scores on different sides that shows repeats by itself."""
 
 _ENDS_AMONG = 30
 """Neighbours of a row among which the two ends of its line are looked for."""
@@ -184,8 +189,8 @@ _LAGS = (5, 10, 20, 40)
 """Neighbours that are looked at: views of one record lie among those of others."""
 
 _SURELY = 2.0
-"""Standard errors. What the fit takes up makes it three where rows are different people's: there
-sums lie at -1 or below on average."""
+"""Standard errors. They amount to three where rows belong to different people, since the fit absorbs
+some correlation: sums are then -1 or below on average."""
 
 
 def _fit_unimodal(values: Floats) -> Floats:

@@ -59,7 +59,13 @@ class Split:
         first = halves(transcript.unit, transcript.secret, self.share, self.seed)
         guess = np.empty(len(transcript), np.bool_)
         for part in (first, ~first):
-            cut = _best_cut(transcript.score[~part], transcript.secret[~part])
+            score = transcript.score[~part]
+            secret = transcript.secret[~part]
+            if secret.all() or not secret.any():
+                raise InputError(
+                    "too few targets to split: each part needs members and non-members"
+                )
+            cut = best_threshold(score[secret], score[~secret])
             guess[part] = transcript.score[part] >= cut
         return transcript.decided(guess, "cross-fitted threshold")
 
@@ -90,9 +96,3 @@ def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bool
         size = int(np.clip(round(share * len(group)), min(1, len(group)), max(len(group) - 1, 0)))
         first[rng.permutation(group)[:size]] = True
     return first[inverse]
-
-
-def _best_cut(score: Floats, secret: Bools) -> float:
-    if secret.all() or not secret.any():
-        raise InputError("too few targets to split: each part needs members and non-members")
-    return best_threshold(score[secret], score[~secret])

@@ -1,4 +1,4 @@
-"""What an attack left behind: scores beside secrets, and the guesses made from them."""
+"""Scores of an attack with the secrets, and the guesses made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units: the people behind the rows, who are what is protected and what is independent."""
+"""Units: the people behind the rows, who are protected and statistically independent."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class BothSides:
     """A rate among members, among others, and their difference."""
 
     name: str
-    """What it is the rate of."""
+    """Name of the rate, as reports print it."""
     members: Estimate
     """Among members, in [0, 1]."""
     others: Estimate

@@ -1,4 +1,4 @@
-"""Attacks judged record by record: what many releases with and without it give away."""
+"""Evaluation of attacks record by record, over many releases with and without each record."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ class AttackEvaluation:
     targets: tuple[TargetEvaluation, ...]
     """One a record."""
     own_auc: Floats
-    """(r,) Each record's AUC on the adversary's own releases: what attacks and records may be
-    chosen by, since the releases in question have no part in it."""
+    """(r,) AUC of each record on the adversary's own releases. Attacks and records may be chosen
+    by it, since it does not use the releases under audit."""
     told: Bools
     """(r,) True for the records of which the releases tell, beyond luck, whether they were in:
     a rank test of Mann & Whitney, corrected by Holm for the number of records. With the level's
@@ -134,7 +134,7 @@ class AttackEvaluation:
     n_out: int
     """Those without it."""
     notes: tuple[str, ...] = ()
-    """What the attack had to say."""
+    """Remarks of the attack, for the report."""
     inverted: tuple[InvertedAttack, ...] = ()
     """The attack, where it takes releases with a record for those without: on average, or on the
     record that it tells most about on the adversary's own releases."""
@@ -194,13 +194,13 @@ def evaluate_targets(
     ----------
     name : str
     scores : sequence of TargetScores
-        One a record, at least one.
+        One per record, at least one.
     level : float
         Of every interval, each on its own, in (0, 1).
     variant : str
     notes : tuple of str
     n_attacks : int
-        So many attacks are tried: what is said of inverted ones allows for it.
+        Number of attacks tried, for which the test of inverted attacks is corrected.
     """
     checks.level(level)
     if not scores:
@@ -211,12 +211,14 @@ def evaluate_targets(
     own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
     mean = mean_auc_of_records(scores, level)
+    # One side of the error alone, as where a two-sided interval excludes chance.
+    significant = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
     return AttackEvaluation(
         name,
         variant,
         targets=targets,
         own_auc=checks.frozen(own),
-        told=checks.frozen(_significant_records(scores, level)),
+        told=checks.frozen(significant),
         auc=mean,
         accuracy=_mean_accuracy(pairs, level),
         tpr_at_fpr=tuple(
@@ -256,14 +258,8 @@ def _below_chance_areas(
     return below_chance(found)
 
 
-def _significant_records(scores: Sequence[TargetScores], level: float) -> Bools:
-    """Return for which records chance is ruled out: on one side, as where an interval ends."""
-    told: Bools = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
-    return told
-
-
 def _p_value(scores: TargetScores) -> float:
-    """Return how likely scores like these are if they do not depend on the secret."""
+    """Return the one-sided Mann-Whitney p-value of one record's scores."""
     if np.ptp(scores.score) == 0:
         return 1.0
     inside = scores.score[scores.secret]

@@ -1,4 +1,4 @@
-"""Whether a risk score means what it says."""
+"""Calibration of a risk score: of records scored 0.7 at even odds, 70% should be members."""
 
 from __future__ import annotations
 

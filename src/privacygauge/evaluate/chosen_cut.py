@@ -127,7 +127,9 @@ _STAKES = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
 """Shares of the capital that are put on the next guess; the capital is split evenly among them."""
 
 _LARGEST = 40.0
+"""Upper end of the search for epsilon."""
 _HALVINGS = 32
+"""Bisection steps of that search."""
 
 _FIRST = 32
 """So many rows choose the first threshold; it is chosen again whenever their number doubles."""

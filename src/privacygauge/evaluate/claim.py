@@ -1,4 +1,4 @@
-"""A claimed (epsilon, delta) against what attacks on canaries achieve."""
+"""Compare a claimed (epsilon, delta) with lower bounds from attacks on canaries."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _TRIED = (1.0, 0.9, 0.7, 0.5, 0.25, 0.1, 0.03, 0.01)
 """Shares of the canaries to choose from."""
 
 GAUSSIAN = "the mechanism is Gaussian: two normals one standard deviation wide, mu apart"
-"""What the Gaussian bounds take for granted."""
+"""Assumption of the Gaussian bounds, as reports print it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyClaim:
-    """What somebody says of a mechanism: that it is (epsilon, delta)-differentially private."""
+    """A claim that a mechanism is (epsilon, delta)-differentially private."""
 
     epsilon: float
-    """At least 0, finite; of adding or removing one record."""
+    """At least 0, finite; for adding or removing one record."""
     delta: float
     """In [0, 1)."""
     accountant: str = ""
-    """Who added it up, such as ``RDP (PrivacyGauge)``; empty where it is somebody's word."""
+    """Accountant that computed it, such as ``RDP (PrivacyGauge)``; empty where there is none."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < np.inf:
@@ -58,7 +58,7 @@ class PrivacyBound:
     """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian``, ``ranks-dp-sgd`` or
     ``sequential``."""
     assumption: str
-    """What it takes for granted; empty where nothing."""
+    """Assumption of the bound, as reports print it; empty where there is none."""
     estimate: Estimate
     """`low` and `value` are the bound; `high` is infinity."""
     largest: float

@@ -1,4 +1,4 @@
-"""Whose privacy a claim is about, and between which data sets: what it promises of canaries."""
+"""The unit of privacy of a claim and its neighbouring data sets, and what follows for canaries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Adjacency = Literal["add-remove", "replace"]
 """Data sets that a claim calls neighbours differ by a unit added or removed, or by one replaced."""
 
 LeftOut = Literal["removed", "replaced"]
-"""What is in the place of a canary that is left out: nothing, or another record."""
+"""Substitute for a canary that is left out: nothing (removed) or another record (replaced)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ClaimUnit:
 
 
 RECORD = ClaimUnit()
-"""One record added or removed: what accountants of DP-SGD speak of."""
+"""One record added or removed, the neighbouring relation of accountants for DP-SGD."""
 
 
 def claim_unit(of: str | int, adjacency: Adjacency) -> ClaimUnit:

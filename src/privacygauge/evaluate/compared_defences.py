@@ -17,10 +17,10 @@ from privacygauge.evaluate.risk import Risk
 
 @dataclass(frozen=True, eq=False)
 class AfterEpoch:
-    """The undefended model after an epoch: what stopping there would have released."""
+    """The undefended model after an epoch, as early stopping would have released it."""
 
     epoch: int
-    """Epochs that were made."""
+    """Epochs of training, at least 1."""
     train_accuracy: Estimate
     """The model's accuracy on members."""
     accuracy: Estimate
@@ -42,15 +42,15 @@ class ComparedDefence:
     undone: bool
     """Whether who knows the defence can compute the true answers from the defended ones."""
     left: BestAttack
-    """What counts: whoever goes further of the two, and with the undefended answers where the
-    defence can be undone."""
+    """The attack that counts: the stronger of the two, or the one on the undefended answers where
+    the defence can be undone."""
     at_training: bool = False
     """Whether the model was trained again; a defence on answers leaves it as it is."""
     stopped: AfterEpoch | Skipped | None = None
     """Of a defence at training: the undefended model after the first epoch whose accuracy, by
     shadow models, is not below the defended one's."""
     claim: PrivacyClaim | None = None
-    """What an accountant says of it, where it is differentially private."""
+    """The accountant's (epsilon, delta), where the defence is differentially private."""
 
     @property
     def ignored(self) -> bool:
@@ -58,7 +58,7 @@ class ComparedDefence:
         return self.by(self.non_adaptive)
 
     def by(self, reached: BestAttack) -> bool:
-        """Return whether what is left is what this adversary reaches."""
+        """Return whether `left` is the result of this adversary."""
         if self.left.reached.by_ranking:
             return self.left.auc is reached.auc
         return self.left.accuracy is reached.accuracy
@@ -103,16 +103,16 @@ class ComparedDefence:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedDefences:
-    """What attacks reach on the model as it is, and behind each defence."""
+    """Results of the attacks on the undefended model and behind each defence."""
 
     undefended: Headline
-    """The best attack on the model as it is, corrected for the choice."""
+    """The best attack on the undefended model, corrected for the choice."""
     risk: Risk
-    """The privacy risk score on the model as it is."""
+    """The privacy risk score on the undefended model."""
     none: BestAttack
-    """What the best attack reaches on the model as it is."""
+    """The best attack on the undefended model, corrected for all comparisons."""
     compared: tuple[ComparedDefence, ...]
-    """Of every defence, in the order they were given. All of it holds together with `none`."""
+    """One result per defence, in the order given; jointly valid with `none`."""
     n_in: int
     """Members among the judged records."""
     n_out: int

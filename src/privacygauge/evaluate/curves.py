@@ -52,7 +52,7 @@ class ScoreShares:
     attack: Evaluation
     """The attack."""
     edges: Floats
-    """(b + 1,) Edges of the bins; what lies beyond the ends is counted in the outer bins."""
+    """(b + 1,) Edges of the bins; scores beyond the ends are counted in the outer bins."""
     members: Floats
     """(b,) Share of the members in each bin."""
     nonmembers: Floats
@@ -133,11 +133,10 @@ def score_shares(attack: Evaluation) -> ScoreShares:
     high = max(x[int(np.ceil(0.995 * (len(x) - 1)))] for x in (inside, outside))
     n_bins = int(min(BINS, np.ceil(2 * min(len(inside), len(outside)) ** (1 / 3))))
     edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
-    shares = (_shares(x, edges) for x in (inside, outside))
+    # Scores beyond the outermost edges count in the outer bins, so those edges are left out.
+    upto = [
+        np.concatenate([[0], np.searchsorted(x, edges[1:-1], side="left"), [len(x)]])
+        for x in (inside, outside)
+    ]
+    shares = [np.diff(counts) / counts[-1] for counts in upto]
     return ScoreShares(attack, edges, *shares)
-
-
-def _shares(ascending: Floats, edges: Floats) -> Floats:
-    ends = np.searchsorted(ascending, edges[1:-1], side="left")
-    counts = np.diff(np.concatenate([[0], ends, [len(ascending)]]))
-    return counts / len(ascending)

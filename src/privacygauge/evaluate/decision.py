@@ -20,7 +20,7 @@ FEW_UNITS = 10
 PRIORS = (0.01, 0.1, 0.5)
 """The shares of members among the people asked about for which precision is reported."""
 EQUAL_SIDES = ", at equal sides"
-"""What the method of a precision says where members and non-members are not as many."""
+"""Suffix of a precision's method where members and non-members differ in number."""
 
 
 def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:

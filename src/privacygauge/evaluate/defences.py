@@ -1,4 +1,4 @@
-"""What a defence was found to be worth, and what it costs: plain values and their estimates."""
+"""Results for one defence: attacks on it, privacy risk and costs, as plain values."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class AttackedDefence:
     """One attack without the defence and with it."""
 
     undefended: Evaluation
-    """On the model as it is."""
+    """On the undefended model."""
     non_adaptive: Evaluation
-    """On the defended model, by an adversary who learnt on undefended shadow answers."""
+    """On the defended model, by an adversary that learnt on undefended shadow answers."""
     adaptive: Evaluation
-    """On the defended model, by an adversary who defends its own shadow model too."""
+    """On the defended model, by an adversary that defends its shadow model too."""
     lost: Estimate
-    """Balanced accuracy that the adaptive attack lost to the defence."""
+    """Loss in balanced accuracy of the adaptive attack due to the defence."""
 
     @property
     def title(self) -> str:
@@ -55,35 +55,35 @@ class RiskQuantile:
     """A quantile of the members' privacy risk scores, without the defence and with it."""
 
     share: float
-    """The share of the members whose score is at most this."""
+    """Share of the members whose score is at most the quantile, in (0, 1)."""
     undefended: Estimate
-    """On the model as it is."""
+    """The quantile on the undefended model, in [0, 1]."""
     defended: Estimate
-    """By an adversary who defends its own shadow model too."""
+    """The quantile by an adversary that defends its shadow model too, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class WorstRecord:
-    """One of the records with the highest privacy risk score left."""
+    """One of the records with the highest privacy risk score behind the defence."""
 
     id: str
     """The user's id, or the row's number."""
     member: bool
     """Whether it was in the training set."""
     undefended: float
-    """Its score on the model as it is, in [0, 1]."""
+    """Its score on the undefended model, in [0, 1]."""
     defended: float
     """Its score with the defence, in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedDefence:
-    """One defence: what attacks achieve in spite of it, and what it costs."""
+    """One defence: the attacks on it, and its costs."""
 
     name: str
-    """The defence."""
+    """Name of the defence."""
     variant: str
-    """Its parameters."""
+    """Parameters of the defence, as reports print them."""
     attacks: tuple[AttackedDefence, ...]
     """All attacks in the order they were given."""
     headline: Headline
@@ -93,11 +93,11 @@ class JudgedDefence:
     distance: Estimate
     """Mean L1 distance between the released and the true answers, in [0, 2]."""
     risk: Risk
-    """The privacy risk score of adversaries who know the defence."""
+    """The privacy risk score of adversaries that know the defence."""
     quantiles: tuple[RiskQuantile, ...]
-    """How the members' risk is distributed."""
+    """Quantiles of the members' risk."""
     worst: tuple[WorstRecord, ...]
-    """The records with the highest risk left, the highest first."""
+    """The records with the highest risk behind the defence, the highest first."""
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""The smallest leak that an audit of a given size would see: what so much work buys."""
+"""The smallest leak that an audit of a given size would detect."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ GAMES = 200
 """Audits that are simulated; the share of those that see a leak is off by 0.03."""
 
 _HALVINGS = 8
+"""Bisection steps of a search."""
 _WIDE = 8.0
-"""Standard errors: far more than it takes to be seen."""
+"""Upper end of the search, in standard errors: far beyond any detectable leak."""
 _FARTHEST = 8.0
 """Standard deviations between members and others; the area is 1 - 8e-9."""
 
@@ -176,7 +177,7 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
 def _smallest(
     seen: Callable[[float], float], low: float, high: float, power: float
 ) -> float | None:
-    """Return where what is seen, which rises, comes to `power`."""
+    """Return the smallest argument at which the increasing power curve `seen` reaches `power`."""
     if seen(high) < power:
         return None
     for _ in range(_HALVINGS):

@@ -131,9 +131,8 @@ def _leaks_turned(transcript: Transcript, level: float) -> bool:
     if best_accuracy(swapped[0], level, independent=swapped[1]).low > 0.5:
         return True
     reversed_ = Roc(-curve.members[::-1], -curve.nonmembers[::-1]), independent
-    return any(_exposes(*mirror, level) for mirror in (reversed_, swapped))
-
-
-def _exposes(curve: Roc, independent: tuple[int, int], level: float) -> bool:
-    few = [fpr for fpr in FEW if may_expose(curve, fpr)]
-    return exposed_rate(tprs_at_fprs(curve, few, level, independent=independent)) is not None
+    for mirror, n in (reversed_, swapped):
+        few = [fpr for fpr in FEW if may_expose(mirror, fpr)]
+        if exposed_rate(tprs_at_fprs(mirror, few, level, independent=n)) is not None:
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""Lower bounds on the epsilon of differential privacy, from what attacks achieve."""
+"""Lower bounds on the epsilon of differential privacy, from the error rates of attacks."""
 
 from __future__ import annotations
 

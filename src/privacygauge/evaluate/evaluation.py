@@ -57,7 +57,7 @@ class Evaluation:
     roc: Roc
     """The curve."""
     notes: tuple[str, ...] = ()
-    """What the attack had to say."""
+    """Remarks of the attack, for the report."""
 
     @property
     def title(self) -> str:
@@ -66,7 +66,7 @@ class Evaluation:
 
 
 def title(name: str, variant: str, thresholds: str) -> str:
-    """Return what an attack is called in reports: no two attacks of an audit share it."""
+    """Return an attack's title in reports, unique among the attacks of an audit."""
     extra = [x for x in (variant, thresholds) if x and x != "none"]
     return f"{name} ({', '.join(extra)})" if extra else name
 

@@ -1,4 +1,4 @@
-"""What an attack achieves beyond a control, as a share of what there is to gain."""
+"""Gain of an attack over a control, as a share of the largest possible gain."""
 
 from __future__ import annotations
 

@@ -64,18 +64,18 @@ def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CanaryFindings:
-    """What a training gave away of its canaries."""
+    """Exposure, epsilon lower bound and AUC of the canaries of one training run."""
 
     inside: Bools
     """(k,) True where a fair coin put the canary into the training set."""
     score: Floats
     """(k,) Higher means more likely a member."""
     loss: Floats
-    """(k,) Of the trained model."""
+    """(k,) Loss of the trained model on each canary."""
     exposure: Floats
-    """Of each canary that was trained on, in bits; see `exposures`."""
+    """(m,) Exposure of each canary that was trained on, in bits; see `exposures`."""
     largest: float
-    """The exposure of a canary that is better known than all that were not trained on."""
+    """The largest possible exposure, in bits: that of a canary whose loss is below all others."""
     epsilon: PrivacyBound
     """Lower bound on epsilon from this one training."""
     known: Estimate
@@ -95,12 +95,12 @@ class CanaryFindings:
 def canary_findings(
     inside: Bools, score: Floats, loss: Floats, compared: Floats, seed: int, level: float
 ) -> CanaryFindings:
-    """Return what became of canaries.
+    """Return exposure, epsilon lower bound and AUC of the canaries of one training run.
 
     Parameters
     ----------
     inside : ndarray of bool, shape (k,)
-        Some are, and some are not.
+        True where the canary was trained on; both values must occur.
     score, loss : ndarray of float, shape (k,)
         As in `CanaryFindings`.
     compared : ndarray of float, shape (n,)

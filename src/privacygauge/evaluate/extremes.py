@@ -19,20 +19,23 @@ SURELY = 1e-3
 _TAIL = 0.1
 """The highest tenth of the values says how fast higher ones become rare, of `_MOST` at most."""
 _FEWEST = 20
+"""Fewest values that a tail is fitted to."""
 _MOST = 200
+"""Most values that a tail is fitted to."""
 _STANDARD_ERRORS = 2.0
-"""By so many the tail is taken to be heavier than it looks."""
+"""Standard errors that are added to the fitted shape, so that the tail is not too light."""
 _LIGHTEST = 0.05
+"""Smallest shape of a tail."""
 _HEAVIEST = 0.5
-"""A heavier tail has no variance, and its moments do not say how heavy it is: nothing stands apart
-from it."""
+"""Largest shape: a heavier tail has no variance, moments do not estimate its shape, and no value
+stands out from it."""
 _COUNTS = (3, 4, 5, 7, 10, 15, 25, 50, 100)
 """Numbers of values that are looked at, beside all that lie above the others."""
 
 
 @dataclass(frozen=True)
 class ParetoTail:
-    """A generalised Pareto distribution of what lies above a threshold.
+    """A generalised Pareto distribution of the values above a threshold.
 
     Notes
     -----
@@ -43,7 +46,7 @@ class ParetoTail:
 
     threshold: float
     share: float
-    """Of the values above the threshold."""
+    """Share of the values above the threshold, in (0, 1)."""
     scale: float
     shape: float
 

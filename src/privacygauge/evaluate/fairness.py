@@ -27,7 +27,7 @@ from privacygauge.core.transcript import Transcript, tied
 from privacygauge.evaluate.roc import auc
 
 N_FOLDS = 5
-"""Parts of the units: the blind attacker judges each by what it learnt from others."""
+"""Folds of the units: the blind attacker judges each with a model fitted on the others."""
 
 FEWEST = 10
 """With fewer units of either side a blind attacker learns nothing."""
@@ -36,8 +36,8 @@ MOST_LEVELS = 60
 """Texts with more different values than this are described by their order and their form."""
 
 _BINS = 10, 40
-"""Numbers of many values are cut into so many groups of equal size, few rows into the fewer: what
-is left of a difference within a group is what attacks may find."""
+"""Numeric columns with many values are cut into this many groups of equal size, the smaller number
+where rows are few: attacks may still find differences within a group."""
 
 _ROWS_A_BIN = 40
 
@@ -76,7 +76,7 @@ class Difference:
     """A column in which members and non-members differ, whatever the release says."""
 
     column: str
-    """What is known of a record without asking the release."""
+    """Name of a column that is known without querying the release."""
     auc: Estimate | None
     """How well this column alone tells the sides apart, on units it was not learnt from; None where
     the sides have nothing in common in it."""
@@ -118,10 +118,10 @@ class Comparison:
         return self.state in ("fair", "matched")
 
     def beyond_placebo(self, area: Estimate) -> bool:
-        """Return whether an attack goes beyond what models find that cannot know the members.
+        """Return whether an attack beats the placebo: models that were not trained on the members.
 
-        A placebo whose interval holds chance sets no bar; any other has to be passed by the lower
-        end of the attack's area.
+        A placebo whose interval contains chance sets no bar; any other has to be exceeded by the
+        lower limit of the attack's AUC.
         """
         found = self.placebo
         return found is None or found.low <= 0.5 or area.low > found.value
@@ -163,20 +163,20 @@ def compare(
     invented: Bools | None = None,
     placebo: Mapping[str, NDArray[Any]] | None = None,
 ) -> Comparison:
-    """Return the rows on which members and non-members are alike in what is known of them.
+    """Return the rows on which members and non-members have alike known columns.
 
     Parameters
     ----------
     known : mapping of str to ndarray, shape (n,)
-        What is known of each row without asking the release: numbers, or texts.
+        Columns known without querying the release: numbers or texts.
     secret : ndarray of bool, shape (n,)
         True for a member.
     unit : ndarray of int, shape (n,)
-        Whom each row is about; rows of one unit are never learnt from and judged.
+        Unit of each row; rows of one unit are never on both sides of a fold.
     rng : numpy.random.Generator
         Deals the folds, and draws which rows of a stratum are kept.
     level : float
-        In (0, 1). Of sides that differ in nothing, matching is tried in at most ``1 - level`` of
+        In (0, 1). Where the sides do not differ, matching is tried in at most ``1 - level`` of
         all comparisons; it does no harm there.
     copied : ndarray of bool, shape (n,), optional
         Rows with an equal, or nearly equal, one on the other side: they are not compared, and
@@ -184,8 +184,8 @@ def compare(
     invented : ndarray of bool, shape (n,), optional
         Rows that were made from others and are nobody's: they are not compared either.
     placebo : mapping of str to ndarray, shape (n,), optional
-        What models say that cannot know the members. It is known too, but rows are not matched on
-        it: it tells whether what they were matched on was enough.
+        Predictions of models that were not trained on the members. Rows are not matched on them:
+        they show whether matching on `known` was enough.
 
     Returns
     -------
@@ -268,17 +268,22 @@ def compare(
 def group_codes(values: NDArray[Any]) -> Ints | None:
     """Return a column as numbers of groups, (n,), None where all its values are the same.
 
-    Numbers of many values are cut at their quantiles, with a group for what is missing; texts of
-    many different values at quantiles of their alphabetical order. What a value is called decides
-    nothing else, and neither does which side it occurs on.
+    Numbers with many values are cut at their quantiles, with a group for missing ones; texts with
+    many values are cut at quantiles of their alphabetical order. Groups depend on nothing else, in
+    particular not on the secret.
     """
     array = np.asarray(values)
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     if array.dtype.kind in "iufmM":
-        numbers = array.astype(np.float64) if array.dtype.kind in "iuf" else _of_dates(array)
+        if array.dtype.kind in "iuf":
+            numbers = array.astype(np.float64)
+        else:
+            numbers = array.astype(np.int64).astype(np.float64)
+            numbers[np.isnat(array)] = np.nan
         return _quantile_codes(numbers)
-    texts = np.array(["" if _missing(x) else str(x) for x in array.tolist()], np.object_)
+    # A missing number is not equal to itself.
+    texts = np.array(["" if x is None or x != x else str(x) for x in array.tolist()], np.object_)
     as_numbers = _as_numbers(texts)
     if as_numbers is not None:
         return _quantile_codes(as_numbers)
@@ -286,16 +291,6 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
     if len(different) < 2:
         return None
     return code if len(different) <= MOST_LEVELS else _quantile_codes(code.astype(np.float64))
-
-
-def _of_dates(array: NDArray[Any]) -> Floats:
-    numbers = array.astype(np.int64).astype(np.float64)
-    numbers[np.isnat(array)] = np.nan
-    return numbers
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value != value  # a missing number is not itself
 
 
 def _as_numbers(texts: NDArray[Any]) -> Floats | None:

@@ -1,4 +1,4 @@
-"""What guesses about canaries show that coins put into a few fits, or into a single one."""
+"""Lower bounds from guesses about canaries that fair coins put into one fit or a few fits."""
 
 from __future__ import annotations
 
@@ -139,6 +139,6 @@ def _by_fit(found: Estimate, values: Floats) -> Estimate:
 
 
 def _agreement(score: Floats, secret: Bools) -> float:
-    """Return how much higher, within each fit, those that are in rank than those that are out."""
+    """Return the members' rank advantage over the non-members, summed over fits."""
     ranks = rankdata(score, axis=1) - (score.shape[1] + 1) / 2
     return float((ranks * (secret - 0.5)).sum())

@@ -41,7 +41,7 @@ class RankedGroup:
     """A group whose members some attack ranks above its non-members."""
 
     column: str
-    """What the records were grouped by."""
+    """Name of the column that defines the group."""
     group: str
     """The value that they share."""
     attack: str
@@ -55,10 +55,10 @@ class RankedGroup:
 
 @dataclass(frozen=True)
 class RankedGroups:
-    """What rankings show of groups."""
+    """Groups that attacks rank better than all records together."""
 
     shown: tuple[RankedGroup, ...]
-    """Ranked better than chance does, and better than all records together; the best first."""
+    """Groups ranked better than chance and better than all records together; the best first."""
     smallest: int | None
     """Records in the smallest group, half of them members, that would be shown if its members had
     its highest scores; None where no group was looked at, or none would be shown."""

@@ -17,13 +17,13 @@ class AttackReach:
     """How far an attack goes, on the scale of balanced accuracies."""
 
     accuracy: Estimate
-    """Of its guesses, or what the best threshold of its ranking reaches at least."""
+    """Balanced accuracy of its guesses, or a lower bound for its ranking's best threshold."""
     by_ranking: bool
     """Whether the ranking decided: the threshold of the guesses did not carry over."""
 
 
 def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
-    """Return what goes further, guesses or ranking.
+    """Return the better supported of two accuracies: of the guesses, or of the ranking.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
 
     Returns
     -------
-    Reached
+    AttackReach
         The accuracy itself, unless the lower end of `supported_accuracy` is higher, and above 1/2.
     """
     ranked = supported_accuracy(auc)
@@ -74,7 +74,7 @@ class Fact:
     """A number about the release itself, such as the model's accuracy on non-members."""
 
     label: str
-    """What it is."""
+    """Label of the number, as reports print it."""
     estimate: Estimate
     """The number."""
 

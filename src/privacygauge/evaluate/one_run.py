@@ -12,8 +12,9 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.trade_off import largest_refuted, refuted_by
 
 _HALVINGS = 36
+"""Bisection steps of the search for epsilon."""
 _STEP = 1e-6
-"""Of the search; and by how much a second theorem has to improve a bound to be looked at."""
+"""Least improvement in epsilon by the second theorem that is searched for."""
 
 _LARGEST = 40.0
 """No epsilon above is looked for: e^-40 is nothing beside 1."""
@@ -78,7 +79,14 @@ def one_run_epsilon(
     pure = _logit_limit(r, v, beta)
     if delta == 0.0:
         return pure
-    low = _with_delta(n_canaries, r, v=v, delta=delta, beta=beta, pure=pure)
+    # By bisection: the bounds lie between 0 and those at delta = 0.
+    low = np.zeros(r.shape)
+    high = pure.copy()
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        refuted = _tail(n_canaries, r, v=v, delta=delta, epsilon=middle) <= beta
+        low = np.where(refuted, middle, low)
+        high = np.where(refuted, high, middle)
     found = [
         _by_trade_off((n_canaries, int(a), int(b)), delta, beta=beta, low=float(x), pure=float(y))
         for a, b, x, y in zip(r.flat, v.flat, low.flat, pure.flat, strict=True)
@@ -129,18 +137,6 @@ def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.
     found = np.concatenate([[0], np.cumsum(member[::-1])])
     rejected = np.concatenate([[0], np.cumsum(~member)])
     return np.asarray(found[(n_guesses + 1) // 2] + rejected[n_guesses // 2], np.int64)
-
-
-def _with_delta(m: int, r: Ints, v: Ints, delta: float, beta: float, pure: Floats) -> Floats:
-    """Return the bounds, which lie between 0 and those at delta = 0."""
-    low = np.zeros(r.shape)
-    high = pure.copy()
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        refuted = _tail(m, r, v=v, delta=delta, epsilon=middle) <= beta
-        low = np.where(refuted, middle, low)
-        high = np.where(refuted, high, middle)
-    return low
 
 
 def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:

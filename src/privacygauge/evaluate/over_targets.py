@@ -110,16 +110,16 @@ class OverTargets:
 
 @dataclass(frozen=True, eq=False)
 class SeveralTargets:
-    """What attacks do on average over as many target models as a width asked for."""
+    """Attack results averaged over as many target models as the requested width needs."""
 
     attacks: tuple[OverTargets, ...]
-    """One an attack, all on the same targets."""
+    """One entry per attack, all on the same targets."""
     asked: float
-    """The half-width that the interval of every attack's AUC was to reach."""
+    """Requested half-width of the interval of every attack's AUC."""
     n_targets: int
-    """Target models, one of them that of the rest of the report."""
+    """Target models, including the one of the rest of the report."""
     n_shadows: int
-    """Shadow models that every target was attacked with."""
+    """Shadow models per target."""
 
     @property
     def half_width(self) -> float:

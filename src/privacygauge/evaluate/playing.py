@@ -28,7 +28,7 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.simultaneous import simultaneous_level
 
 Result = tuple[Play, Evaluation] | Skipped
-"""What an attack did."""
+"""An attack's scores with their evaluation, or the reason why it was skipped."""
 
 
 def audit(
@@ -39,7 +39,7 @@ def audit(
     seed: int = 0,
     level: float = 0.95,
 ) -> list[Result]:
-    """Return what every attack did in rounds that were dealt already.
+    """Play and evaluate attacks in rounds that were already dealt.
 
     Parameters
     ----------
@@ -47,10 +47,9 @@ def audit(
         From a game's `deal`; dealing is the only step that trains anything.
     attacks : sequence of Attack
     compared : ndarray of bool, shape (n,), optional
-        The targets, by number, on which members and non-members are compared; default: all.
+        True for the targets on which members and non-members are compared; default: all.
     seed : int
-        Every attack draws from a generator of its own, so that a further attack changes no
-        other's numbers.
+        Every attack draws from its own generator, so that adding one changes no other's numbers.
     level : float
         Of every interval, in (0, 1).
 
@@ -64,7 +63,14 @@ def audit(
     InputError
         If two attacks share a title, or there are fewer than two members or non-members.
     """
-    _require_pairs(rounds)
+    # One target on a side would say nothing of others.
+    secret = np.concatenate([dealt.secret for dealt in rounds])
+    unit = np.concatenate([dealt.unit for dealt in rounds])
+    n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
+    if min(n_in, n_out) < 2:
+        raise InputError(
+            f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
+        )
     titles = [title(attack.name, attack.variant, attack.thresholds) for attack in attacks]
     twice = next((name for name in titles if titles.count(name) > 1), None)
     if twice is not None:
@@ -76,17 +82,6 @@ def audit(
             delayed(_audit_one)(attack, rounds, compared, seed, level) for attack in attacks
         )
     )
-
-
-def _require_pairs(rounds: Sequence[Round]) -> None:
-    """Refuse targets of which one side has fewer than two units: one says nothing of others."""
-    secret = np.concatenate([dealt.secret for dealt in rounds])
-    unit = np.concatenate([dealt.unit for dealt in rounds])
-    n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
-    if min(n_in, n_out) < 2:
-        raise InputError(
-            f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
-        )
 
 
 def _count_up_to_two(unit: Ints) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -176,17 +176,19 @@ def _mixed_limits(
     most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
 
     low = _low_end(*_distinct(least, weights), n_in, tail)
-    return low, _high_end(*_distinct(most, weights), n_in, tail)
+    # The upper limit of the hits is the lower one of the misses.
+    hits, weights = _distinct(most, weights)
+    return low, 1.0 - _low_end(n_in - hits[::-1], weights[::-1], n_in, tail)
 
 
 def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the different counts and what the weights of each add up to."""
+    """Return the distinct counts and the total weight of each."""
     values, place = np.unique(hits, return_inverse=True)
     return values, np.asarray(np.bincount(place, weights), np.float64)
 
 
 def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
-    """Return where so many hits of n or more have the probability `tail`, by weight."""
+    """Return the rate at which at least `hits` of n have the probability `tail`, by weight."""
     certain = float(weights[hits <= 0].sum())
     a = np.maximum(hits[hits > 0], 1e-9)
     w = weights[hits > 0]
@@ -195,18 +197,14 @@ def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
         return 0.0
     # The root lies between those of the fewest and of the most hits: of none, 0.
     ends = betaincinv(a[[0, -1]], b[[0, -1]], tail) * [not certain, 1]
-    return _root(lambda x: float(w @ betainc(a, b, x)) + certain - tail, ends)
-
-
-def _high_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
-    """Return where so many hits of n or fewer have the probability `tail`, by weight."""
-    return 1.0 - _low_end(n - hits[::-1], weights[::-1], n, tail)
-
-
-def _root(rising: Callable[[float], float], ends: Floats) -> float:
-    low = max(ends[0] - 1e-9, 0.0)
-    high = min(ends[1] + 1e-9, 1.0)
-    return float(brentq(rising, low, high, xtol=1e-9))
+    return float(
+        brentq(
+            lambda x: float(w @ betainc(a, b, x)) + certain - tail,
+            max(ends[0] - 1e-9, 0.0),
+            min(ends[1] + 1e-9, 1.0),
+            xtol=1e-9,
+        )
+    )
 
 
 def _hits_upto(curve: Roc, counts: Floats) -> Floats:

@@ -73,7 +73,7 @@ class Risk:
     correlation: Estimate | Skipped
     """Pearson's correlation of mean risk and generalisation error over the classes."""
     notes: tuple[str, ...] = ()
-    """What the reader should know."""
+    """Notes for the reader of the report."""
     independent: int | None = None
     """How many independent rows the members are worth; default: all."""
 
@@ -103,7 +103,7 @@ def assess_risk(
     transcript : Transcript
         Its scores are posterior probabilities at even odds, in [0, 1].
     estimator : str
-        How they were made, for the reader.
+        Name of the estimator, as reports print it.
     stratum : ndarray of int, shape (m,)
         The class of each row.
     correct : ndarray of bool, shape (m,)
@@ -113,7 +113,7 @@ def assess_risk(
     level : float
         In (0, 1).
     notes : sequence of str
-        What the estimator had to say.
+        Remarks of the estimator, for the report.
     """
     score = transcript.score
     secret = transcript.secret
@@ -127,12 +127,17 @@ def assess_risk(
     classes = _classes(
         score, secret, stratum=stratum, correct=correct, for_risk=everyone, for_error=everyone
     )
+    cuts = []
+    for cut in CUTS:
+        guesses = transcript.decided(score >= cut, f"risk {cut}")
+        precision = decision.precision(guesses, level)
+        cuts.append(CutRow(cut, precision, decision.recall(guesses, level)))
     return Risk(
         estimator,
         checks.frozen(sides.inside),
         mean=_mean_risk(sides, 0.5, level, above=0.0),
         reliability=reliability(score, secret, rng, level=level, worth=worth),
-        cuts=tuple(_cut_row(transcript, cut, level) for cut in CUTS),
+        cuts=tuple(cuts),
         excess=tuple((p, _mean_risk(sides, p, level, above=p)) for p in PRIORS),
         classes=classes,
         correlation=_risk_and_error(
@@ -145,11 +150,6 @@ def assess_risk(
         notes=tuple(notes),
         independent=transcript.independent[0],
     )
-
-
-def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
-    guesses = transcript.decided(transcript.score >= cut, f"risk {cut}")
-    return CutRow(cut, decision.precision(guesses, level), decision.recall(guesses, level))
 
 
 def _risk_and_error(

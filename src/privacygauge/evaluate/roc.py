@@ -206,9 +206,9 @@ def _variance(values: Floats) -> float:
 
 
 def influences(transcript: Transcript, curve: Roc) -> Floats:
-    """Return what each row adds to the error of the area under the curve, (m,).
+    """Return the influence of each row on the AUC, (m,).
 
-    Their sum is 0; the variance of the area is the sum of the squares of independent rows.
+    Influences sum to 0; for independent rows, the sum of their squares is the variance of the AUC.
     """
     result = np.empty(len(transcript))
     inside, outside = placements(curve)

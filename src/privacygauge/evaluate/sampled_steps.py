@@ -1,4 +1,4 @@
-"""Noisy steps that sample their records, such as DP-SGD: what the ranks of scores say of them."""
+"""Noisy steps on sampled records, such as DP-SGD: lower bounds from the ranks of scores."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from privacygauge.evaluate.roc import auc
 _LEAST_NOISE = 0.3
 """No smaller noise is looked for."""
 
+# The noise is searched between these two values of mu in the normal limit of many steps.
 _MOST_MU = 6.0
 _LEAST_MU = 0.02
-"""Of the normal limit of many steps: the noise that is looked for lies between."""
 
 _RATIO = 1.005
 """Of one noise that is looked for to the next."""
@@ -31,8 +31,9 @@ _FAR = 12.0
 """Deviations at which a sum of losses ends."""
 
 _FINE = 500
+"""Grid points per standard deviation of the summed privacy loss."""
 _FINEST = 20
-"""Privacy losses in a deviation of the sum, and at least so many in one of a step."""
+"""Grid points per standard deviation of one step's privacy loss, at least."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class SampledSteps:
     """
 
     sampling_rate: float
-    """With what probability a record takes part in a step, in (0, 1]; independent of all others."""
+    """Probability that a record takes part in a step, in (0, 1]; independent of all others."""
     steps: int
     """At least 1."""
 
@@ -60,7 +61,7 @@ class SampledSteps:
 
     @property
     def assumption(self) -> str:
-        """What a bound takes for granted, in words."""
+        """The assumption of a bound, as reports print it."""
         return (
             f"the mechanism is DP-SGD: normal noise in {self.steps:,} steps, each record in a step "
             f"with probability {self.sampling_rate:g}"
@@ -239,7 +240,7 @@ class _Losses:
 
 @dataclass(frozen=True)
 class _Area:
-    """The area under the ROC curve of the likelihood ratio, and what its variance is made of."""
+    """AUC of the likelihood ratio, with the pair probabilities that give its variance."""
 
     mean: float
     of_two_in: float
@@ -248,7 +249,7 @@ class _Area:
     """The probability that one member ranks above two non-members."""
 
     def quantile(self, n_in: int, n_out: int, deviations: float) -> float:
-        """Return the empirical area so many deviations above the mean, of so many rows."""
+        """Return the AUC of `n_in` and `n_out` rows that lies `deviations` above its mean."""
         square = self.mean**2
         variance = self.mean * (1 - self.mean)
         variance += (n_in - 1) * (self.of_two_in - square)

@@ -27,7 +27,7 @@ class Slice:
     """The records that share one value of one column."""
 
     column: str
-    """What the records were grouped by."""
+    """Name of the column that defines the slice."""
     group: str
     """The value that they share."""
     n_in: int
@@ -43,7 +43,7 @@ class Slice:
     announced: bool
     """Whether the slice is more exposed than the rest, significantly at the level."""
     least: float = 0.0
-    """Lower end of the accuracy at a quarter of the error: what a verdict grades."""
+    """Lower limit of the accuracy at a quarter of the error, which the verdict grades."""
     shown: bool = False
     """Whether it counts in a verdict: with rankings, whether any attack ranks its members better
     than chance and than all records together; without, whether it is more exposed than the rest
@@ -147,7 +147,11 @@ def find_slices(
     # One side of an interval at half of the error has a quarter of it.
     strictly = 1 - SHARE * (1 - level)
     graded = 1 - 2 * SHARE * (1 - level) / len(found)
-    excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
+    # Given how many members and how many non-members were guessed rightly in all, the numbers
+    # inside a slice that is like the rest are hypergeometric, and independent of each other.
+    right = decisions.guess == decisions.secret
+    tests = [_exact(*(_side(decisions, right, rows, side) for side in sides)) for *_, rows in found]
+    excess, raw = zip(*tests, strict=True)
     adjusted = holm(np.array(raw)).tolist()
     ranking = {} if ranked is None else {(g.column, g.group): g for g in ranked.shown}
     table = []
@@ -204,21 +208,8 @@ def holm(p_values: Floats) -> Floats:
     return adjusted
 
 
-def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
-    """Return the excess of balanced accuracy over the other rows, and its exact p-value.
-
-    Given how many members and how many non-members were guessed rightly in all, the numbers
-    inside a slice that is like the rest are hypergeometric, and independent of each other.
-    """
-    right = decisions.guess == decisions.secret
-    return _exact(
-        _side(decisions, right, rows, decisions.secret),
-        _side(decisions, right, rows, ~decisions.secret),
-    )
-
-
 def _exact(first: _Side, second: _Side) -> tuple[float, float]:
-    """Return the excess of a slice with these members and non-members, and its p-value."""
+    """Return the excess of a slice's balanced accuracy over the rest, and its exact p-value."""
     excess = first.excess(first.hits) + second.excess(second.hits)
     # For every number of hits on the first side: how many on the second reach the excess seen?
     counts, weights = first.law()

@@ -26,18 +26,20 @@ DEALS = 999
 """Other bits are dealt so often: p-values are multiples of 1/1000."""
 
 DEEPEST = 0.1
-"""The grid ends at this share of the units: what lies deeper is the average's question."""
+"""The grid ends at this share of the units: leaks deeper down show in the average."""
 
 MOST = 500
 """The grid ends there at the latest."""
 
 _FIRST = 5
+"""First depth of the grid."""
 _FEWEST = 4
-"""Smaller tops show nothing."""
+"""Smallest depth: fewer records can show nothing."""
 _STEPS = 16
+"""Depths of the grid, at equal ratios."""
 _SHALLOW = 8
-"""Deeper tops have their p-values multiplied by their depth over this: a few exposed records show
-in shallow ones alone, and many in any."""
+"""P-values of deeper tops are multiplied by depth / 8: a few exposed records show only in shallow
+tops, many show at any depth."""
 _BLOCK = 1 << 22
 """Bits that are held at once."""
 

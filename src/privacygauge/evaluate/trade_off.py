@@ -13,8 +13,9 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 _LANES = 64
+"""Candidates per refinement."""
 _ROUNDS = 4
-"""Candidates that are looked at together, and how often the interval between two is refined."""
+"""Refinements of the interval between two candidates."""
 
 _LARGEST_MU = 20.0
 

@@ -34,9 +34,9 @@ _SPENT = 0.02
 _STEP = 1e-6
 """By how much a bound is rounded down."""
 
+# Upper ends of the searches.
 LARGEST_EPSILON = 40.0
 LARGEST_MU = 20.0
-"""Nothing above is looked for."""
 
 
 @dataclass(frozen=True)

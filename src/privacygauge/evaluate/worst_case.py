@@ -1,4 +1,4 @@
-"""What was found of canaries, beside what was found of ordinary records: plain values."""
+"""Attack results on canaries next to those on ordinary records: plain values."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ def tprs_of_repeated(
     as if all its rows were the same.
     """
     curve = curve or roc(transcript)
-    return tuple(_rate_of_attack(transcript, curve, fpr, level) for fpr in fprs)
-
-
-def _rate_of_attack(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAtFpr:
-    checks.level(fpr, "fpr")
-    count = int(np.floor(fpr * curve.n_out + 1e-9))
-    guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
-    n_in, n_out = (
-        _worth(guess[side], transcript.unit[side], level)
-        for side in (transcript.secret, ~transcript.secret)
-    )
-    return tpr_at_fpr(curve, fpr, level, independent=(n_in, n_out))
+    found = []
+    for fpr in fprs:
+        checks.level(fpr, "fpr")
+        count = int(np.floor(fpr * curve.n_out + 1e-9))
+        guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
+        n_in, n_out = (
+            _worth(guess[side], transcript.unit[side], level)
+            for side in (transcript.secret, ~transcript.secret)
+        )
+        found.append(tpr_at_fpr(curve, fpr, level, independent=(n_in, n_out)))
+    return tuple(found)
 
 
 def _worth(hit: Bools, unit: Ints, level: float) -> int:
@@ -146,7 +145,7 @@ class WorstCaseFindings:
     """Risk of canaries with a wrong label beside that of ordinary records, in the same models."""
 
     model: str
-    """What was trained."""
+    """Name of the model that was trained."""
     label: str
     """Which wrong class canaries got."""
     canaries: TargetRisk
@@ -162,7 +161,7 @@ class WorstCaseFindings:
     skipped: tuple[Skipped, ...]
     """Attacks that could not be played."""
     warnings: tuple[str, ...]
-    """What the reader should know."""
+    """Warnings for the reader of the report."""
 
     @property
     def groups(self) -> tuple[TargetRisk, TargetRisk]:
@@ -200,12 +199,12 @@ def attacked_targets(
     *,
     n_together: int = 1,
 ) -> AttackedTargets:
-    """Return what one attack achieves on one group of targets.
+    """Evaluate one attack on one group of targets: AUC and TPR at each FPR.
 
     Parameters
     ----------
     attack : str
-        Its name.
+        Name of the attack.
     transcript : Transcript
         All rounds, with their targets.
     fprs : sequence of float
@@ -213,7 +212,7 @@ def attacked_targets(
     level : float
         In (0, 1).
     n_together : int
-        How many numbers the corrected intervals hold for together.
+        Number of intervals that the corrected ones cover jointly.
     """
     curve = roc(transcript)
     each = 1.0 - (1.0 - level) / n_together
@@ -222,33 +221,33 @@ def attacked_targets(
         attack=attack,
         auc=auc(transcript, level, curve=curve),
         rates=rates,
-        # Whether so many records can tell has nothing to do with the level.
+        # Whether the records resolve a rate does not depend on the level.
         corrected=tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
         corrected_auc=auc(transcript, each, curve=curve),
     )
 
 
 NO_DEFENCE = "no defence"
-"""What the undefended training is called."""
+"""Title of the undefended training, as reports print it."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttackedTraining:
-    """One way to train, and what attacks find of its canaries and ordinary records."""
+    """One training method, with the attack results on its canaries and ordinary records."""
 
     title: str
     """The defence's name with its parameters, or `NO_DEFENCE`."""
     found: WorstCaseFindings
-    """All that was found; its corrected intervals hold for all trainings together."""
+    """Attack results; the corrected intervals cover all training methods jointly."""
     claim: PrivacyClaim | None = None
-    """What an accountant says of the training, where it is differentially private."""
+    """The accountant's (epsilon, delta), where the training is differentially private."""
 
     def canaries(self, fpr: float) -> RateAtFpr:
-        """Return what the best attack finds of the canaries."""
+        """Return the best attack's TPR at `fpr` on the canaries."""
         return self.found.canaries.highest(fpr)[1]
 
     def ordinary(self, fpr: float) -> RateAtFpr:
-        """Return what the best attack finds of the ordinary records."""
+        """Return the best attack's TPR at `fpr` on the ordinary records."""
         return self.found.ordinary.highest(fpr)[1]
 
     @property

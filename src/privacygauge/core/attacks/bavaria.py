@@ -241,7 +241,7 @@ def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
 
 
 def _error(group: WorldGroup) -> Floats:
-    """Return what each record adds to the error of the group's pooled variance, (n, q)."""
+    """Return each record's contribution to the error of the group's pooled variance, (n, q)."""
     return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
 
 

@@ -1,4 +1,4 @@
-"""Difficulty calibration: the signal less what models without the record give (Watson et al.)."""
+"""Difficulty calibration: the signal minus its mean over models without the record (Watson)."""
 
 from __future__ import annotations
 

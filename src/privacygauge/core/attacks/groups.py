@@ -1,8 +1,8 @@
-"""What attacks on the adversary's own worlds share: the two groups of worlds of each record.
+"""The worlds with and without each record, shared by all attacks on the adversary's own worlds.
 
-For every record the worlds fall into those that were trained with it and those that were trained
-without it, by fair coins. With few worlds one of the groups is empty now and then; its centre is
-then the other group's, shifted by the average gap between the two over all records.
+Fair coins decide for every record which worlds are trained with it and which without. With few
+worlds, one of the groups may be empty; its centre is then that of the other group, shifted by the
+average gap between the two over all records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_PLAYED = 8
 """How many worlds are played as targets to learn a threshold: each costs one more scoring."""
 
 BLOCK = 1 << 18
-"""Values of the worlds that are worked on at a time: what a core's cache holds."""
+"""Values of the worlds that are processed at a time; they fit into a core's cache."""
 
 Ranking = Callable[[Worlds], "Floats | Skipped"]
 """Gives every target of some worlds a score, (n,)."""
@@ -77,14 +77,14 @@ def _moments(values: Floats, side: Bools) -> tuple[Floats, ...]:
 def over_records(
     worlds: Worlds, function: Callable[[Floats, Bools], tuple[Floats, ...]]
 ) -> tuple[Floats, ...]:
-    """Return what a function gives of each record, (n, q), computed in blocks of records.
+    """Apply a function to the worlds of each record, in blocks of records; return arrays (n, q).
 
     Parameters
     ----------
     worlds : Worlds
     function : callable
-        Takes values, (k, b, q), and who was inside, (k, b, 1), of b records; returns arrays
-        (b, q). What it gives of a record must not depend on the others.
+        Takes values (k, b, q) and membership (k, b, 1) of b records; returns arrays (b, q). Its
+        result for a record must not depend on the others.
     """
     k = len(worlds)
     n = len(worlds.signal)

@@ -115,7 +115,7 @@ class AutoVariance:
 
 
 class Tail(Protocol):
-    """What of the law of non-members' signals the offline attack takes for its score."""
+    """The part of the non-members' distribution that the offline attack uses as its score."""
 
     @property
     def name(self) -> str:
@@ -123,10 +123,10 @@ class Tail(Protocol):
 
     @property
     def usual(self) -> float:
-        """A non-member's distance from its mean, in deviations, to cut at without a threshold."""
+        """Default cut: a non-member's distance from its mean, in standard deviations."""
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
-        """Return the score, (n, q), of signals so far above the mean of non-members."""
+        """Return the score, (n, q), of signals at a `distance` above the mean of non-members."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from privacygauge.errors import InputError
 
 
 class Posterior(Protocol):
-    """What an estimator learnt."""
+    """A fitted estimator of the posterior probability of membership."""
 
     def of(self, signal: Floats, stratum: Ints) -> Floats:
         """Return P(member | signal, class) at even odds, (n,) in [0, 1]."""

@@ -50,15 +50,13 @@ class Threshold:
             return Scores(values, Cut(overall, "learnt on records with known membership"))
         learnt = learn_thresholds(known, shadow.member, shadow.stratum, observation.n_classes)
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
-        notes = (_fell_back(missing.tolist()),) if len(missing) else ()
+        notes: tuple[str, ...] = ()
+        if len(missing):
+            notes = (
+                f"{len(missing)} class(es) lack shadow members or shadow non-members and fall back "
+                f"to the global threshold: {checks.short_list(missing.tolist())}",
+            )
         margin = values - learnt.of(observation.stratum)
         return Scores(
             margin, Cut(0.0, "of each class, learnt on records with known membership"), notes
         )
-
-
-def _fell_back(classes: list[int]) -> str:
-    return (
-        f"{len(classes)} class(es) lack shadow members or shadow non-members and fall back to the "
-        f"global threshold: {checks.short_list(classes)}"
-    )
