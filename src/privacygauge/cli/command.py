@@ -1,4 +1,4 @@
-"""Commands made from what they ask: options, limits, places and exit codes, the same for all."""
+"""Commands built from their requests, with the same options, limits, places and exit codes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add(app: typer.Typer, command: Command[Any]) -> None:
 
 
 def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
-    """Make a command what an app does by itself, beside its further commands."""
+    """Make a command the default of an app that has further commands."""
 
     def run(ctx: typer.Context, **given: Any) -> None:
         if ctx.invoked_subcommand is None:
@@ -120,7 +120,7 @@ def asked_limits(
 
 
 def require_local_files(request: Request) -> None:
-    """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
+    """Refuse storage URLs for inputs that are not copied; folders for results may be URLs."""
     for f, asked in request.asked():
         value = getattr(request, f.name)
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
@@ -204,7 +204,7 @@ def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request from what typer read."""
+    """Return the fields of a request from the values that typer parsed."""
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]

@@ -1,4 +1,4 @@
-"""The commands, their exit codes, and one line for what went wrong."""
+"""The commands, their exit codes, and one-line error messages."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _holdout(context: typer.Context) -> None:
 holdout.add_typer(serve.app, name="serve", rich_help_panel=HelpGroup.TEST_SET)
 
 PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
-"""What the commands below others are added to, by the words before their last."""
+"""The apps that subcommands are added to, by all words of the command but the last."""
 
 app = typer.Typer(
     name="privacygauge",
@@ -132,7 +132,7 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 
 
 _made = cache(typer.main.get_command)
-"""Of an app what runs: to make forty commands takes ten times as long as to read one line."""
+"""Command of an app, cached: building forty commands takes ten times as long as parsing a line."""
 
 
 def run() -> int:

@@ -25,10 +25,10 @@ SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
 METRICS = (Metric(SEVERITY, 3.0), *options.metrics_of(COMMANDS))
-"""What a register may be held to, whatever its lines are."""
+"""Metrics that limits of a register may name, for lines of any kind."""
 
 CARD = "model-card.md"
-"""What is written with --out."""
+"""Name of the file that --out writes."""
 _FOLDER = "privacygauge-register"
 _NAMES = ("register.html", "register.json", "register.csv")
 _FILES = "register.html, register.json and register.csv"
@@ -163,7 +163,7 @@ def refuse_with(options: dict[str, object]) -> None:
 
 
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
-    """Return what the report says that stands in a folder or above it; else of the run there."""
+    """Return the line of the report in a folder or above it, or else of the run there."""
     from privacygauge.register.line import line_of
     from privacygauge.register.play import REPORT, read_line
 

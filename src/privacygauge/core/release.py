@@ -58,10 +58,10 @@ class Stored(Protocol):
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """How much of every dimension is read at a time."""
+        """The length of a chunk along every dimension."""
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return some of them as a numpy array."""
+        """Return a selection as a numpy array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +80,11 @@ class SomeOf:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """How much of every dimension is read at a time."""
+        """The length of a chunk along every dimension."""
         return self.stored.chunks
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return some of them as a numpy array."""
+        """Return a selection as a numpy array."""
         first, *rest = rows if isinstance(rows, tuple) else (rows,)
         return self.stored[(self.numbers[first], *rest)]
 

@@ -189,8 +189,8 @@ _LAGS = (5, 10, 20, 40)
 """Neighbours that are looked at: views of one record lie among those of others."""
 
 _SURELY = 2.0
-"""Standard errors. They amount to three where rows belong to different people, since the fit absorbs
-some correlation: sums are then -1 or below on average."""
+"""Standard errors. They amount to three where rows belong to different people: the fit absorbs some
+correlation, so that sums are then -1 or below on average."""
 
 
 def _fit_unimodal(values: Floats) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.thresholds import best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError

@@ -17,7 +17,7 @@ from privacygauge.register.says import sure
 from privacygauge.report.numbers import count, plain, rate
 
 Plain: TypeAlias = "str | bool | int | float | Sequence[Plain] | Mapping[str, Plain]"
-"""What can be written."""
+"""A value that can be written as YAML."""
 
 _STEERS = re.compile(r"([\\`*_{}\[\]<>#|~$@&])")
 _LINKS = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")

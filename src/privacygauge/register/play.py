@@ -23,10 +23,10 @@ from privacygauge.report.values import Origin, Report, Severity
 from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 REPORT = "report.json"
-"""What a register reads in a folder."""
+"""File that a register reads in a folder."""
 
 STEM = "register"
-"""What its files are called."""
+"""Stem of the names of a register's files."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,11 +36,11 @@ class RiskRegister(Reported):
     origin: Origin
     """Where it comes from; nothing was drawn at random."""
     title: str
-    """What is to be released."""
+    """Name of the release."""
     lines: tuple[RegisterLine, ...]
     """By falling severity; within one as they were given."""
     together: JointStatement
-    """What holds for all lines at once."""
+    """Joint level of all lines."""
 
     @property
     def severity(self) -> Severity:
@@ -142,10 +142,9 @@ def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
-    """Return what the report of a finished audit says, as a line of a register.
+    """Read the report of a finished audit as a line of a register.
 
-    The path is that of its folder, or of its ``report.json``; without a name it is called as the
-    folder.
+    `path` is its folder or its ``report.json``; `name` defaults to the folder's name.
     """
     file = _file(Path(path))
     text = read_text(file, "report")
@@ -178,7 +177,7 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
 
 
 def card_of(line: RegisterLine, dataset: str | None) -> str:
-    """Return what a report says as a snippet of a model card."""
+    """Return a report as a snippet of a model card."""
     return card(line, dataset or ", ".join(line.files) or "not stated")
 
 

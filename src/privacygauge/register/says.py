@@ -1,4 +1,4 @@
-"""What a risk register says as a whole, and line by line, for a release board."""
+"""The report of a risk register, as a whole and line by line, for a release board."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ UNSAID = (
     "A line says what one kind of attacker reached in one game. It does not say what somebody "
     "reaches who puts several releases together, nor that what was not audited is safe."
 )
-"""What a register does not say."""
+"""The limits of a register."""
 
 _OPEN = (Severity.GRAVE, Severity.UNTOLD, Severity.MODERATE)
+"""Severities that need a decision."""
 _NAMED = 3
-"""Number of lines that are spoken of at the top."""
+"""Lines named at the top, at most."""
 
 
 def report(r: RiskRegister) -> Report:
@@ -97,9 +98,9 @@ def report(r: RiskRegister) -> Report:
 
 
 def verdict(r: RiskRegister) -> Verdict:
-    """Return what a register says as a whole.
+    """Return the verdict of a register: the gravest severity among its lines.
 
-    The grade is the gravest severity of a line; it adds no judgement of its own.
+    It adds no judgement of its own.
     """
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
@@ -122,7 +123,7 @@ def verdict(r: RiskRegister) -> Verdict:
 
 
 def joint_level_text(r: RiskRegister) -> str:
-    """Return what holds for all lines at once."""
+    """Return a sentence on the joint level of all lines."""
     t = r.together
     if not t.names:
         return (

@@ -1,4 +1,4 @@
-"""What all plots share: colours, axes, legends, names, and how they stand in a page as SVG."""
+"""Shared parts of all plots: colours, axes, legends, names, and embedding in a page as SVG."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
 """Colours of curves, apart for colour-blind readers and at least 4.5 : 1 against white."""
 
 INK = "#1a1c1f"
+"""Colour of text and axes."""
 FAINT = "#c9ccd1"
+"""Colour of the grid."""
 OTHER = "#8b9097"
+"""Colour of curves beyond the named ones."""
 PAPER = "#fefefe"
-"""Text and axes, grid, curves beyond the named ones, and what is behind them."""
+"""Colour of the background."""
 
 DASHES = (
     "solid",

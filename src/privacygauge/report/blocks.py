@@ -18,7 +18,7 @@ def text(*paragraphs: str) -> Text:
 
 
 def note(*paragraphs: str) -> Text:
-    """Return a remark on what stands above."""
+    """Return a remark on the block above."""
     return Text(paragraphs, Tone.NOTE)
 
 
@@ -28,7 +28,7 @@ def caution(*paragraphs: str) -> Text:
 
 
 def pairs(rows: Mapping[str, str | Shown | Cell]) -> Pairs:
-    """Return names, each with what there is to say of it."""
+    """Return a block of names and their values."""
     return Pairs(tuple(rows.items()))
 
 

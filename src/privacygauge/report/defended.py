@@ -1,4 +1,4 @@
-"""What reports on defences share: claims, numbers over several of them, trade-offs."""
+"""Shared parts of reports on defences: claims, numbers over several defences, trade-offs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ AUC = "The probability that a member scores higher than a non-member. Guessing g
 
 @dataclass(frozen=True)
 class Point:
-    """A defence in a plot of what is left over what it costs."""
+    """A defence in a plot of the remaining leak against its cost."""
 
     name: str
-    """Of the defence."""
+    """Name of the defence."""
     cost: Estimate
-    """Where it stands across."""
+    """Cost, on the x axis."""
     left: tuple[float, float, float]
-    """Where it stands upwards: the value, the lower and the upper end."""
+    """Remaining leak, on the y axis: the value, its lower and its upper limit."""
     beside: float | None = None
-    """Where a hollow twin stands upwards; None for no twin."""
+    """Position of a hollow twin on the y axis; None for no twin."""
 
 
 def highest_measure(
@@ -66,30 +66,30 @@ def highest_measure(
 
 
 def claim_shown(claim: PrivacyClaim) -> str:
-    """Return what an accountant says, the epsilon rounded up."""
+    """Return an accountant's claim as text, with epsilon rounded up."""
     return f"epsilon {rounded_up(claim.epsilon)} at delta {claim.delta:.1e}"
 
 
 def promise_text(claim: PrivacyClaim) -> str:
-    """Return what an accountant says, who it is, and of what it speaks."""
+    """Return an accountant's claim as text, with the accountant's name and the neighbours."""
     by = f"the accountant {claim.accountant}" if claim.accountant else "an unnamed accountant"
     return f"{claim_shown(claim)}, by {by}, for one record added or removed"
 
 
 def claim_dict(claim: PrivacyClaim | None) -> Json:
-    """Return what an accountant says as plain values."""
+    """Return an accountant's claim as plain values."""
     return None if claim is None else dict(claim_columns(claim))
 
 
 def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
-    """Return what an accountant says as columns; missing where none does."""
+    """Return an accountant's claim as columns, with missing values where there is none."""
     if claim is None:
         return {"epsilon": None, "delta": None, "accountant": None}
     return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
 def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
-    """Return how intervals were made, by what they are of."""
+    """Return the interval method of each estimate, by its name."""
     return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}
 
 
@@ -110,10 +110,9 @@ def and_list(titles: Iterable[str]) -> str:
 
 
 def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more: int = 0) -> Axes:
-    """Draw what is left over what it costs, without a defence first, on new axes for None.
+    """Draw the remaining leak against the cost, the undefended model first; new axes for None.
 
-    A dotted line stands at `guessing`; `more` is the number of names in the legend of what is drawn
-    already.
+    A dotted line marks `guessing`; `more` is the number of legend entries already on the axes.
     """
     ax = axes(ax)
     for i, point in enumerate(points):

@@ -93,7 +93,7 @@ def ends(name: str, found: Estimate | None, between: str = "_") -> dict[str, obj
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a plain float; None for infinity and for what was not computed."""
+    """Return a number as a plain float; None if it is infinite or was not computed."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 

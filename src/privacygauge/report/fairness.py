@@ -1,4 +1,4 @@
-"""What a report says of whether members and non-members could be compared."""
+"""Report texts on whether members and non-members are comparable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TWINS_ADVICE = (
 
 
 def sides_differ(found: Comparison) -> str:
-    """Return in what members and non-members differ, to go on from in a sentence."""
+    """Return the columns in which members and non-members differ, as part of a sentence."""
     names = [f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED]]
     if not names:
         return "several columns together"
@@ -170,7 +170,7 @@ _OPEN_PEOPLE = "It says neither that something leaks nor that nothing does."
 
 
 def warnings(found: Comparison) -> tuple[str, ...]:
-    """Return what to know of a comparison that is not one of all records as they are."""
+    """Return the warnings about a comparison that does not cover all records as given."""
     left_out = [CLUSTERED] if found.clustered else []
     left_out += [
         f"{count(number)} records {why} are left out of the comparison"

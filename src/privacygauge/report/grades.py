@@ -18,7 +18,7 @@ GRADES = (NONE, SMALL, MODERATE, LARGE)
 """From mild to grave."""
 
 UNTOLD = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where what was measured says nothing about the release."""
+"""The grade where the measurements say nothing about the release."""
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
@@ -55,7 +55,7 @@ RULE = (
     "The grade follows from the lower end of the interval; a few badly exposed records raise it by "
     f"one. {_LIMITS}"
 )
-"""What the grade follows from, and where its limits come from."""
+"""The rule behind the grade, and the origin of its limits."""
 BY_ONE_NUMBER = f"The grade follows from the lower end of the interval. {_LIMITS}"
 """The same where nothing else raises the grade."""
 
@@ -76,9 +76,9 @@ def gauge(
 
 
 def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
-    """Return a balanced accuracy on the scale of grades: of guesses, or what a ranking allows.
+    """Return a gauge of the balanced accuracy of guesses, or of a ranking's best threshold.
 
-    `of` is which attack, such as ``the strongest attack``; `rule` says where the limits come from.
+    `of` names the attack, such as ``the strongest attack``; `rule` is the origin of the limits.
     """
     limits = (0.4, 0.5, 0.55, 0.65, 1.0)
     ticks = ("50%", "55%", "65%")
@@ -87,18 +87,18 @@ def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
 
 
 def ranked_pairs(auc: Estimate) -> str:
-    """Return what an AUC means, to go on from in a sentence."""
+    """Return the meaning of an AUC, as part of a sentence."""
     area = percent(auc.value)
     return f"{area} of the pairs of a member and a non-member are ranked correctly"
 
 
 def right_of(found: AttackReach) -> str:
-    """Return what a number on the scale of balanced accuracies is."""
+    """Return the label of a balanced accuracy: of guesses, or of the best threshold."""
     return "Right at the best threshold" if found.by_ranking else "Right guesses"
 
 
 def advantage_of(accuracy: Estimate) -> Estimate:
-    """Return twice what a balanced accuracy has above one half."""
+    """Return the advantage, ``2 * accuracy - 1``, of a balanced accuracy."""
     value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
     return replace(accuracy, value=value, low=low, high=high)
 

@@ -35,7 +35,7 @@ def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tu
 
 
 def check_limits(report: Report, limits: Collection[Limit]) -> tuple[CheckedLimit, ...]:
-    """Return each limit with what was found, for the page and the JSON of a report."""
+    """Return each limit with the number found, for the page and the JSON of a report."""
     told = report.verdict.grade.severity is not Severity.UNTOLD
     return tuple(
         CheckedLimit(
@@ -113,7 +113,7 @@ def _exceeded_text(report: Report, limit: Limit) -> str:
 
 
 def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limit:
-    """Return the limit that a text sets; `where` it stands begins what is wrong with it."""
+    """Parse a limit; `where` it stands begins the error message."""
     if name not in metrics:
         known = [metric for metric in metrics if not metric.endswith(".low")]
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")

@@ -92,7 +92,13 @@ def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) 
     """
     if isinstance(estimate, Skipped):
         return Shown(DASH)
-    places = _decimals(estimate) if decimals is None else decimals
+    places = decimals
+    if places is None:
+        # More decimals for small shares, whose limits would otherwise read 0.0%.
+        reach = max(abs(estimate.low), abs(estimate.high))
+        places = 1
+        while 0 < reach * 10**places < 0.2 and places < 6:
+            places += 1
     low, high = (_hundredfold(x, places) for x in (estimate.low, estimate.high))
     return Shown(percent(estimate.value, places), low, high)
 
@@ -181,14 +187,6 @@ def _visible(character: str) -> str:
     if unicodedata.category(character) == "Zs":
         return character
     return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
-
-
-def _decimals(estimate: Estimate) -> int:
-    reach = max(abs(estimate.low), abs(estimate.high))
-    places = 1
-    while 0 < reach * 10**places < 0.2 and places < 6:
-        places += 1
-    return places
 
 
 def _hundredfold(value: float, decimals: int) -> str:

@@ -94,7 +94,7 @@ def _caution(report: Report) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return what renders templates: everything is escaped, a missing name is an error."""
+    """Return the Jinja environment: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     found = Environment(
@@ -118,7 +118,7 @@ def _readable(value: object) -> object:
 
 
 def _limits(report: Report) -> Table:
-    """Return the limits that the release was held to, each with what was found."""
+    """Return the table of limits, each with the number found."""
     rows = tuple(
         (
             Cell(x.metric, tags=() if x.kept else ("not kept",)),
@@ -133,7 +133,7 @@ def _limits(report: Report) -> Table:
 
 
 def _further_numbers_table(report: Report) -> Table:
-    """Return the numbers that are no cards: what stands in the JSON stands on the page."""
+    """Return the table of numbers without a card, so that the page has all numbers of the JSON."""
     rows = tuple(
         (x.name, x.label, Cell(x.shown, doubtful=x.doubtful)) for x in report.measures if not x.card
     )
@@ -209,7 +209,7 @@ def _rows(table: Table, columns: list[int], between: str | None) -> RenderableTy
 
 
 def flat(cell: Content, between: str | None = " ") -> str:
-    """Return what stands in a cell as text; `between` a number and its interval, None for none."""
+    """Return a cell as text, with `between` a number and its interval; None leaves that out."""
     if isinstance(cell, Whisker):
         return ""
     if isinstance(cell, Cell):
@@ -226,14 +226,12 @@ def flat(cell: Content, between: str | None = " ") -> str:
 
 
 def _lines(report: Report) -> list[tuple[str, str]]:
-    return [(plain(x.label), plain(_with_interval(x))) for x in report.cards]
-
-
-def _with_interval(measure: Measure) -> str:
-    """Return the number with what stands beside it, such as ``0.71 (0.69 to 0.73; n = 900)``."""
-    value = measure.shown.value + ("\N{DAGGER}" if measure.doubtful else "")
-    inside = "; ".join(part for part in (measure.shown.interval, measure.note) if part)
-    return f"{value} ({inside})" if inside else value
+    rows = []
+    for x in report.cards:
+        value = x.shown.value + ("\N{DAGGER}" if x.doubtful else "")
+        inside = "; ".join(part for part in (x.shown.interval, x.note) if part)
+        rows.append((plain(x.label), plain(f"{value} ({inside})" if inside else value)))
+    return rows
 
 
 def document(report: Report) -> dict[str, Json]:
@@ -282,18 +280,18 @@ def as_json(report: Report) -> str:
 
 
 def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
-    """Return the content of every file by its name; page and JSON are called by the stem."""
-    return {
+    """Return the content of every file by its name; `stem` names the page and the JSON."""
+    found = {
         f"{stem}.html": page(report).encode("utf-8", "replace"),
         f"{stem}.json": as_json(report).encode("ascii"),
-        **{name: _frame(name, frame()) for name, frame in report.frames.items()},
     }
-
-
-def _frame(name: str, frame: DataFrame) -> bytes:
-    if name.endswith(".parquet"):
-        return parquet(frame)
-    return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    for name, make in report.frames.items():
+        frame = make()
+        if name.endswith(".parquet"):
+            found[name] = parquet(frame)
+        else:
+            found[name] = frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    return found
 
 
 def parquet(frame: DataFrame) -> bytes:

@@ -1,4 +1,4 @@
-"""What every audit returns: findings that report on themselves."""
+"""Base class of every audit's result: findings that report on themselves."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Reported:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was not done, and why."""
+        """Parts of the audit that were skipped, with reasons."""
         return self.origin.skipped
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may mislead."""
+        """Warnings about the result."""
         return self.origin.warnings
 
     def __repr__(self) -> str:

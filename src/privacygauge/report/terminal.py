@@ -18,7 +18,7 @@ _LEGIBLE = 12
 
 
 def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
-    """Return what is read first: the verdict, its first sentence, and what may mislead."""
+    """Return the opening lines: the verdict, its first sentence, and the warnings."""
     parts = [
         unmarked_text(found.headline, f"bold {colour}"),
         unmarked_text(found.sentences[0]),
@@ -57,12 +57,12 @@ def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What is printed where all of it fits, and what instead where it does not."""
+    """A renderable with a narrow form for terminals on which its wide form does not fit."""
 
     wide: RenderableType
-    """Where there is room."""
+    """Form for wide terminals."""
     narrow: RenderableType
-    """Where there is not."""
+    """Form for narrow terminals."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.measure import Measurement

@@ -1,4 +1,4 @@
-"""A report as a value: what an audit says, before it is a page, a table, a file or a limit.
+"""A report as a value, before it is rendered as a page, a table, a file or a limit.
 
 Every kind of audit returns a `Report`. One renderer for each form (page, terminal, summary, JSON,
 files, gate, line of a register) reads it and knows no kind.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | None"
-"""What stands in a JSON document; a float must be finite."""
+"""A value of a JSON document; floats must be finite."""
 
 
 class Severity(StrEnum):
@@ -45,7 +45,7 @@ class Grade:
     """A step on the scale of a kind of audit."""
 
     word: str
-    """What people read."""
+    """The grade as reports print it."""
     severity: Severity
     """Which colour, place in a register and gate follow from."""
 
@@ -55,7 +55,7 @@ class Gauge:
     """The number behind a verdict on the scale of its grades: the picture of the first screen."""
 
     label: str
-    """What the number is."""
+    """Name of the number, as the gauge prints it."""
     shown: Shown
     """The number."""
     low: float
@@ -69,9 +69,9 @@ class Gauge:
     ticks: tuple[str, ...]
     """The limits between grades in words."""
     rule: str
-    """What the grade follows from, and where its limits come from."""
+    """The rule behind the grade, and the origin of its limits."""
     zones: tuple[str, ...] = ()
-    """What lies between the limits, where that is not the grades."""
+    """Names of the zones between the limits, where they are not the grades."""
     marks: tuple[float, ...] = ()
     """Single records on the scale, a hundred at most."""
 
@@ -115,20 +115,20 @@ def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit means for somebody who has to decide about a release."""
+    """The meaning of an audit for somebody who decides about a release."""
 
     grade: Grade
-    """The answer."""
+    """The grade of the release."""
     scale: tuple[Grade, ...]
     """All grades that this audit could have given, from mild to grave."""
     headline: str
     """The verdict in one line."""
     sentences: tuple[str, ...]
-    """What follows, the most important first."""
+    """Further sentences, the most important first."""
     unsaid: str
-    """What the result does not say; shown after the sentences."""
+    """The limits of the result; shown after the sentences."""
     advice: tuple[str, ...]
-    """What to do next, the most urgent first."""
+    """Advice, the most urgent first."""
     gauge: Gauge | None = None
     """The number behind it on the scale; None where nothing can be told."""
 
@@ -148,23 +148,23 @@ class Measure:
     name: str
     """The same word in ``--fail-above``, in the JSON and in a register."""
     label: str
-    """What it is, in plain words."""
+    """Label in plain words."""
     found: Estimate | float | Skipped
     """The number. A one-sided bound has its value at the bound."""
     shown: Shown
     """The number as people read it."""
     note: str = ""
-    """What stands beside it wherever it is shown, in a few words."""
+    """A few words printed beside the number everywhere."""
     text: str = ""
-    """What it means, in a sentence or two."""
+    """Meaning of the number, in a sentence or two."""
     guessing: str = ""
-    """What guessing, or nothing at all, would give."""
+    """Value under guessing, or without a release."""
     gate: bool = True
     """Whether a release can be held to it."""
     looks: int = 1
     """Among so many numbers, each at its level, this one was chosen."""
     level: float | None = None
-    """What is said of a number without an interval holds at least this often."""
+    """Confidence level of a number without an interval, in (0, 1)."""
     doubtful: bool = False
     """Whether there are too few records to tell."""
     card: bool = True
@@ -172,7 +172,7 @@ class Measure:
 
     @cached_property
     def numbers(self) -> Mapping[str, float | None]:
-        """What a release can be held to, by name; None for what was not computed."""
+        """The numbers that limits apply to, by name; None if not computed."""
         if isinstance(self.found, Skipped):
             return {self.name: None}
         if isinstance(self.found, Estimate):
@@ -187,7 +187,7 @@ class Tone(StrEnum):
 
     PLAIN = "plain"
     NOTE = "note"
-    """A remark on what stands above."""
+    """A remark on the block above."""
     CAUTION = "caution"
     """A warning in a box."""
     BEST = "best"
@@ -226,10 +226,10 @@ class Items:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Names, each with what there is to say of it."""
+    """A block of names and their values."""
 
     rows: tuple[tuple[str, str | Shown | Cell], ...]
-    """Name and value or words."""
+    """Name, and value or words."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class Cell:
     """A cell of a table with more than a number or a word in it."""
 
     shown: str | Shown
-    """What it says."""
+    """Content of the cell."""
     below: tuple[str, ...] = ()
     """Small lines below."""
     tags: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ class Cell:
 
 
 Content: TypeAlias = str | Shown | Cell | Whisker
-"""What stands in a cell."""
+"""Content of a cell."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class Table:
     name: str
     """Part of the id on the page."""
     title: str
-    """What it shows."""
+    """Title of the table."""
     columns: tuple[Column, ...]
     """The heads."""
     rows: tuple[tuple[Content, ...] | Row, ...]
@@ -339,11 +339,11 @@ class Plot:
     name: str
     """Part of the ids on the page."""
     title: str
-    """What it shows."""
+    """Title of the plot."""
     caption: str
     """How to read it."""
     words: str
-    """What there is to see, for those who cannot."""
+    """Description of the plot, for readers who cannot see it."""
     draw: Callable[[], Axes]
     """Returns the axes."""
     wide: bool = True
@@ -357,13 +357,13 @@ class FoldedBlocks:
     title: str
     """The line."""
     blocks: tuple[Block, ...]
-    """What opens."""
+    """The folded blocks."""
     open: bool = False
     """Whether they are shown at first."""
 
 
 Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | FoldedBlocks"
-"""What a section is made of."""
+"""A part of a section."""
 
 
 @dataclass(frozen=True)
@@ -382,16 +382,16 @@ class Section:
 
 @dataclass(frozen=True)
 class About:
-    """What was audited, in the words of a register."""
+    """The audit's subject, in the words of a register."""
 
     audited: str
-    """What was audited."""
+    """The audited release."""
     game: str
-    """What was played, in a sentence for somebody who is not a specialist."""
+    """The game, in a sentence for readers who are not specialists."""
     knowledge: str
-    """What the attacker sees and has."""
+    """The attacker's access and knowledge."""
     task: str
-    """The task in a model card: what an attacker does."""
+    """The attacker's task, as a model card names it."""
 
 
 @dataclass(frozen=True)
@@ -399,7 +399,7 @@ class Worst:
     """Who is exposed most, by id, never by content."""
 
     what: str = "records"
-    """What the ids are of."""
+    """Kind of the ids, as a plural noun."""
     ids: tuple[str, ...] = ()
     """The worst first."""
     reason: str = ""
@@ -415,15 +415,15 @@ class Origin:
     version: str
     """PrivacyGauge's version."""
     seed: int
-    """What every random draw derives from."""
+    """Seed of all random draws."""
     level: float
     """Of every interval."""
     made: str
     """The date, as ``2026-01-31``."""
     skipped: tuple[Skipped, ...] = ()
-    """What was not done, and why."""
+    """Parts of the audit that were skipped, with reasons."""
     warnings: tuple[str, ...] = ()
-    """What may mislead."""
+    """Warnings about the result."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Versions, hashes of the inputs, platform."""
 
@@ -437,7 +437,7 @@ class CheckedLimit:
     limit: float
     """The largest value that passes."""
     found: float | None
-    """What was found; None where it was not computed."""
+    """The number found; None if it was not computed."""
     kept: bool
     """Whether the release passes: never where the audit could not tell."""
 
@@ -449,15 +449,15 @@ class Report:
     kind: str
     """Which kind of audit this is, such as ``privacy-claim``."""
     title: str
-    """What people call the kind."""
+    """Name of the kind, as the page prints it."""
     about: About
-    """What was audited."""
+    """The audit's subject."""
     intro: str
-    """What to know before the numbers."""
+    """Sentences above the numbers."""
     origin: Origin
     """Where it comes from."""
     verdict: Verdict
-    """What it means."""
+    """The verdict."""
     measures: tuple[Measure, ...]
     """Its numbers. The first that a release can be held to stands for the audit in a register."""
     sections: tuple[Section, ...]
@@ -471,13 +471,13 @@ class Report:
     frames: Mapping[str, Callable[[], pd.DataFrame]]
     """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
     nothing_left_out: str = "Nothing: everything was done."
-    """What the page says where nothing was skipped."""
+    """Text of the page where nothing was skipped."""
     overview: tuple[Table, ...] = ()
     """The few tables that a terminal and a summary print below the numbers."""
     sources: str = ""
     """The papers behind it, as the page's last words."""
     name: str = ""
-    """What its owner calls the release."""
+    """The owner's name of the release."""
     note: str = ""
     """A remark of its owner's."""
     held: tuple[CheckedLimit, ...] = ()

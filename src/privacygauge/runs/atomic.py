@@ -141,6 +141,6 @@ def _remove(path: Path) -> None:
 
 
 def failure_sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
-    """Return one line for the user: what failed, why in plain words, and the way out."""
+    """Return one line for the user: the failure, its reason in plain words, and the way out."""
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
     return f"{what} ({' '.join(reason.split())}): {way_out}"

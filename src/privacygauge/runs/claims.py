@@ -27,23 +27,23 @@ BEAT = 20.0
 """Seconds between two writings of a claim."""
 
 LAPSE = 180.0
-"""Seconds without a change after which a claim has lapsed: network file systems may show what a
-file was a minute ago, and work in a compiled library may keep a process from writing."""
+"""Seconds without a change after which a claim has lapsed: network file systems may show a file's
+state of a minute ago, and work in a compiled library may keep a process from writing."""
 
 PAUSE = 2.0
-"""Seconds between two looks at what others do, on average."""
+"""Mean seconds between two looks at the other processes' claims."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What one process may claim of a run, as it saw the folder last."""
+    """Tasks of a run that one process may claim, as of its last look at the folder."""
 
     turns: Mapping[int, int] = field(default_factory=dict)
-    """The turns of tasks whose claims have lapsed; 0 for all others."""
+    """Turn of each task whose claims have lapsed, at least 1; all others have turn 0."""
 
     @contextlib.contextmanager
     def held(self, run: Run, task: Task) -> Iterator[bool]:
-        """Give whether a task is this process's to compute, and hold it meanwhile."""
+        """Claim a task for the ``with`` block; yield whether this process holds it."""
         turn = self.turns.get(task.number, 0)
         key = None if run.is_done(task) else _claim_task(run.folder, task, turn)
         if key is None:
@@ -65,7 +65,7 @@ class Watch:
         self._seen: dict[str, tuple[bytes | None, float]] = {}
 
     def free(self, left: Sequence[Task]) -> tuple[list[Task], Claims]:
-        """Return those tasks that nobody holds, in random order, and what they are claimed by."""
+        """Return the tasks that nobody holds, in random order, and the claims for them."""
         # Processes that begin together would otherwise all try the same tasks first.
         latest = self._latest({task.number for task in left})
         lapsed = time.monotonic() - LAPSE
@@ -134,5 +134,5 @@ def _beating(folder: Folder, key: str) -> Iterator[None]:
 
 
 def _holder() -> bytes:
-    """Return who holds a claim, for people, and what makes every writing of it differ."""
+    """Return the content of a claim: host and process id, and a token that differs every time."""
     return f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(8)}\n".encode()

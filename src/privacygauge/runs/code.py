@@ -10,16 +10,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Code:
-    """What of the user's code a run depends on."""
+    """The pieces of the user's code that a run depends on."""
 
     digests: Mapping[str, str] = field(default_factory=dict)
-    """A digest of every piece, by its name: functions, methods, classes, constants, values that
-    functions carry, and ``package NAME`` to its version."""
+    """Digest of every piece by name: functions, methods, classes, constants and closure values; and
+    versions, by ``package NAME``."""
     unchecked: tuple[str, ...] = ()
-    """What cannot be compared, each with the reason, sorted."""
+    """Pieces that cannot be compared, each with the reason, sorted."""
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return it as JSON values; empty where there is no code of the user's."""
+        """Return the code as JSON values; empty where there is none of the user's."""
         found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
         return {name: value for name, value in found.items() if value}
 
@@ -30,12 +30,12 @@ class Code:
 
 
 class RecordedCode:
-    """Stands for code that is not there, and is known by what a run recorded of it."""
+    """Stand-in for absent code, known only from the record of a run."""
 
     code: Code
     """The code."""
     description: Mapping[str, Any]
-    """What the code said of itself, as JSON values."""
+    """The code's own description, as JSON values."""
 
 
 def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
@@ -64,10 +64,10 @@ def _first_three(names: list[str]) -> str:
 
 
 NOT_CHECKED = "code not checked: "
-"""What the name of a piece begins with that says what was left out."""
+"""Prefix of pieces that name unchecked code."""
 
 PROGRAM = "command:"
-"""What a name of code begins with that is a program."""
+"""Prefix of code that is a program."""
 
 
 def absolute(name: str) -> str:

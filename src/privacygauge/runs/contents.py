@@ -1,4 +1,4 @@
-"""What a run holds: its record, how its arrays lie and are read, and what a task must give."""
+"""The contents of a run: its record, the layout and reading of arrays, and checks of results."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def digest_layout(plan: Plan) -> dict[str, Layout]:
 
 
 def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the sha256 of what the task depends on and of its chunks, sorted by key."""
+    """Return the sha256 over a task's inputs and its chunks, sorted by key."""
     digest = hashlib.sha256(plan.of_task(task).encode())
     for key, content in files:
         digest.update(f"\n{key} {len(content)}\n".encode())
@@ -89,7 +89,7 @@ def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> b
 def check_task_arrays(
     plan: Plan, task: Task, values: Mapping[str, ArrayLike]
 ) -> dict[str, NDArray[Any]]:
-    """Return what a task gave as arrays of the planned types, or say what is wrong with it."""
+    """Return a task's results as arrays of the planned types; refuse any that do not fit."""
     if set(values) != set(plan.arrays):
         raise InputError(
             f"a task must give the arrays {short_list(plan.arrays)}, got "
@@ -125,7 +125,7 @@ class Record:
     """Stored twice in every run, with a checksum, so that either copy can be lost or damaged."""
 
     plan: Plan
-    """What is computed."""
+    """The plan of the run."""
     static: Mapping[str, str]
     """The sha256 of every array that was given, by name."""
     invocation: Mapping[str, Any] | None
@@ -200,7 +200,7 @@ UNREADABLE = (
     OverflowError,
     MemoryError,
 )
-"""What reading a damaged array may raise."""
+"""Exceptions that reading a damaged array may raise."""
 
 
 class Rows(Protocol):
@@ -231,7 +231,7 @@ class StoredRows:
     folder: Folder
     """The run's folder."""
     group: str
-    """What the keys of the run's arrays begin with."""
+    """Prefix of the keys of the run's arrays."""
     name: str
     """The array's name."""
 
@@ -290,5 +290,5 @@ class StoredRows:
 
 
 def unreadable(path: str, name: str) -> InputError:
-    """Return what to raise over an array that is damaged."""
+    """Return the error for a damaged array."""
     return InputError(f"{path} has no readable array {name}: start the run again to repair it")

@@ -65,7 +65,7 @@ def copied_folder(url: str, to: Path) -> Path:
 
 @contextlib.contextmanager
 def _readable(url: str) -> Iterator[tuple[Any, str]]:
-    """Give what reads a URL and the path in it; what goes wrong is one line."""
+    """Yield the file system of a URL and the path in it; turn errors into one line."""
     try:
         with reaching(url) as found:
             yield found

@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def fill(self) -> float | bool:
-        """What is read where nothing was written: no number for floats, else 0."""
+        """The fill value of unwritten chunks: NaN for floats, otherwise 0."""
         return np.nan if np.dtype(self.dtype).kind == "f" else False
 
 
@@ -57,7 +57,7 @@ def group_metadata(
 
 
 def _array_metadata(layout: Layout) -> dict[str, Any]:
-    """Return what zarr's format 3 says of an array."""
+    """Return the metadata of an array in zarr's format 3."""
     kind = np.dtype(layout.dtype)
     order = {"configuration": {"endian": "little"}} if kind.itemsize > 1 else {}
     zstd = {"name": "zstd", "configuration": {"level": _LEVEL, "checksum": False}}
@@ -152,13 +152,11 @@ def layout_of(content: bytes) -> Layout:
         compressed=compressed,
     )
     fits = len(shape) == len(chunks) == len(layout.dims) and min(*shape, *chunks, 1) == 1
-    if np.dtype(layout.dtype).kind not in "biuf" or not fits or told != _plain(layout):
+    # As JSON gives it back, with lists for tuples.
+    written = json.loads(json.dumps(_array_metadata(layout)))
+    if np.dtype(layout.dtype).kind not in "biuf" or not fits or told != written:
         raise ValueError("an array that was not written as runs are")
     return layout
-
-
-def _plain(layout: Layout) -> Any:
-    return json.loads(json.dumps(_array_metadata(layout)))
 
 
 Selection = NDArray[np.intp]

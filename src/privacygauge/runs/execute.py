@@ -1,7 +1,7 @@
-"""Computes what a run lacks, through joblib and whatever backend it is told to use.
+"""Compute the missing tasks of a run through joblib, on any backend.
 
-Every task writes its own results where it runs; only its number comes back. So an interruption
-loses the tasks under way and no others, and the parent needs no memory for results.
+Every task writes its own results where it runs; only its number comes back. An interruption
+therefore loses only the tasks under way, and the parent needs no memory for results.
 """
 
 from __future__ import annotations
@@ -94,7 +94,13 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
         if not left:
             return
         if _attempt(tally, work, n_jobs):
-            _require_here(run)
+            # Workers on other machines may have written to a folder of their own.
+            lost = run.missing(verify=False)
+            if lost:
+                raise PrivacyGaugeError(
+                    f"workers say they are done, but the results of {len(lost)} tasks are not in "
+                    f"{run.path}: all machines must see the same folder under this path"
+                )
             return
         still = run.missing(verify=False)
         in_vain = 0 if len(still) < len(left) else in_vain + 1
@@ -105,7 +111,7 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
 def _until_all_are_done(
     run: Run, work: Work, n_jobs: int | None, progress: Progress | None
 ) -> None:
-    """Compute what no other process has claimed, and wait for those that have claimed the rest."""
+    """Compute the tasks that no other process has claimed, and wait for the others."""
     undone = {task.number for task in run.missing(verify=False)}
     left = run.missing()
     for task in left:
@@ -136,16 +142,6 @@ def _in_vain(run: Run) -> PrivacyGaugeError:
     )
 
 
-def _require_here(run: Run) -> None:
-    """Raise where workers wrote to a folder of their own."""
-    lost = run.missing(verify=False)
-    if lost:
-        raise PrivacyGaugeError(
-            f"workers say they are done, but the results of {len(lost)} tasks are not in "
-            f"{run.path}: all machines must see the same folder under this path"
-        )
-
-
 @dataclass(frozen=True)
 class _Tally:
     run: Run
@@ -158,7 +154,7 @@ class _Tally:
 
     @property
     def do(self) -> Callable[[Work, Task], int]:
-        """What a worker does for a task."""
+        """The function that a worker runs for a task."""
         return functools.partial(_do, self.run, self.claims)
 
     @functools.cached_property

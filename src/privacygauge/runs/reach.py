@@ -79,7 +79,7 @@ def code_of(*things: object) -> Code:
 
 @dataclass(frozen=True, eq=False)
 class _Reach:
-    """What was found so far, and what is still to be looked at."""
+    """The search for reachable code: pieces found so far, and values still to visit."""
 
     pieces: dict[str, set[str]] = field(default_factory=dict)
     packages: dict[str, str] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Reach:
     waiting: deque[Callable[[], None]] = field(default_factory=deque)
 
     def of(self, value: Any, owner: str) -> str:
-        """Return a text that is equal for equal values of an owner; code in them comes later."""
+        """Return a text that is equal for equal values of an owner; code in them is queued."""
         if type(value) in _PLAIN:
             return f"{type(value).__name__} {value!r}"
         if id(value) in self.known:
@@ -218,7 +218,7 @@ class _Reach:
             self._import(str(known.get("__package__") or ""), name)
 
     def _import(self, package: str, name: str) -> None:
-        """Look at what a function imports when it is called, whether or not it has been by now."""
+        """Add the module that a function imports when called, whether or not it was called yet."""
         files = files_of_module(name)
         if not files and package:
             files = files_of_module(f"{package}.{name}")
@@ -261,7 +261,11 @@ class _Reach:
             owner = f"{_qualified_name(kind)}.{key}"
             if _is_code(value):
                 self.of(value, owner)
-            elif not (isinstance(value, _SLOTS) or key.startswith("_abc_") or _dunder(key)):
+            elif not (
+                isinstance(value, _SLOTS)
+                or key.startswith("_abc_")
+                or (key.startswith("__") and key.endswith("__"))
+            ):
                 self.add(owner, self.of(value, owner))
 
     def _hunt(self, values: Iterable[Any], owner: str) -> None:
@@ -279,7 +283,7 @@ class _Reach:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return what stands behind a wrapper of code; None for anything else."""
+    """Return the values inside a wrapper of code; None for anything else."""
     if isinstance(value, functools.partial | functools.partialmethod):
         return [value.func, value.args, dict(value.keywords)]
     if isinstance(value, types.MethodType):
@@ -314,7 +318,7 @@ def _unwrap(value: Any) -> Any:
 
 
 def _object_parts(value: Any) -> list[Any]:
-    """Return what an object consists of: parameters, fields, or what pickling it asks for."""
+    """Return the parts of an object: its parameters, its fields, or its pickled state."""
     if hasattr(value, "get_params"):  # a trained estimator is the same when it is trained again
         return sorted(value.get_params(deep=False).items())
     if is_dataclass(value):
@@ -367,7 +371,3 @@ def _constant(value: object) -> str:
 def _qualified_name(thing: Any) -> str:
     name = str(getattr(thing, "__qualname__", type(thing).__qualname__))
     return f"{module_of(thing)}.{name}" if module_of(thing) else name
-
-
-def _dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")

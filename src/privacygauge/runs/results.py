@@ -20,7 +20,7 @@ from privacygauge.runs.atomic import failure_sentence, write_all
 from privacygauge.runs.folder import Folder, place_text, url_of
 
 LIST = ".privacygauge-files"
-"""The list of what was written into a folder, in that folder."""
+"""File in a result folder that lists the files written there."""
 
 ELSEWHERE = "choose another folder with --out, or move the file away"
 """The way out for files whose names are not the user's choice."""
@@ -36,7 +36,7 @@ def require_free(
     inputs: Collection[str | Path] = (),
     way_out: str = ELSEWHERE,
 ) -> None:
-    """Refuse to replace what PrivacyGauge did not write; to be called before any work.
+    """Refuse to replace files that PrivacyGauge did not write; to be called before any work.
 
     A file may be replaced if PrivacyGauge wrote it and nobody changed it since, or if it is empty.
 
@@ -49,7 +49,7 @@ def require_free(
     inputs : collection of str or pathlib.Path
         Files that are read: none of them is replaced, whoever wrote it.
     way_out : str
-        What the message advises.
+        Advice at the end of the message.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def write_results(
 
 
 def _written_digests(directory: Path) -> Mapping[str, list[str]]:
-    """Return the digests of what was written into a folder, by name."""
+    """Return the digests of the files that PrivacyGauge wrote into a folder, by name."""
     content = _read_bytes(directory, LIST)
     try:
         found = json.loads(content or b"{}")

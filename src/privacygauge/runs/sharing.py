@@ -62,9 +62,9 @@ def sharing(*, plan_only: bool = False) -> Iterator[None]:
 
 
 def end_of_sharing() -> None:
-    """Say that no tasks follow: what comes now is done once, by whoever computes the run alone.
+    """Declare that no tasks follow: the rest is done once, by a process that computes alone.
 
-    Without this call a process that shares a run plays its command to the end, in vain.
+    Without this call, a process that shares a run would finish its command in vain.
 
     Raises
     ------

@@ -53,7 +53,7 @@ _INSIDE = ("attributes", "privacygauge")
 OTHER_CODE = (
     "{} was made with other code: {}; restore the code, or choose another folder for a new run"
 )
-"""What refuses a run, and which code has changed."""
+"""Message for a run made with other code, with the run and the changed pieces."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Run:
     path: str
     """The folder, or a URL that fsspec knows."""
     plan: Plan
-    """What it computes."""
+    """The plan of the run."""
     invocation: Mapping[str, Any] | None = None
     """The arguments of the command that started it, if a command did."""
     static: tuple[str, ...] = ()
@@ -123,11 +123,11 @@ class Run:
         ]
 
     def n_done(self) -> int:
-        """Return how many units have a digest; what they hold is not verified."""
+        """Return the number of units with a digest; their contents are not verified."""
         return self.plan.n_units - sum(task.n_units for task in self.missing(verify=False))
 
     def is_done(self, task: Task) -> bool:
-        """Return whether a task has a digest; what it holds is not verified."""
+        """Return whether a task has a digest; its contents are not verified."""
         return self.folder.get(f"{_GROUP}/{DIGEST}/c/{task.number}/0") is not None
 
     def forget(self, task: Task) -> None:
@@ -223,7 +223,10 @@ def open_run(
                 pass  # nobody computes the smaller run, whose arrays are about to grow
         growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
         _check_same(stored, Record(plan, checksums, None), folder.path, growing)
-        _forget_cut_task(folder, stored.plan, plan)
+        # A last task that had fewer units is computed again.
+        last = stored.plan.tasks[-1]
+        if plan.tasks[last.number] != last:
+            Run(folder.path, stored.plan).forget(last)
     elif not replaces and (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
             f"{place_text(path)} holds something else than a run ({short_list(names, 3)}): choose "
@@ -350,7 +353,7 @@ def _stored_record(folder: Folder) -> Record | None:
 
 
 def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
-    """Yield what a run begins with, a chunk of a static array at a time."""
+    """Yield the first files of a run, one chunk of a static array at a time."""
     given = {name: static_layout(record.plan, array) for name, array in static.items()}
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
     # The record comes first: a folder is known as a run's from its first file on.
@@ -401,13 +404,6 @@ def unchecked_code(run: str | Path | None) -> list[str]:
     if len(found) <= _MOST_NAMED:
         return found
     return [*found[:_MOST_NAMED], f"{NOT_CHECKED}{len(found) - _MOST_NAMED:,} further pieces"]
-
-
-def _forget_cut_task(folder: Folder, there: Plan, here: Plan) -> None:
-    """Remove the digest of a last task that has fewer units there: it is to be computed again."""
-    last = there.tasks[-1]
-    if here.tasks[last.number] != last:
-        Run(folder.path, there).forget(last)
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a worker computes on: one thread, whatever the number of workers, and a GPU of its own."""
+"""A worker's share of the machine: one thread for any number of workers, and its own GPU."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def keep_one_thread() -> None:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit this process to one thread, and restore what was before.
+    """Limit this process to one thread for the ``with`` block, and restore the limits afterwards.
 
     A library that is loaded inside keeps its one thread.
     """
@@ -71,17 +71,13 @@ def one_thread() -> Iterator[None]:
         try:
             yield
         finally:
-            _restore(variables)
+            for name, value in variables.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
     if n_torch is not None:
         _limit_torch(n_torch)
-
-
-def _restore(variables: dict[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def _limit_torch(n_threads: int) -> None:

@@ -1,7 +1,7 @@
-"""Code that options name: compared with what a run was made with before any of it runs.
+"""Code named by options, which is compared with the code of a run before any of it executes.
 
-A run folder says which code it was made with, and never has it run: whoever goes on with the run
-names the code again.
+A run folder records its code but never executes it: to resume the run, the user names the code
+again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _require_same(there: Mapping[str, str], here: Mapping[str, str], run: Path |
 
 
 def _pieces(name: str) -> dict[str, str]:
-    """Return digests of what a name stands for; nothing is imported or started."""
+    """Return digests of the code behind a name; nothing is imported or started."""
     if name.startswith(PROGRAM):
         return {"the command": digest(name.removeprefix(PROGRAM).strip())}
     place, attribute = _parts(name)
@@ -117,29 +117,28 @@ def _pieces(name: str) -> dict[str, str]:
 def import_object(name: str) -> Any:
     """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
     place, attribute = _parts(name)
-    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+    if place.endswith(".py"):
+        # Workers import the module by its name, from the same folder.
+        path = Path(place)
+        sys.path.insert(0, str(path.absolute().parent))
+        module = _module(path.stem)
+        if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+            raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
+    else:
+        module = _module(place)
     if not hasattr(module, attribute):
         raise InputError(f"{place} has no {attribute!r}")
     return getattr(module, attribute)
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Return a file that exists, or a module, and what it defines."""
+    """Split a name into an existing file, or a module, and the attribute."""
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
     if place.endswith(".py") and not Path(place).is_file():
         raise InputError(f"{Path(place)} does not exist")
     return place, attribute
-
-
-def _from_file(path: Path) -> ModuleType:
-    # Workers import the module by its name, from the same folder.
-    sys.path.insert(0, str(path.absolute().parent))
-    module = _module(path.stem)
-    if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
-        raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
-    return module
 
 
 def _module(name: str) -> ModuleType:

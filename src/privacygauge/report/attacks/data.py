@@ -25,7 +25,7 @@ def game(found: GameDescription) -> dict[str, Json]:
 
 
 def headline(found: Headline) -> dict[str, Json]:
-    """Return what the verdict speaks of."""
+    """Return the numbers of the headline as plain values."""
     return {
         "attack": found.attack.title,
         **pick_values(found, "accuracy", "auc", "epsilon", "epsilon_attack", "epsilon_limit"),
@@ -35,7 +35,7 @@ def headline(found: Headline) -> dict[str, Json]:
 
 
 def grade_basis(found: AttackReach) -> str:
-    """Return what the grade follows from: ``guesses`` or ``ranking``."""
+    """Return the basis of the grade: ``guesses`` or ``ranking``."""
     return "ranking" if found.by_ranking else "guesses"
 
 

@@ -1,4 +1,4 @@
-"""The numbers of attacks: the cards of the strongest one, and what all are held to."""
+"""The numbers of attacks: cards of the strongest one, and the metrics that limits apply to."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ GATED_RATES = (0.1, 0.01, 0.001)
 
 _NO_ATTACK = "no attack has it"
 GUESSING = "50%: members and non-members count the same"
-"""What guessing gives where accuracies are balanced."""
+"""The result of guessing on the scale of balanced accuracy."""
 
 
 def intro(a: Attacks) -> str:
-    """Return what to know before the cards."""
+    """Return the sentences above the cards."""
     n = len(a.evaluations)
     small = f"Small figures are {rate(a.level)} intervals"
     allows = f"; that of the right guesses allows for the choice among {n} attacks"
@@ -88,11 +88,12 @@ def highest(a: Attacks) -> Iterator[Measure]:
 
 
 def of_questions(a: Attacks) -> Iterator[Measure]:
-    """Yield what is shown beside the average, which a release can be held to: cards.
+    """Yield the numbers beside the average that limits apply to, as cards.
 
-    ``worst-group``: right guesses in the worst group that is shown to be worse than the rest, or on
-    average where none is. ``worst-records``: members that stand out, at least. ``detectable``: the
-    least accuracy that the audit would mostly have shown, 1 where it would have shown none.
+    ``worst-group``: share of right guesses in the worst group shown to be more exposed than the
+    rest, or on average where there is none. ``worst-records``: lower bound on the number of members
+    that stand out. ``detectable``: the least accuracy that the audit would have shown with its
+    power, 1 where it would have shown none.
     """
     if a.questions is None:
         return
@@ -149,7 +150,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
 
 
 def questions_section(found: Questions | None) -> Section | None:
-    """Return the section on what is asked beside the average, and what could have been found."""
+    """Return the section on few records and groups, with the smallest leaks that it could show."""
     if found is None:
         return None
     least = found.detectable

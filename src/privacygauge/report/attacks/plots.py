@@ -1,4 +1,4 @@
-"""ROC curves and scores of attacks: drawn, with their captions and what they show in words."""
+"""Plots of ROC curves and scores of attacks, with captions and descriptions in words."""
 
 from __future__ import annotations
 
@@ -108,7 +108,15 @@ def plot_roc(
     ax.plot(diagonal, diagonal, color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1)
     ax.set(xlabel="False-positive rate", ylabel="True-positive rate")
     ax.set(xlim=(floor, 1), ylim=(floor, 1) if log else (0, 1.005))
-    _name_curves(ax, curves)
+    # Curves are drawn from the last to the first, so that the best ones lie on top.
+    named = curves[: len(SERIES)]
+    lines = ax.get_lines()[: len(curves)][::-1]
+    handles = lines[: len(named)]
+    labels = [str(line.get_label()) for line in handles]
+    if len(curves) > len(named):
+        handles.append(lines[-1])
+        labels.append(f"{len(curves) - len(named)} further")
+    legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")
     return ax
 
 
@@ -153,14 +161,3 @@ def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
         zorder=3 if named else 2,
         label=f"{plot_label(curve.attack.title)}  {decimal(curve.attack.auc.value, 3)}",
     )
-
-
-def _name_curves(ax: Axes, curves: Sequence[Curve]) -> None:
-    named = curves[: len(SERIES)]
-    lines = ax.get_lines()[: len(curves)][::-1]
-    handles = lines[: len(named)]
-    labels = [str(line.get_label()) for line in handles]
-    if len(curves) > len(named):
-        handles.append(lines[-1])
-        labels.append(f"{len(curves) - len(named)} further")
-    legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")

@@ -30,7 +30,7 @@ class Riskiest:
     records: Records
     """All records."""
     by: str
-    """What they are ranked by."""
+    """Name of the attack or score that ranks them."""
     value: Floats
     """(n,) Of every record; higher is worse."""
     rows: Ints

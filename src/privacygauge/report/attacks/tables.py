@@ -45,9 +45,9 @@ _LINE = (
 _FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
 """The same, in a terminal."""
 
+# The ends of the line that an accuracy is drawn on.
 _LOWEST = 0.4
 _HIGHEST = 1.0
-"""The ends of the line that an accuracy is drawn on."""
 
 
 def section(a: Attacks) -> Section:
@@ -64,10 +64,10 @@ def blocks(
     *,
     epsilon: bool = True,
 ) -> tuple[Block, ...]:
-    """Return what a section about all attacks holds, below what is told of them.
+    """Return the blocks of a section about all attacks, below the paragraph `told`.
 
-    `best` is the title of the strongest; without `epsilon` nothing is said of it, nor of other
-    shares of members.
+    `best` is the title of the strongest attack. Without `epsilon`, the bounds on epsilon and the
+    precisions at other shares of members are left out.
     """
     note = f"Small figures: {rate(level)} intervals."
     chances = (priors(evaluations),) if epsilon else ()
@@ -135,7 +135,7 @@ def overview(a: Attacks) -> Table:
 
 
 def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Yield what to know beside the main table."""
+    """Yield the remarks below the main table."""
     n = len(evaluations)
     told = []
     if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
@@ -256,7 +256,7 @@ def methods_of(
     name: str = "methods",
     title: str = "Methods",
 ) -> Table:
-    """Return how the intervals of every kind of number were made; estimates by what they are of."""
+    """Return the table of interval methods, from the estimates of each kind of number."""
     return Table(
         name,
         title,

@@ -36,7 +36,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 def interval(level: float, unit: str = "records") -> str:
-    """Return what an interval is."""
+    """Return the definition of an interval, for the glossary."""
     return (
         f"The range that the true number lies in, in {rate(level)} of audits like this one. It "
         f"gets narrower with more {unit}."
