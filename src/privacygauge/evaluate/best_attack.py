@@ -1,4 +1,4 @@
-"""The best of all attacks in one game, allowing for all that is compared."""
+"""The best attack of one game, corrected for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class BestAttack:
 
     @property
     def reached(self) -> AttackReach:
-        """How far they go, by whichever goes further: guesses or ranking."""
+        """The better supported accuracy: of the guesses or of the ranking."""
         return best_supported(self.accuracy, self.auc)
 
     @property
     def advantage(self) -> tuple[float, float, float]:
-        """How far they go as an advantage, and the ends of its interval, in points."""
+        """The advantage with the limits of its interval, in percentage points."""
         found = self.reached.accuracy
         return 200 * found.value - 100, 200 * found.low - 100, 200 * found.high - 100
 
     @property
     def leading(self) -> str:
-        """The attack that goes furthest."""
+        """Title of the strongest attack."""
         return self.auc_attack if self.reached.by_ranking else self.attack
 
     @property
@@ -54,14 +54,14 @@ class BestAttack:
 
 
 def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float) -> BestAttack:
-    """Return the attacks with the highest lower ends of accuracy and of AUC.
+    """Return the attacks with the highest lower limits of accuracy and of AUC.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
         At least one; one row for every target.
     n_compared : int
-        So many numbers of each kind have to hold together.
+        Number of comparisons of each kind that the intervals are corrected for.
     level : float
         In (0, 1).
     """

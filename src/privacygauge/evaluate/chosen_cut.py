@@ -1,4 +1,4 @@
-"""Thresholds and lines for tests of two counts, chosen on rows that no bound is taken on."""
+"""Thresholds and lines for two-count tests, chosen on rows held out from the bound."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.two_rates import Line
 
 _TRIED = 256
-"""Thresholds that are tried from either end, and evenly in between."""
+"""Thresholds that are tried near either end, and evenly spaced in between."""
 
 _CAUTION = 3.0
-"""Standard deviations that are taken off: the best of many is not to be one that was lucky."""
+"""Standard deviations that are subtracted, so that luck does not choose the best of many."""
 
 _MIDDLE = 0.7
 """Added to a count of false positives: the median of a Poisson mean where none was seen."""
 
 _LEAST_EPSILON = 0.05
-"""No line is flatter than that of this epsilon."""
+"""Smallest epsilon whose line is used."""
 
 _FARTHEST = 8.0
-"""Of a normal quantile."""
+"""Largest absolute value of a normal quantile."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class ChosenCut:
     """A threshold, and the line by which counts beyond it are ordered."""
 
     cut: float
-    """Members are guessed where the score reaches it."""
+    """Threshold: scores of at least this are guessed to be members."""
     line: Line
-    """Of the counts, or of the turned ones."""
+    """Line for the counts, or for the turned counts."""
     turned: bool = False
-    """Whether epsilon shows in who was left out, below the threshold."""
+    """Whether the test is on the non-members below the threshold."""
 
 
 def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
@@ -98,13 +98,13 @@ def _candidate_cuts(ascending: Floats) -> Floats:
 
 
 def _count_above(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return how many values reach each cut, and of how many."""
+    """Return the number of values at or above each cut, and the number of all values."""
     n = len(ascending)
     return (n - np.searchsorted(ascending, cuts, side="left")).astype(np.float64), n
 
 
 def _count_below(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return how many values do not reach each cut, and of how many."""
+    """Return the number of values below each cut, and the number of all values."""
     found = np.searchsorted(ascending, cuts, side="left").astype(np.float64)
     return found, len(ascending)
 
@@ -124,7 +124,7 @@ def _cautious(hits: Floats, n_in: int, false: Floats, n_out: int, delta: float) 
 
 
 _STAKES = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
-"""Shares of the capital that are put on the next guess; the capital is split evenly among them."""
+"""Shares of the capital bet on the next guess; the capital is split evenly among these bets."""
 
 _LARGEST = 40.0
 """Upper end of the search for epsilon."""
@@ -132,11 +132,11 @@ _HALVINGS = 32
 """Bisection steps of that search."""
 
 _FIRST = 32
-"""So many rows choose the first threshold; it is chosen again whenever their number doubles."""
+"""Rows that choose the first threshold; it is chosen again whenever their number doubles."""
 
 
 def guesses_in_order(transcript: Transcript, delta: float = 0.0) -> Ints:
-    """Return whether each guess is right, where only earlier rows choose its threshold.
+    """Return whether each guess is right, with a threshold chosen on earlier rows.
 
     Parameters
     ----------

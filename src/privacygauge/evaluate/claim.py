@@ -16,12 +16,12 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.one_run import one_run_epsilon, right_guesses
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.03)
-"""Of the canaries that are guessed where nobody says how many.
+"""Default shares of the canaries that are guessed.
 
-Not all of them: half of the guesses say that a canary was put in, and coins seldom put in half."""
+Fewer than all: half of the guesses say that a canary was put in, and coins seldom put in half."""
 
 CHOOSE_FROM = 500
-"""So many canaries or more choose one number of guesses by a share of them, fewer try all."""
+"""From this number on, a share of the canaries chooses one number of guesses; fewer try all."""
 
 CHOOSING = 0.2
 """The share of the canaries that chooses."""
@@ -52,7 +52,7 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyBound:
-    """A lower bound on epsilon at the claim's delta, beside the largest that there could be."""
+    """A lower bound on epsilon at the claim's delta, with the largest possible bound."""
 
     name: str
     """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian``, ``ranks-dp-sgd`` or
@@ -62,7 +62,7 @@ class PrivacyBound:
     estimate: Estimate
     """`low` and `value` are the bound; `high` is infinity."""
     largest: float
-    """The bound that a perfect attack on so many canaries would reach."""
+    """The bound of a perfect attack on this number of canaries."""
 
     @property
     def condition(self) -> str:
@@ -74,22 +74,22 @@ class PrivacyBound:
         return self.estimate.low > claim.epsilon
 
     def could_refute(self, claim: PrivacyClaim) -> bool:
-        """Return whether any attack on so many canaries could have shown the claim too small."""
+        """Return whether a perfect attack on this number of canaries would refute the claim."""
         return self.largest > claim.epsilon
 
 
 @dataclass(frozen=True, eq=False)
 class GuessCounts:
-    """How many guesses about the canaries of one run were right."""
+    """Numbers of guesses about the canaries of one run, and of right ones among them."""
 
     n_canaries: int
-    """Canaries that fair independent coins put in or left out, without those that choose."""
+    """Canaries that fair independent coins put in or left out, without the choosing ones."""
     n_guesses: Ints
     """(g,) Numbers of guesses, fixed before the scores were seen; ascending."""
     n_right: Ints
-    """(g,) How many of them are right."""
+    """(g,) Right guesses for each number of guesses."""
     n_choosing: int = 0
-    """Further canaries, which chose the number of guesses and are not judged."""
+    """Further canaries, which chose the number of guesses and are not evaluated."""
 
     def __post_init__(self) -> None:
         tried = checks.integers(self.n_guesses, "n_guesses")
@@ -109,7 +109,7 @@ class GuessCounts:
 def count_right_guesses(
     transcript: Transcript, n_guesses: Ints, rng: np.random.Generator
 ) -> GuessCounts:
-    """Return how many guesses about the canaries of one run are right.
+    """Count the right guesses about the canaries of one run.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def default_guesses(n_canaries: int) -> Ints:
 def chosen_guesses(
     transcript: Transcript, delta: float, level: float, share: float, rng: np.random.Generator
 ) -> GuessCounts:
-    """Return right guesses about some canaries of one run, as many as the others choose.
+    """Count right guesses about some canaries of one run; the others choose how many to guess.
 
     Parameters
     ----------
@@ -223,13 +223,13 @@ def stepwise_bound(
 
 
 def bonferroni_level(level: float, looks: int) -> float:
-    """Return the level of each of several looks that hold together at `level` (Bonferroni)."""
+    """Return the level of each of several intervals that are jointly valid at `level`."""
     checks.at_least(1, looks=looks)
     return 1.0 - (1.0 - checks.level(level)) / looks
 
 
 def coins_p_value(n_in: int, n: int) -> float:
-    """Return how likely n fair coins put so few or so many in, or a more uneven share.
+    """Return the two-sided p-value of the number of canaries that n fair coins put in.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All bounds that an audit compares with a claim, at one level together."""
+"""All bounds that an audit compares with a claim, jointly valid at one level."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16
-"""Of a curve."""
+"""Points of a curve, at most."""
 
 _NO_GAUSSIAN = Skipped(
     "Gaussian bound", "at delta 0 no Gaussian mechanism is private for any epsilon"
 )
 
 _CUTS = 512
-"""Thresholds are chosen among so many."""
+"""Thresholds among which one is chosen."""
 
 _EXACT = "exact test of both counts"
 
 _CHOOSING = 0.2
-"""The share of the rows that choose the thresholds: the others have to carry the bound."""
+"""Share of the rows that choose the thresholds; the bound rests on the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Guesses about most of the rows, by thresholds that the others chose."""
+    """Guesses about most of the rows, by thresholds that the remaining rows chose."""
 
     rows: Transcript
     """All rows."""
     for_epsilon: Decisions
-    """By the threshold of the largest bound on epsilon."""
+    """Guesses by the threshold chosen for the bound on epsilon."""
     for_mu: Decisions
-    """By the threshold of the largest bound on mu."""
+    """Guesses by the threshold chosen for the bound on mu."""
     score: Floats
     """(j,) The scores of the judged rows."""
     epsilon_choice: ChosenCut
@@ -85,14 +85,14 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class BoundCurve:
-    """The bound at every number of guesses: to look at, not to choose from."""
+    """The bound at every number of guesses, for plots only: choosing from it is not valid."""
 
     n_guesses: Ints
     """(p,) Ascending."""
     low: Floats
-    """(p,) The bound, each as if it were the only one; the largest of them holds at no level."""
+    """(p,) The bounds, each valid on its own; their maximum is not a valid bound."""
     largest: Floats
-    """(p,) The bound of a perfect attack with so many guesses."""
+    """(p,) The bound of a perfect attack at each number of guesses."""
 
 
 def one_run_bounds(
@@ -186,7 +186,7 @@ def _free(
 
 
 def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: int = 0) -> HeldOut:
-    """Return guesses about four fifths of the rows, by thresholds that the others chose.
+    """Guess four fifths of the rows, by thresholds chosen on the others.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def rates_bounds(
 def sequential_bounds(
     transcript: Transcript, delta: float, level: float = 0.95
 ) -> tuple[PrivacyBound, BoundCurve]:
-    """Return the bound from trainings one after the other, and how it grew with their number.
+    """Return the bound from successive training runs, and its growth with their number.
 
     Parameters
     ----------
@@ -326,9 +326,9 @@ def log_spaced_counts(largest: int) -> Ints:
 
 
 def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[float, float]:
-    """Return the cut whose bound on mu is the largest on these rows, and that bound.
+    """Return the cut with the largest bound on mu on these rows, and that bound, at least 0.
 
-    It is worth nothing on these rows, at least 0 all the same: judge the cut on others.
+    The bound is not valid on the rows that chose the cut: use the cut on others.
 
     Parameters
     ----------

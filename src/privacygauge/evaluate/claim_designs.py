@@ -40,10 +40,10 @@ from privacygauge.evaluate.sampled_steps import SampledSteps
 
 @dataclass(frozen=True)
 class OneRun:
-    """All canaries in one training run, each put in by a fair coin of its own."""
+    """All canaries in one training run, each put in by an independent fair coin."""
 
     n_guesses: tuple[int, ...] = ()
-    """How many canaries are guessed, fixed before the scores were seen; several are corrected
+    """Numbers of canaries to guess, fixed before the scores were seen; several are corrected
     for. By default a fifth of the canaries chooses the number (`choosing`); of fewer than 150
     canaries 3%, 10%, 25%, 50% and 90% are guessed, corrected for."""
     choosing: float | None = None
@@ -61,7 +61,7 @@ class OneRun:
 
 @dataclass(frozen=True)
 class ManyRuns:
-    """A training run of its own for every row, with or without a canary."""
+    """One training run per row, with or without a canary."""
 
     mechanism: SampledSteps | None = None
     """Mechanism that the second bound assumes. Default: a Gaussian mechanism."""
@@ -69,18 +69,18 @@ class ManyRuns:
 
 @dataclass(frozen=True)
 class Sequential:
-    """A training run of its own for every row, in the order of the rows.
+    """One training run per row, in the order of the rows.
 
-    A fair coin decides before each training whether its canary is put in. The audit may be
-    repeated after every training and stopped whenever one likes, such as once the claim is refuted.
+    A fair coin decides before each run whether its canary is put in. The audit may be repeated
+    after every run and stopped at any time, such as once the claim is refuted.
     """
 
 
 Design = OneRun | ManyRuns | Sequential
-"""How the canaries were trained on."""
+"""A design of training runs with canaries."""
 
 ONE_RUN = OneRun()
-"""The default: it is valid for many runs too, if coins were drawn."""
+"""The default design; it is also valid for many runs, if coins were drawn."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,15 +95,15 @@ class BoundsOfDesign:
     guessed: GuessCounts | None
     """Right guesses at each number of guesses; None where every row is a training run."""
     rates: tuple[Fact, ...]
-    """The rates behind the bounds of many runs; empty for one."""
+    """The rates behind the bounds of many runs; empty for one run."""
     curve: BoundCurve
     """The bound by the number of guesses, or of training runs so far; for plots only."""
     left_out: tuple[Skipped, ...] = ()
-    """Bounds that there are not, and why."""
+    """Bounds that were skipped, with reasons."""
 
     @property
     def free(self) -> PrivacyBound:
-        """The bound that assumes nothing."""
+        """The assumption-free bound."""
         return self.bounds[0]
 
     @property
@@ -157,7 +157,7 @@ def _one_run(
 def guessed_by(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> GuessCounts:
-    """Return how many guesses about the canaries of one run are right, as a design has it."""
+    """Count the right guesses about the canaries of one run under a design."""
     n = len(transcript)
     share = design.choosing
     if share is None:

@@ -26,11 +26,11 @@ from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun, Sequen
 OFTEN = 0.8
 """Power at which a violation is called detectable."""
 DRAWS = 20
-"""Audits of the control that are drawn."""
+"""Bootstrap audits of the control."""
 
 
 NOT_NORMAL = 0.05
-"""Scores are called not normal at this p-value: an assumption that may be wrong is not made."""
+"""P-value below which scores count as not normal, so that normality is not assumed."""
 _FEWEST = 20
 
 
@@ -160,7 +160,7 @@ def power_of(
 def _simulate_bounds(
     control: Transcript, design: Design, claim: PrivacyClaim, n: int, seed: int, level: float
 ) -> Floats:
-    """Return the bounds of audits of n rows, each drawn from a draw of the control, ascending."""
+    """Return the bounds of audits of n rows, by a double bootstrap of the control, ascending."""
     bounds = np.zeros(DRAWS)
     sides = [np.flatnonzero(control.secret), np.flatnonzero(~control.secret)]
     fair = isinstance(design, OneRun | Sequential)
@@ -182,7 +182,7 @@ def _simulate_bounds(
 def _free(
     design: Design, played: Transcript, claim: PrivacyClaim, seed: int, level: float
 ) -> float:
-    """Return the bound that assumes nothing, as `bounds_by` has it, without its curve."""
+    """Return the assumption-free bound of `bounds_by`, without its curve."""
     if isinstance(design, Sequential):
         return sequential_bounds(played, claim.delta, level)[0].estimate.low
     if isinstance(design, ManyRuns):

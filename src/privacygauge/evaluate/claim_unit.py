@@ -1,4 +1,4 @@
-"""The unit of privacy of a claim and its neighbouring data sets, and what follows for canaries."""
+"""The unit of privacy of a claim, its neighbouring data sets, and the consequences for canaries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LeftOut = Literal["removed", "replaced"]
 
 @dataclass(frozen=True)
 class ClaimUnit:
-    """The unit of a claim, and the neighbours that it speaks of."""
+    """The unit of privacy of a claim, and its neighbouring relation."""
 
     records: int | None = 1
     """Number of records that the claim lets come and go together, at least 1; None for a person
     with however many."""
     adjacency: Adjacency = "add-remove"
-    """Which data sets are neighbours."""
+    """Neighbouring relation of the claim."""
 
     def __post_init__(self) -> None:
         if self.records is not None:
@@ -33,7 +33,7 @@ class ClaimUnit:
 
     @property
     def text(self) -> str:
-        """The unit in words.
+        """The unit, as reports print it.
 
         Examples
         --------
@@ -44,7 +44,7 @@ class ClaimUnit:
         return f"{who} {'replaced' if self.adjacency == 'replace' else 'added or removed'}"
 
     def steps(self, canaries: int, left_out: LeftOut) -> int:
-        """Return how many neighbours lie between the data sets that an audit compares.
+        """Return the number of neighbouring steps between the data sets that an audit compares.
 
         Parameters
         ----------

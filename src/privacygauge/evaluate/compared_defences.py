@@ -1,4 +1,4 @@
-"""Defences of a classifier side by side: the best attacks, all of which hold together."""
+"""Comparison of a classifier's defences by their best attacks, with jointly valid intervals."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ class AfterEpoch:
     accuracy: Estimate
     """Its accuracy on non-members."""
     best: BestAttack
-    """By an adversary whose shadow models were stopped after the same epoch."""
+    """Best attack by an adversary whose shadow models were stopped after the same epoch."""
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedDefence:
-    """One defence beside the others."""
+    """One defence in a comparison."""
 
     judged: JudgedDefence
-    """All that was found about it."""
+    """Results for the defence by itself."""
     adaptive: BestAttack
-    """By an adversary who defends its own shadow model too."""
+    """Best attack by an adversary that defends its shadow model too."""
     non_adaptive: BestAttack
-    """By an adversary who learnt on undefended shadow answers."""
+    """Best attack by an adversary that learnt on undefended shadow answers."""
     undone: bool
-    """Whether who knows the defence can compute the true answers from the defended ones."""
+    """Whether an adversary that knows the defence can compute the true answers from its answers."""
     left: BestAttack
     """The attack that counts: the stronger of the two, or the one on the undefended answers where
     the defence can be undone."""
     at_training: bool = False
     """Whether the model was trained again; a defence on answers leaves it as it is."""
     stopped: AfterEpoch | Skipped | None = None
-    """Of a defence at training: the undefended model after the first epoch whose accuracy, by
+    """For a defence at training: the undefended model after the first epoch whose accuracy, by
     shadow models, is not below the defended one's."""
     claim: PrivacyClaim | None = None
     """The accountant's (epsilon, delta), where the defence is differentially private."""
 
     @property
     def ignored(self) -> bool:
-        """Whether the adversary who does not know the defence goes further."""
+        """Whether the adversary that does not know the defence attacks better."""
         return self.by(self.non_adaptive)
 
     def by(self, reached: BestAttack) -> bool:
@@ -67,7 +67,7 @@ class ComparedDefence:
     def worth(self) -> str:
         """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
 
-        Significantly, by the intervals that hold together; empty where there is nothing to compare.
+        Significantly, by the jointly valid intervals; empty where there is nothing to compare.
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
@@ -138,7 +138,7 @@ class ComparedDefences:
     def best(self) -> ComparedDefence:
         """The defence that leaves least to attack; of equals the one that changes least.
 
-        One behind which attacks take members for non-members comes last: it hides a leak.
+        A defence behind which attacks take members for non-members comes last: it hides a leak.
         """
         return min(
             self.compared,
@@ -147,7 +147,7 @@ class ComparedDefences:
 
     @property
     def n_attacks(self) -> int:
-        """How many attacks were played in every game."""
+        """Number of attacks in every game."""
         return len(self.compared[0].judged.attacks)
 
     def helps(self, c: ComparedDefence) -> bool:
@@ -158,7 +158,7 @@ class ComparedDefences:
     def gentler(self) -> ComparedDefence | None:
         """The defence that is as good as the best, as far as anybody can tell, and changes less.
 
-        None where there is no such, or the best does not help; of several that which changes least.
+        None where there is none, or the best does not help; of several, the one that changes least.
         """
         best = self.best
         if not self.helps(best):
@@ -235,5 +235,5 @@ def compare_defences(
 
 
 def n_together(attacks: int, defences: int, beside: int = 0) -> int:
-    """Return how many results of each kind a comparison holds together."""
+    """Return the number of results of each kind that a comparison is corrected for."""
     return attacks * (2 * defences + 1 + beside)

@@ -19,7 +19,7 @@ from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.risk import Risk
 
 RISK_QUANTILES = (0.5, 0.9, 0.99)
-"""The shares of the members at or below the risk scores that are reported."""
+"""Shares of the members at or below each reported quantile of the risk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class JudgedDefence:
     headline: Headline
     """The best adaptive attack, corrected for the choice."""
     costs: tuple[Fact, ...]
-    """The model's accuracy without the defence and with it, and how many answers changed."""
+    """The model's accuracy without the defence and with it, and the share of changed answers."""
     distance: Estimate
     """Mean L1 distance between the released and the true answers, in [0, 2]."""
     risk: Risk
@@ -164,7 +164,7 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
 def quantile(
     values: Floats, share: float, level: float = 0.95, *, worth: int | None = None
 ) -> Estimate:
-    """Return the smallest value that at least a share of all values do not exceed.
+    """Return the smallest value that at least a given share of the values do not exceed.
 
     Parameters
     ----------

@@ -14,18 +14,18 @@ from privacygauge.evaluate.few_fits import accuracy_of_fits
 from privacygauge.evaluate.roc import Roc, area_of_rows
 
 POWER = 0.8
-"""The share of audits in which a leak is to be seen."""
+"""Power: the share of audits in which a leak must be detected."""
 
 SHARE = 0.25
-"""Of a verdict's error, for few records and for groups each: a verdict is the gravest answer to
-several questions."""
+"""Share of a verdict's error for each of the questions of few records and of groups: a verdict is
+the gravest answer to several questions."""
 
 AVERAGE_SHARE = 0.5
-"""Of a verdict's error, for the average where it is one of three questions. Its intervals have two
-sides and only one of them alarms, so that it errs as often as each of the other two."""
+"""Share of a verdict's error for the average, where it is one of three questions. Only one side of
+its two-sided intervals raises an alarm, so that it errs as often as each of the other two."""
 
 GAMES = 200
-"""Audits that are simulated; the share of those that see a leak is off by 0.03."""
+"""Simulated audits; the estimated power has an error of about 0.03."""
 
 _HALVINGS = 8
 """Bisection steps of a search."""
@@ -37,7 +37,7 @@ _FARTHEST = 8.0
 
 @lru_cache
 def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWER) -> float | None:
-    """Return the smallest area under the ROC curve that an audit would mostly see.
+    """Return the smallest AUC that an audit detects with its power.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
 def smallest_accuracy(
     n_canaries: int, fits: int = 1, level: float = 0.95, power: float = POWER
 ) -> float | None:
-    """Return the smallest share of right guesses about canaries that an audit would mostly see.
+    """Return the smallest accuracy on canaries that an audit detects with its power.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def smallest_accuracy(
 
 
 def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -> float | None:
-    """Return the smallest average leak that one of several attacks would mostly show.
+    """Return the smallest average leak that one of several attacks detects with its power.
 
     Parameters
     ----------

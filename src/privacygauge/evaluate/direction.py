@@ -1,4 +1,4 @@
-"""Attacks that tell members from non-members, but the wrong way round."""
+"""Attacks that separate members from non-members the wrong way round."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from privacygauge.evaluate.rate_at_fpr import FEW, exposed_rate, may_expose, tpr
 from privacygauge.evaluate.roc import Roc, auc, roc
 
 Scored = tuple[str, Transcript]
-"""An attack's title, and its scores beside the secrets."""
+"""An attack's title, and its scores with the secrets."""
 
 
 @dataclass(frozen=True)
 class InvertedAttack:
-    """An attack that gives something away, but takes the sides for each other."""
+    """An attack that separates the sides, but the wrong way round."""
 
     attack: str
-    """Its title."""
+    """Title of the attack."""
     auc: Estimate
     """Area under its ROC curve; the interval allows for the number of attacks. It holds 1/2 only
     where a few records at one end of the scores give the sides away."""
@@ -88,11 +88,11 @@ def inverted_attacks(
 def inverted_at_one_end(
     played: Sequence[Scored], level: float = 0.95, *, seed: int = 0
 ) -> tuple[InvertedAttack, ...]:
-    """Return the attacks that would find a leak if scores or sides were turned round.
+    """Return the attacks that would find a leak if scores or sides were reversed.
 
-    For audits in which neither an area nor the guesses tell anything. It looks for what else is
-    counted as a leak: a few records that are badly exposed, the best threshold in hindsight, and
-    a bound on epsilon above 0.
+    For audits in which neither an AUC nor the guesses show anything. It checks the other evidence
+    that counts as a leak: a few badly exposed records, the best threshold in hindsight, and a bound
+    on epsilon above 0.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def mirrors(transcript: Transcript) -> tuple[Transcript, Transcript]:
 
 
 def _leaks_turned(transcript: Transcript, level: float) -> bool:
-    """Return whether either mirror of a transcript would be called a leak by its scores alone."""
+    """Return whether the scores of either mirror of a transcript would count as a leak."""
     curve = roc(transcript)
     independent = transcript.independent
     swapped = Roc(curve.nonmembers, curve.members), independent[::-1]

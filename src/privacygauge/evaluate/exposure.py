@@ -1,6 +1,6 @@
-"""Exposure: how far up a canary ranks that was trained on, among canaries that were not.
+"""Exposure: the rank of a trained-on canary's loss among canaries that were not trained on.
 
-Beside it stands the bound on epsilon that the same canaries of one training give.
+Also the lower bound on epsilon from the same canaries of one training run.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class CanaryFindings:
     largest: float
     """The largest possible exposure, in bits: that of a canary whose loss is below all others."""
     epsilon: PrivacyBound
-    """Lower bound on epsilon from this one training."""
+    """Lower bound on epsilon from this one training run."""
     known: Estimate
-    """Share of pairs in which the canary that was trained on has a lower loss than the other:
-    0.5 where nothing was memorised, whatever the scores are made of."""
+    """Share of pairs in which the trained-on canary has the lower loss, in [0, 1]; 0.5 where
+    nothing was memorised, however the scores are computed."""
 
     def sentence(self) -> str:
         """Return the findings in words."""

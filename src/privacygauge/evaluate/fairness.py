@@ -1,9 +1,10 @@
-"""Is the comparison fair? A blind attacker, and the rows on which it is blind.
+"""Fairness of the comparison: a blind attacker, and the rows on which it fails.
 
-Whatever tells members from non-members without asking the release is no leak of the release. A
-blind attacker learns membership from what is known of a record anyway: its class, its columns,
-what other models say of it. Where it wins, members and non-members are compared only where they
-are alike in what it learnt; where no such rows are left, nothing can be told.
+A difference between members and non-members that shows without querying the release is not a leak
+of the release. A blind attacker learns membership from public knowledge about a record: its class,
+its columns, the predictions of other models. Where it succeeds, members and non-members are
+compared only on rows that are alike in this knowledge; where no such rows are left, the audit
+cannot tell anything.
 
 The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given what is
 known, answers and bits are exchangeable if nothing leaks, and so they are given the score alone.
@@ -30,10 +31,10 @@ N_FOLDS = 5
 """Folds of the units: the blind attacker judges each with a model fitted on the others."""
 
 FEWEST = 10
-"""With fewer units of either side a blind attacker learns nothing."""
+"""Fewest units of either side on which a blind attacker is trained."""
 
 MOST_LEVELS = 60
-"""Texts with more different values than this are described by their order and their form."""
+"""Texts with more distinct values are cut into groups by their order."""
 
 _BINS = 10, 40
 """Numeric columns with many values are cut into this many groups of equal size, the smaller number
@@ -42,7 +43,7 @@ where rows are few: attacks may still find differences within a group."""
 _ROWS_A_BIN = 40
 
 _PRIOR = 2.0
-"""Rows of either side that each group begins with: a rare group says little."""
+"""Prior rows of either side in each group, so that rare groups carry little evidence."""
 
 _STRATA = (20, 40, 80, 160)
 """Numbers of strata of the score, tried in turn until the blind attacker is blind inside them.
@@ -59,32 +60,32 @@ ENOUGH = 0.5
 the members at all."""
 
 _TRIGGER = 4
-"""So many times smaller is the error where the blind attacker is said to win."""
+"""Factor by which the error is reduced for the statement that the blind attacker succeeds."""
 
 _SURELY = 25
-"""So many times smaller is the error where members and non-members are called twins."""
+"""Factor by which the error is reduced for the statement that the sides are twins."""
 
 _FARTHEST = 8.0
-"""Standard deviations from a mean: nothing of a normal distribution lies farther."""
+"""Standard deviations from a mean beyond which a normal distribution has no mass."""
 
 TWINS = "twins"
-"""What `Comparison.state` says where members and non-members are more alike than chance allows."""
+"""`Comparison.state` where members and non-members are more alike than chance allows."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column in which members and non-members differ, whatever the release says."""
+    """A column in which members and non-members differ, without the release."""
 
     column: str
     """Name of a column that is known without querying the release."""
     auc: Estimate | None
-    """How well this column alone tells the sides apart, on units it was not learnt from; None where
-    the sides have nothing in common in it."""
+    """AUC of this column alone, on units that it was not trained on; None where the sides have no
+    values in common."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """On which rows members and non-members can be compared."""
+    """The rows on which members and non-members can be compared."""
 
     state: str
     """``fair``: as they are; ``matched``: on rows that are alike; ``different``: nowhere; or
@@ -92,25 +93,25 @@ class Comparison:
     compared: Bools
     """(n,) The rows to compare; all of them unless the state is ``matched``."""
     blind: Estimate | None
-    """Area under the blind attacker's curve on all rows; None where it had nothing to learn."""
+    """AUC of the blind attacker on all rows; None where it had nothing to learn from."""
     left: Estimate | None = None
     """The same on the rows that are compared, where they were matched."""
     differences: tuple[Difference, ...] = ()
     """The columns that tell the sides apart, the plainest first; empty where only several together
     do."""
     copied: int = 0
-    """Rows that are left out since they have copies on the other side."""
+    """Rows that are left out because they have copies on the other side."""
     invented: int = 0
-    """Rows that are left out since they lie between others, and are nobody's."""
+    """Rows that are left out because they were interpolated from others."""
     doubtful: tuple[str, ...] = ()
     """Columns of the user's on which rows were matched and that have to do with the answers: they
     may have been made from them."""
     placebo: Estimate | None = None
-    """Area under the curve of models that cannot know the members, on the rows that are compared;
-    None where there are none."""
+    """AUC of models that were not trained on the members, on the compared rows; None where there
+    are none."""
     clustered: bool = False
-    """Whether rows seem to be of the same people, though nothing says of whom: how many of them
-    are independent is not known."""
+    """Whether rows seem to share people without unit labels, so that the number of independent
+    rows is unknown."""
 
     @property
     def told(self) -> bool:
@@ -127,7 +128,7 @@ class Comparison:
         return found is None or found.low <= 0.5 or area.low > found.value
 
     def few_beyond_placebo(self, members: int, top: int, n_in: int, n_out: int) -> bool:
-        """Return whether more members stand out than models find that cannot know the members.
+        """Return whether more members stand out than the placebo explains.
 
         Where scores of the placebo's area are normal on both sides, of `n_in` and `n_out` units,
         the highest `top` hold a share of members that `members` of them must exceed by more than
@@ -294,7 +295,7 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
 
 
 def _as_numbers(texts: NDArray[Any]) -> Floats | None:
-    """Return texts as numbers if all that are not empty are; None otherwise."""
+    """Parse texts as numbers, empty ones as NaN; None where any is not a number."""
     given = texts != ""
     numbers = np.full(len(texts), np.nan)
     try:
@@ -339,13 +340,12 @@ def _blind(
     rng: np.random.Generator,
     level: float,
 ) -> Estimate:
-    """Return the area under the curve of the better of two blind attackers, for both together.
+    """Return the AUC of the better of two blind attackers, corrected for the choice.
 
-    One adds up the columns' log-odds, the other looks for interactions by boosting. A fold is
-    judged by what was learnt from the folds before it: given those, its scores are those of a fixed
-    model, so that intervals hold. Where every fold learns from all others, pairs of folds are right
-    or wrong together, and an interval at 98% left out 1/2 in eight of a hundred comparisons of
-    equal sides.
+    One adds up the columns' log-odds, the other looks for interactions by boosting. Each fold is
+    scored by a model fitted on the folds before it: given those, the model is fixed, so that
+    intervals are valid. With ordinary cross-fitting the errors of folds are correlated, and a 98%
+    interval excluded 1/2 in eight of a hundred comparisons of equal sides.
     """
     fold = folds_of(unit, secret, N_FOLDS, rng)
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
@@ -374,7 +374,7 @@ def _blind(
 def _propensity(
     columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Return each row's score by the blind attackers, learnt from the units of other folds."""
+    """Return each row's score by blind attackers fitted on the units of other folds."""
     fold = folds_of(unit, secret, N_FOLDS, rng)
     score = np.zeros(len(secret))
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
@@ -447,7 +447,7 @@ def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
 
 
 def _overlap(strata: Ints, secret: Bools) -> float:
-    """Return the share of the members in strata that hold some non-members."""
+    """Return the share of the members in strata with enough non-members."""
     n = int(strata.max()) + 1
     inside = np.bincount(strata[secret], minlength=n)
     outside = np.bincount(strata[~secret], minlength=n)
@@ -455,7 +455,7 @@ def _overlap(strata: Ints, secret: Bools) -> float:
 
 
 def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:
-    """Return which rows are kept so that members are the same share of every stratum.
+    """Return the rows to keep so that members are the same share of every stratum.
 
     Rows of a unit are kept or left out together, but for one unit a stratum: else more units of the
     side that has more rows would be left, with fewer rows each, and units would differ where rows

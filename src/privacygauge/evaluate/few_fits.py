@@ -19,19 +19,19 @@ from privacygauge.evaluate.over_targets import mean_auc_of_models
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CHOOSING = 0.2
-"""The share of the canaries that chooses among several attacks, and is not judged."""
+"""Share of the canaries that chooses among several attacks and is not evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
 class GuessedInFits:
-    """How well one attack tells which canaries are in which fit."""
+    """Results of one attack on the canaries of a few fits."""
 
     attack: str
-    """The attack: of several the one that the choosing canaries chose."""
+    """Title of the attack, chosen by the choosing canaries where several were given."""
     canary: Ints
-    """(r,) The canaries that are judged, by their place."""
+    """(r,) Indices of the evaluated canaries."""
     score: Floats
-    """(t, r) Scores of the judged canaries in each fit; higher means more likely in."""
+    """(t, r) Scores of the evaluated canaries in each fit; higher means more likely in."""
     secret: Bools
     """(t, r) True where the canary was in."""
     accuracy: Estimate
@@ -43,7 +43,7 @@ class GuessedInFits:
 def guessed_in_fits(
     scores: Mapping[str, Floats], secret: Bools, seed: int = 0, level: float = 0.95
 ) -> GuessedInFits:
-    """Return how well canaries are guessed that coins put into a few fits.
+    """Evaluate attacks on canaries that coins put into a few fits.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
 
 
 def _by_fit(found: Estimate, values: Floats) -> Estimate:
-    """Return a mean over fits with an interval that holds where fits differ too."""
+    """Return a mean over fits with an interval that is also valid where fits differ."""
     if len(values) == 1:
         return found
     fits = rates.mean(values, found.level, unit="fits", least=0.0, most=1.0)

@@ -18,13 +18,14 @@ from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.roc import placements, roc
 
 SPLITS = 6
-"""So many times the models are cut into random halves."""
+"""Random splits of the models into halves."""
 
 FEWEST = 16
-"""With fewer, half of the models leave many records on one side only: no law of averages yet."""
+"""Fewest models: with fewer, half of them leave many records on one side only."""
 
 FORMS_CHANGE = 64
-"""From so many models on LiRA has variances for each record: no half foretells across."""
+"""Number of models from which LiRA estimates variances per record, so that no smaller half
+predicts it."""
 
 LAWS = (0.5, 1.0, 2.0)
 """Exponents by which the loss in AUC falls with the number of models: the slowest, that of
@@ -54,7 +55,7 @@ def foretold(
     rng: np.random.Generator,
     level: float = 0.95,
 ) -> Foretold | Skipped:
-    """Return the AUC that an attack would have on the same records with more shadow models.
+    """Forecast the AUC of an attack on the same records with more shadow models.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def foretold(
 
 
 def _area(attack: Attack, dealt: Round, worlds: Worlds, part: Ints) -> float | None:
-    """Return the area with some of the models; None where the attack is skipped."""
+    """Return the AUC with some of the models; None where the attack is skipped."""
     seen = dealt.observation
     found = attack.score(
         Observation(seen.signals, seen.stratum, worlds=worlds.some(part)), np.random.default_rng(0)

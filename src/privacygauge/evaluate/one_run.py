@@ -17,7 +17,7 @@ _STEP = 1e-6
 """Least improvement in epsilon by the second theorem that is searched for."""
 
 _LARGEST = 40.0
-"""No epsilon above is looked for: e^-40 is nothing beside 1."""
+"""Upper end of the search: e^-40 is negligible beside 1."""
 
 
 def one_run_epsilon(
@@ -97,7 +97,7 @@ def one_run_epsilon(
 def largest_one_run_epsilon(
     n_canaries: int, n_guesses: ArrayLike, delta: float = 0.0, level: float = 0.95
 ) -> Floats:
-    """Return the bound that `one_run_epsilon` gives where every guess is right.
+    """Return the bound of `one_run_epsilon` if every guess is right.
 
     A claim above it cannot be refuted, whatever the attack. At delta = 0 it is
     ``ln(q / (1 - q))`` with ``q = (1 - level)^(1 / n_guesses)``.
@@ -111,11 +111,11 @@ def largest_one_run_epsilon(
 
 
 def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.Generator) -> Ints:
-    """Return how many guesses are right, for each number of guesses.
+    """Return the number of right guesses, for each number of guesses.
 
-    Of r guesses, half (rounded up) say that the canaries of the highest scores are members, the
-    others that those of the lowest are not; no guess is made about the rest. Equal scores are
-    put in a random order, which the order of the rows cannot give away.
+    Of r guesses, half (rounded up) say that the canaries with the highest scores are members, the
+    others that those with the lowest are not; the rest are not guessed. Equal scores are put in
+    random order, so that the order of the rows gives nothing away.
 
     Parameters
     ----------

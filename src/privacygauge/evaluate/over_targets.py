@@ -1,4 +1,4 @@
-"""How an attack does on average over several target models, and when their number is enough."""
+"""Mean results of an attack over several target models, and a stopping rule for their number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privacygauge.evaluate.rate_at_fpr import FPRS
 from privacygauge.evaluate.roc import influences, placements, roc
 
 LOOKS = (8, 16, 32, 64)
-"""Numbers of targets at which a width is looked at: few, and fixed before anything is seen."""
+"""Numbers of targets at which the width is checked: few, and fixed in advance."""
 
 
 def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
@@ -82,11 +82,11 @@ class OverTargets:
     """One attack on several target models."""
 
     title: str
-    """The attack."""
+    """Title of the attack."""
     targets: tuple[Transcript, ...]
-    """Its scores beside the secrets, one a target model."""
+    """Scores with secrets, one transcript per target model."""
     level: float
-    """Of the interval."""
+    """Level of the intervals, in (0, 1)."""
 
     @cached_property
     def auc(self) -> Estimate:
@@ -95,7 +95,7 @@ class OverTargets:
 
     @cached_property
     def tpr_at_fpr(self) -> dict[float, float]:
-        """The mean true-positive rate at each false-positive rate that so many records resolve.
+        """Mean true-positive rate at each false-positive rate that the records resolve.
 
         Those at which a target's non-members give at least one false positive.
         """
@@ -128,7 +128,7 @@ class SeveralTargets:
 
     @property
     def reached(self) -> bool:
-        """Whether all are as narrow as was asked."""
+        """Whether all intervals reach the requested width."""
         return self.half_width <= self.asked
 
 

@@ -28,9 +28,9 @@ class GameDescription:
     adversary: str
     """The adversary's access and resources, as reports print them."""
     secret: str
-    """Where the secret bits come from: drawn by coins, or given with the data."""
+    """Origin of the secret bits: drawn by coins, or given with the data."""
     thresholds: str
-    """On which rows thresholds were learnt."""
+    """Rows on which thresholds were learnt, as reports print them."""
     n_in: int
     """Members among the targets."""
     n_out: int
@@ -54,7 +54,7 @@ class Records:
     contents: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns of the user's data; filled only when the user asked for them."""
     unit: Ints | None = None
-    """(n,) The person behind each record; None where each is a person of its own."""
+    """(n,) Person behind each record; None where all are different people."""
     vulnerability: Vulnerability | None = None
     """Vulnerability from models with and without each record; None where none were compared."""
 
@@ -85,7 +85,7 @@ class Attacks:
     headline: Headline
     """Results that the verdict is based on."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     groups: tuple[Slice, ...] = ()
     """Groups of records that are significantly more exposed than the others."""
     questions: Questions | None = None

@@ -1,4 +1,4 @@
-"""Playing attacks on rounds that were dealt, and picking the result to speak of."""
+"""Play attacks on dealt rounds, and choose the headline result."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _audit_one(
 
 
 def _tie_warnings(played: Play) -> tuple[str, ...]:
-    """Return what to say of scores, or of guesses, that are all the same."""
+    """Return warnings about scores, or guesses, that are all equal."""
     if tied(played.transcript.score):
         return (f"It {TIED}.",)
     guess = played.decisions.guess
@@ -122,7 +122,7 @@ def _tie_warnings(played: Play) -> tuple[str, ...]:
 
 
 def telling(results: Sequence[Result]) -> list[Result]:
-    """Return results with those skipped whose scores are all the same.
+    """Replace results whose scores are all equal by `Skipped`.
 
     Beside a defence they are kept, with a note: they may be what it achieved.
     """
@@ -160,7 +160,7 @@ def risk_of(
     *,
     compared: Bools | None = None,
 ) -> tuple[Risk, Floats]:
-    """Return the privacy risk score of targets of these classes, assessed, and that of each.
+    """Return the assessed privacy risk score of the targets, and the score of each target.
 
     It is assessed on the targets that are compared, as in `audit`.
     """
@@ -196,8 +196,8 @@ def furthest_attack(
 ) -> tuple[Evaluation, Estimate, Estimate]:
     """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
 
-    By its guesses, unless the ranking of an attack goes further (`best_supported`). Intervals made
-    at the level `each` hold together at `level`.
+    By its guesses, unless its ranking supports a higher accuracy (`best_supported`). Intervals at
+    the level `each` are jointly valid at `level`.
     """
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
@@ -231,7 +231,7 @@ def headline(
     share: float = 1.0,
     among: Sequence[tuple[Play, Evaluation]] | None = None,
 ) -> Headline:
-    """Return the result that the verdict speaks of.
+    """Return the headline result, on which the verdict is based.
 
     Parameters
     ----------

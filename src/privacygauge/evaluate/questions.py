@@ -22,21 +22,21 @@ from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 
 @dataclass(frozen=True)
 class Detectable:
-    """The least that the same audit would show in four of five plays, question by question."""
+    """The smallest leak that the same audit detects with its power, for each question."""
 
     average: float | None
-    """Balanced accuracy of the best threshold, in (1/2, 1]; None where nothing would be shown."""
+    """Balanced accuracy of the best threshold, in (1/2, 1]; None where none is detectable."""
     records: int | None
-    """Members wholly exposed, above all other scores; None where not even all would be shown."""
+    """Fully exposed members, above all other scores; None where not even all are detectable."""
     group: int | None
-    """Records in a group whose members are all known for sure, as many members as others; None
-    where no group was looked at, or none would be shown."""
+    """Records in a fully exposed group, half of them members; None where no group was tested, or
+    none is detectable."""
     n_in: int
     """Independent members."""
     n_out: int
     """Independent non-members."""
     power: float = POWER
-    """The share of audits in which it is shown."""
+    """Share of audits that detect it, in (0, 1)."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ FEW = (0.01, 0.001)
 """False-positive rates at which a few badly exposed records show."""
 
 TIMES = 10.0
-"""Number of times more members than by guessing that are found there where records are exposed."""
+"""Ratio of TPR to FPR from which a few records count as exposed."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ def tprs_at_fprs(
 
 
 def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
-    """Return where at least ten times as many members are found as by guessing; None if nowhere.
+    """Return the rate with at least ten times as many members as by guessing; None without one.
 
-    Only resolved rates of `FEW` count, with the lower end of their interval; of several the one
+    Only resolved rates of `FEW` count, by the lower limit of their interval; of several, the one
     that exceeds guessing most.
     """
     some = [
@@ -127,9 +127,9 @@ def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
 
 
 def may_expose(curve: Roc, fpr: float) -> bool:
-    """Return whether so many members are found at a rate that `exposed_rate` may count it.
+    """Return whether the TPR at an FPR is high enough for `exposed_rate` to count it.
 
-    It is known without an interval, whose lower end is never above the rate itself.
+    Needs no interval: the lower limit is never above the rate itself.
     """
     hits, _ = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     return hits >= TIMES * fpr * curve.n_in

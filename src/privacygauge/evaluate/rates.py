@@ -82,7 +82,7 @@ def share(
 ) -> Estimate:
     """Return ``successes / n`` with Clopper-Pearson's interval, in [0, 1].
 
-    Where the trials are worth only `effective` independent ones, the interval is that of so many.
+    With `effective`, the interval is that of this many independent trials.
     """
     worth = float(n) if effective is None else effective
     value = successes / n
@@ -204,7 +204,7 @@ def on_logit_scale(value: float, half: float, level: float, n: int, method: str)
 
 
 def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
-    """Return an area without any variance to be seen: as sure as so many pairs can make it."""
+    """Return an AUC whose variance cannot be estimated, with the interval of `pairs` pairs."""
     low, high = clopper_pearson(value * pairs, pairs, level)
     return Estimate(
         value=value, low=low, high=high, level=level, n=n, method="Clopper-Pearson on pairs"
@@ -267,7 +267,7 @@ def difference(
 
 
 def effective_size(hit: Bools, unit: Ints) -> float:
-    """Return how many independent trials carry as much information as these.
+    """Return the number of independent trials with the same information as these.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The privacy risk score of an audit, with everything that is needed to believe it, or not."""
+"""The privacy risk score of an audit, with its calibration and its checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 @dataclass(frozen=True)
 class CutRow:
-    """Guessing "member" from a risk score on."""
+    """Precision and recall of guessing "member" from a risk score on."""
 
     cut: float
     """Guess "member" where the score is at least this."""
@@ -38,7 +38,7 @@ class CutRow:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class: its members' mean risk beside its generalisation error."""
+    """One class: its members' mean risk and its generalisation error."""
 
     label: int
     """The class."""
@@ -54,20 +54,20 @@ class ClassRow:
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """A privacy risk score with everything that is needed to believe it, or not."""
+    """A privacy risk score with its calibration and its checks."""
 
     estimator: str
-    """How the score was estimated."""
+    """Name of the estimator, as reports print it."""
     member_scores: Floats
     """(n_in,) The members' scores, ascending: the CDF of Song & Mittal, Figure 5."""
     mean: Estimate
     """Mean score of the members."""
     reliability: Reliability
-    """Whether a score of .8 holds 80% members."""
+    """Calibration of the score."""
     cuts: tuple[CutRow, ...]
     """Precision and recall from a score on (Table 6)."""
     excess: tuple[tuple[float, Estimate], ...]
-    """Prior, and the members' mean score above it (Figure 10)."""
+    """Pairs of a prior and the members' mean score above it (Figure 10)."""
     classes: tuple[ClassRow, ...]
     """Classes with members and non-members (Figure 8)."""
     correlation: Estimate | Skipped
@@ -75,7 +75,7 @@ class Risk:
     notes: tuple[str, ...] = ()
     """Notes for the reader of the report."""
     independent: int | None = None
-    """How many independent rows the members are worth; default: all."""
+    """Effective number of independent rows among the members; default: all."""
 
 
 def at_prior(score: Floats, prior: float) -> Floats:
@@ -96,7 +96,7 @@ def assess_risk(
     level: float = 0.95,
     notes: Sequence[str] = (),
 ) -> Risk:
-    """Return everything that section 4 of Song & Mittal (2021) reports of a risk score.
+    """Assess a risk score as in section 4 of Song & Mittal (2021).
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _risk_and_error(
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """The scores of both sides, and whose they are."""
+    """The scores of both sides, with their units."""
 
     inside: Floats  # ascending
     outside: Floats
@@ -261,12 +261,12 @@ def _classes(
 
 
 _POINTS = 500
-"""A drawn curve has at most so many points."""
+"""Points of a drawn curve, at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCdf:
-    """Which share of the members has at most which risk (Song & Mittal 2021, Figure 5)."""
+    """Distribution function of the members' risk (Song & Mittal 2021, Figure 5)."""
 
     risk: Floats
     """(p,) Risk scores, ascending."""
@@ -287,7 +287,7 @@ def risk_cdf(risk: Risk) -> RiskCdf:
 
 
 def spaced_classes(classes: Sequence[ClassRow]) -> list[ClassRow]:
-    """Return the classes by falling risk, without those too near to an earlier one to label."""
+    """Return the classes by descending risk, without those too close to an earlier one to label."""
     wide = np.ptp([row.generalisation_error for row in classes]) / 12
     high = np.ptp([row.mean_risk for row in classes]) / 20
     kept: list[ClassRow] = []

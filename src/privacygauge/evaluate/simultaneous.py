@@ -1,4 +1,4 @@
-"""Intervals of several attacks that hold together: guesses and rankings on the same records."""
+"""Jointly valid intervals of several attacks: guesses and rankings on the same records."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from privacygauge.core.game import Play
 from privacygauge.evaluate.roc import Roc
 
 DRAWS = 50_000
-"""Draws of the largest deviation: its 95% quantile is off by 0.006 standard errors."""
+"""Draws of the largest deviation; its 95% quantile has an error of 0.006 standard errors."""
 
 _MOST_UNITS = 20_000
-"""Units from which correlations are estimated, drawn where there are more: off by 0.007 at most."""
+"""Most units from which correlations are estimated, a random sample where there are more; the error
+is at most 0.007."""
 
 _FEWEST_UNITS = 20
-"""With fewer units on a side correlations are left to chance, and each interval gets its own share
-of the error."""
+"""With fewer units on a side, correlations cannot be estimated, and each interval gets its own
+share of the error."""
 
 
 def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) -> float:
-    """Return the level of each interval at which those of all accuracies and areas hold together.
+    """Return the level of each interval at which all accuracies and AUCs are jointly valid.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
 
 
 def _terms(play: Play, curve: Roc, rows: Ints) -> tuple[Floats, Floats]:
-    """Return each row's part in the error of an attack's accuracy and in that of its area."""
+    """Return each row's contribution to the errors of an attack's accuracy and AUC."""
     guess = play.decisions.guess
     secret = play.decisions.secret
     score = play.transcript.score

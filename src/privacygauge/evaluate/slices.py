@@ -1,4 +1,4 @@
-"""Which groups of records leak more than the rest, allowing for having looked at many."""
+"""Groups of records that leak more than the rest, corrected for the number of groups."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Slice:
     column: str
     """Name of the column that defines the slice."""
     group: str
-    """The value that they share."""
+    """Value of the column in the slice."""
     n_in: int
     """Members in the slice."""
     n_out: int
     """Non-members in the slice."""
     accuracy: Estimate
-    """Balanced accuracy inside the slice; the intervals of all slices hold together."""
+    """Balanced accuracy inside the slice; the intervals of all slices are jointly valid."""
     excess: float
     """Balanced accuracy inside minus that of all other records."""
     p_value: float
-    """For "no more exposed than the other records", after Holm's correction for all slices."""
+    """P-value of "no more exposed than the other records", Holm-corrected for all slices."""
     announced: bool
-    """Whether the slice is more exposed than the rest, significantly at the level."""
+    """Whether the slice is significantly more exposed than the rest, at the level."""
     least: float = 0.0
     """Lower limit of the accuracy at a quarter of the error, which the verdict grades."""
     shown: bool = False
@@ -53,7 +53,7 @@ class Slice:
 
     @property
     def reached(self) -> AttackReach:
-        """How far the slice is exposed, by guesses or by ranking, at a quarter of the error."""
+        """The better supported accuracy in the slice, at a quarter of the error."""
         guessed = replace(self.accuracy, low=self.least)
         if self.ranked is None:
             return AttackReach(guessed, by_ranking=False)
@@ -62,16 +62,16 @@ class Slice:
 
 @dataclass(frozen=True)
 class SliceTable:
-    """All slices that were looked at."""
+    """All slices that were tested."""
 
     attack: str
-    """The attack whose guesses were judged, named before looking."""
+    """Title of the attack whose guesses were evaluated, chosen before the test."""
     level: float
-    """All intervals together hold with this probability; so do all announcements."""
+    """Joint level of all intervals, and of all announcements, in (0, 1)."""
     slices: tuple[Slice, ...]
-    """By falling lower end of the accuracy."""
+    """Slices in descending order of the lower limit of the accuracy."""
     skipped: tuple[Skipped, ...]
-    """Slices that are too small to judge, by column."""
+    """Slices that are too small to evaluate, by column."""
     smallest: int | None = None
     """Records in the smallest slice, half of them members, that would count in a verdict in four of
     five audits if all its members were known for sure; None where no slice could be judged."""
@@ -95,7 +95,7 @@ def find_slices(
     level: float = 0.95,
     ranked: RankedGroups | None = None,
 ) -> SliceTable:
-    """Return the accuracy of the guesses in every group of every column.
+    """Evaluate the guesses in every group of every column.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def find_slices(
 
 
 def deciles(values: Floats) -> NDArray[np.str_]:
-    """Return for every value the name of its tenth, such as ``"0.91 to 0.97"``.
+    """Return the label of every value's tenth, such as ``"0.91 to 0.97"``.
 
-    Tenths are cut at the values' own deciles; equal values are never parted, so that fewer than
+    Tenths are cut at the values' own deciles; equal values are never split, so that fewer than
     ten groups may come out.
     """
     edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)))
@@ -221,9 +221,9 @@ def _exact(first: _Side, second: _Side) -> tuple[float, float]:
 
 
 def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None:
-    """Return the records of the smallest slice that would mostly be shown, half of them members.
+    """Return the size of the smallest detectable slice, half of it members.
 
-    All its members are guessed rightly, its non-members as often as the others.
+    All its members are guessed right, its non-members as often as all others.
     """
     sides = decisions.secret, ~decisions.secret
     n_in, n_out = (_worth(decisions, side) for side in sides)
@@ -253,12 +253,12 @@ def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None
 
 
 def _worth(decisions: Decisions, rows: Bools) -> int:
-    """Return how many independent rows some rows are worth."""
+    """Return the effective number of independent rows among some rows."""
     return units.worth(decisions.unit[rows]) if rows.any() else 0
 
 
 def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side:
-    """Return one side's counts, of as many rows as are independent."""
+    """Return one side's counts, scaled to its effective number of independent rows."""
     inside = side & rows
     rest = side & ~rows
     n = _worth(decisions, inside)

@@ -1,4 +1,4 @@
-"""Which trade-off curves the right guesses of one training run rule out."""
+"""Trade-off curves that the right guesses of one training run rule out."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
 def refuted_by(
     least: Callable[[Floats], Floats], m: int, r: int, v: int, beta: float, n_curves: int
 ) -> Bools:
-    """Return which curves make at least v right guesses of r less likely than `beta`.
+    """Return the curves under which at least v right guesses of r are less likely than `beta`.
 
     Parameters
     ----------

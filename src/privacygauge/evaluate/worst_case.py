@@ -63,7 +63,7 @@ def tprs_of_repeated(
 
 
 def _worth(hit: Bools, unit: Ints, level: float) -> int:
-    """Return how many independent rows these are worth, at least 1."""
+    """Return the effective number of independent rows, at least 1."""
     n = len(hit)
     n_units = checks.n_distinct(unit)
     if n_units == n:
@@ -84,9 +84,9 @@ class AttackedTargets:
     rates: tuple[RateAtFpr, ...]
     """True-positive rates at false-positive rates."""
     corrected: tuple[RateAtFpr, ...]
-    """The same with intervals that hold for all that is compared together (Bonferroni)."""
+    """The same rates with intervals corrected for all comparisons (Bonferroni)."""
     corrected_auc: Estimate
-    """The area with such an interval."""
+    """The AUC with such an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +96,16 @@ class TargetRisk:
     name: str
     """``canaries`` or ``ordinary``."""
     n_targets: int
-    """Different records."""
+    """Number of distinct records."""
     n_models: int
-    """Models that were targets."""
+    """Number of target models."""
     attacks: tuple[AttackedTargets, ...]
-    """In the order in which they were given; at least one."""
+    """Attacks in the order given; at least one."""
 
     def highest(self, fpr: float) -> tuple[str, RateAtFpr]:
-        """Return the attack with the highest lower end at this FPR, corrected for the choice.
+        """Return the attack with the highest lower limit at this FPR, corrected for the choice.
 
-        Of equal ones that which finds most.
+        Ties go to the highest rate.
 
         Parameters
         ----------
@@ -142,22 +142,22 @@ class TargetRisk:
 
 @dataclass(frozen=True, eq=False)
 class WorstCaseFindings:
-    """Risk of canaries with a wrong label beside that of ordinary records, in the same models."""
+    """Risk of canaries with a wrong label and of ordinary records, in the same models."""
 
     model: str
     """Name of the model that was trained."""
     label: str
-    """Which wrong class canaries got."""
+    """Rule that gave canaries their wrong class."""
     canaries: TargetRisk
-    """The worst case."""
+    """Results on canaries, the worst case."""
     ordinary: TargetRisk
-    """The average case."""
+    """Results on ordinary records, the average case."""
     test_accuracy: Estimate
-    """Of the models on ordinary records that they were not trained on."""
+    """Accuracy of the models on ordinary records that they were not trained on, in [0, 1]."""
     seed: int
-    """All random draws derive from it."""
+    """Seed of all random draws."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     skipped: tuple[Skipped, ...]
     """Attacks that could not be played."""
     warnings: tuple[str, ...]
