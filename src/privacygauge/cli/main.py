@@ -29,13 +29,13 @@ WHAT = (
     "Measures what a released model, synthetic table, language model or leaderboard gives away "
     "about the data behind it."
 )
-"""What `privacygauge --help` says first."""
+"""Opening text of `privacygauge --help`."""
 
 _HEADINGS = list(HelpGroup)
 
 
 class Ordered(TyperGroup):
-    """Lists its commands by the headings of `HelpGroup`, groups of commands last."""
+    """List commands by the headings of `HelpGroup`, groups of commands last."""
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of the commands."""
@@ -164,11 +164,11 @@ def run() -> int:
 
 
 _COMES_WITH = {"tokenizers": "transformers"}
-"""Modules that no extra names, and the one with which each comes."""
+"""Modules that no extra names, with the module that brings each."""
 
 
 def _extra_with(module: str) -> str | None:
-    """Return the smallest of our extras that installs a module; None where none does."""
+    """Return the smallest extra of PrivacyGauge that installs a module; None if none does."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:

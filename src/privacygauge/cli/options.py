@@ -19,7 +19,7 @@ WORKERS = "Workers"
 
 
 BACKENDS = ("loky", "threading", "dask", "ray")
-"""Of ``--backend``."""
+"""Names of backends for ``--backend``."""
 
 
 def names(*known: str) -> Callable[[str], list[str]]:
@@ -50,22 +50,22 @@ def reproductions(incomplete: str) -> list[str]:
 
 
 def runs(incomplete: str) -> list[str]:
-    """Return folders that hold a run, or else folders to look in."""
+    """Complete folders that hold a run, or else folders to search in."""
     return _folders(incomplete, ("run.json", "run/run.json"))
 
 
 def reports(incomplete: str) -> list[str]:
-    """Return folders that hold a report, or else folders to look in."""
+    """Complete folders that hold a report, or else folders to search in."""
     return _folders(incomplete, ("report.json",))
 
 
 def reports_and_runs(incomplete: str) -> list[str]:
-    """Return folders that hold a run or a report, or else folders to look in."""
+    """Complete folders that hold a run or a report, or else folders to search in."""
     return _folders(incomplete, ("report.json", "run.json", "run/run.json"))
 
 
 def _folders(incomplete: str, marks: tuple[str, ...]) -> list[str]:
-    """Return the folders that hold one of the files, then the others with a slash to go on."""
+    """Return the folders that hold one of the files, then the others with a trailing slash."""
     head, slash, start = incomplete.rpartition("/")
     try:
         found = sorted(

@@ -273,9 +273,9 @@ def _write_results(
 def _load_started(
     run: Path, data: Sequence[str] | None
 ) -> tuple[Path, Command[Any], dict[str, Any]]:
-    """Return a run's own folder, the command that started it, and the options of it.
+    """Return a run's own folder, the command that started it, and its options.
 
-    `data` says where files are that were moved.
+    `data` gives the new places of files that were moved.
     """
     from privacygauge.runs.named import invocation_of, run_in, with_moved_files
 

@@ -16,21 +16,21 @@ WAY_OUT = (
     "different people"
 )
 _DISAGREE = 0.2
-"""Up to this share of equal rows may differ in class or side where they are taken for one unit.
-Real tables have people who look alike, some per cent; rows of a model with few answers differ far
-more often."""
+"""Largest share of equal rows that may differ in class or side if they count as one unit. In real
+tables a few per cent of people look alike; rows with one of a model's few answers differ far more
+often."""
 
 _DISAGREE_COARSE = 0.01
-"""The same where values are coarse."""
+"""The same share where values are coarse."""
 
 _FEWEST = 20
-"""Fewer different rows are a model with few answers."""
+"""With fewer distinct rows, the model has few answers."""
 
 _LARGEST = 0.02
 """A larger share of a side with the same answer comes from the model, not from one person."""
 
 _LEAST_OF_CLASS = 5
-"""Rows of a class on a side: of fewer, half may be one person's."""
+"""Fewest rows of a class on a side: half of fewer may belong to one person."""
 
 # An answer comes from the model, not from one person, where at least the first share of one side
 # has its class's most frequent answer, and at most the second share of the other side has it.
@@ -38,7 +38,7 @@ _MOSTLY = 0.5
 _RARELY = 0.25
 
 MATTERS = 0.99
-"""Rows that are worth more than this share of their number change no interval."""
+"""Effective share of independent rows above which units do not change an interval."""
 
 
 def equal_rows(
@@ -94,12 +94,12 @@ def said_of_units(unit: Ints, member: Bools) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Equal:
-    """Which rows are equal."""
+    """Groups of equal rows."""
 
     rows: Ints
-    """(n,) The same number for equal rows, whatever their class."""
+    """(n,) Group number, the same for equal rows of any class."""
     labels: Ints
-    """(n,) Their classes."""
+    """(n,) Class of each row."""
 
     def unit(self, member: Bools) -> Ints:
         """Return one number for equal rows of one class and side."""
@@ -108,7 +108,7 @@ class Equal:
         )
 
     def are_units(self, member: Bools, *, coarse: bool = False) -> bool:
-        """Return whether equal rows are one person's, and matter.
+        """Return whether equal rows belong to one person and change intervals.
 
         Where values are `coarse`, as votes of trees are, rows are often equal by chance: then next
         to none of them may differ in class or side.
@@ -145,7 +145,7 @@ class Equal:
         return units.number_units(found)
 
     def small(self, member: Bools) -> bool:
-        """Return whether the largest group of equal rows is one person's, and no common answer."""
+        """Return whether the largest group is one person's rows rather than a common answer."""
         unit = self.unit(member)
         least = min(int(np.count_nonzero(side)) for side in (member, ~member))
         if int(np.bincount(unit).max()) > max(_FEWEST, _LARGEST * least):
@@ -161,7 +161,7 @@ class Equal:
         return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
 
     def across(self, member: Bools) -> Bools:
-        """Return which rows have an equal of their class on the other side, (n,)."""
+        """Return a mask of the rows with an equal row of their class on the other side, (n,)."""
         return units.on_both_sides(
             units.number_units(number_with_class(self.rows, self.labels)), member
         )
@@ -201,12 +201,12 @@ class Equal:
 
 
 def number_with_class(number: NDArray[Any], labels: NDArray[Any]) -> Ints:
-    """Return one number for rows that are equal in both."""
+    """Return a group number, the same for rows that are equal in both."""
     return units.number_units(number) * (1 + int(labels.max())) + labels.astype(np.int64)
 
 
 def repeated_rows(number: Ints) -> Bools:
-    """Return which rows share their number with another one, (n,)."""
+    """Return a mask of the rows that share their number with another row, (n,)."""
     _, index, count = np.unique(number, return_inverse=True, return_counts=True)
     several: Bools = count[index] > 1
     return several

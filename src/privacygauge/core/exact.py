@@ -106,11 +106,11 @@ class OffsetGame:
     effect: float
     """Distance of the means in standard deviations; 0 is a release that ignores its data."""
     n_worlds: int
-    """The adversary's worlds, by coins of their own."""
+    """Number of the adversary's worlds, with independent coins."""
     spread: float = 3.0
     """The standard deviation of the offsets, which are normal about 0."""
     n_queries: int = 1
-    """Queries about each target, with noise of their own."""
+    """Queries per target, with independent noise."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -159,7 +159,7 @@ class RandomisedResponse:
     epsilon: float
     """At least 0; 0 releases a fair coin."""
     failure: float = 0.0
-    """How likely a round is to release all bits themselves, in [0, 1)."""
+    """Probability that a round releases all bits unchanged, in [0, 1)."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -211,7 +211,7 @@ class SharedNoiseGame:
 
     @property
     def mu(self) -> float:
-        """The mechanism's mu: who knows the other bits can subtract most of the shared noise.
+        """The mechanism's mu: knowing the other bits, one can subtract most of the shared noise.
 
         The effect times the root of a diagonal element of the inverse covariance.
         """

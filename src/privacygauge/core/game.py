@@ -23,7 +23,7 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """Records whose membership the adversary knows, because the model behind them is its own."""
+    """Records with known membership, from the adversary's own model."""
 
     signals: Mapping[str, Floats]
     """Signal name to (s,) values; higher means more like a member."""
@@ -32,7 +32,7 @@ class Shadow:
     stratum: Ints
     """(s,) The group in which signals are comparable: the class label of a classifier."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(s,) Whom each record is about; default: each has a unit of its own."""
+    """(s,) Unit of each record; default: every record is its own unit."""
 
     def __post_init__(self) -> None:
         member = checks.bools(self.member, "member")
@@ -91,7 +91,7 @@ class Round:
     secret: Bools
     """(n,) True for a member; kept from the attack."""
     target: Ints
-    """(n,) Which target each row is about."""
+    """(n,) Number of each row's target."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """(n,) Unit of each row, as in `Transcript`; default: the target."""
 
@@ -104,7 +104,7 @@ class Round:
 
 
 MANY_UNITS = 20
-"""From so many units on, equal counts in all of them are no accident of fair coins."""
+"""Number of units from which equal counts in all of them cannot come from fair coins."""
 
 
 def rounds_of_models(
@@ -174,7 +174,7 @@ def rounds_of_models(
 
 
 def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
-    """Refuse targets, the models from `first` on, without secrets, and counts that tell them."""
+    """Refuse target models (from `first` on) without secrets, and counts that reveal them."""
     one_sided = np.flatnonzero(inside.all(axis=1) | ~inside.any(axis=1))
     for number in one_sided[one_sided >= first].tolist():
         which = "all" if inside[number].all() else "none"
@@ -196,7 +196,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """An attack's answer: a score for every target, and how it would guess from it."""
+    """An attack's answer: a score for every target, and a rule to guess from it."""
 
     value: Floats
     """(n,) Higher means more likely a member."""
@@ -218,11 +218,11 @@ class Attack(Protocol):
 
     @property
     def variant(self) -> str:
-        """Which of its published forms this is; empty where there is one only."""
+        """Name of the published form; empty where there is only one."""
 
     @property
     def thresholds(self) -> str:
-        """``per-class``, ``global`` or ``none``: for which groups the threshold is learnt."""
+        """``per-class``, ``global`` or ``none``: groups that have their own threshold."""
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return a score for every target, or the reason why the attack cannot be played."""
@@ -240,7 +240,7 @@ class Play:
     """One attack on all rounds of a game."""
 
     transcript: Transcript
-    """Scores beside secrets."""
+    """Scores with secrets."""
     decisions: Decisions
     """Guesses by the attack's own rule, in the order of the transcript."""
     notes: tuple[str, ...] = field(default=())

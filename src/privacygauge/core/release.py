@@ -18,7 +18,7 @@ from privacygauge.errors import InputError
 def coin_flips(
     n_worlds: int, n_records: int, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return who is inside which world, by independent fair coins.
+    """Draw the membership of records in worlds, by independent fair coins.
 
     Independent coins, and not exactly half of the worlds for every record: with exact halves
     the number of worlds that hold a record, the target's included, is known, and the count
@@ -71,7 +71,7 @@ class SomeOf:
     stored: Stored
     """The numbers."""
     numbers: Ints
-    """(k,) Which of their rows, in this order."""
+    """(k,) Numbers of the selected rows, in order."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -91,14 +91,14 @@ class SomeOf:
 
 @dataclass(frozen=True, eq=False)
 class Worlds:
-    """The target's signal beside the signals of the adversary's worlds.
+    """The target's signal and the signals of the adversary's worlds.
 
-    A release may be asked several times about one target (a picture and its mirror image); then
-    the answers lie along a last axis of q queries.
+    A release may be queried several times about one target (a picture and its mirror image); the
+    answers then lie along a last axis of q queries.
     """
 
     signal: Floats
-    """(n,) or (n, q) The signal that the target model gives on every target."""
+    """(n,) or (n, q) Signal of the target model on every target."""
     worlds: Floats | Stored
     """(k, n) or (k, n, q) The same signal from each of the adversary's k models: an array, or an
     array of a run, which attacks on single records read in blocks."""
@@ -133,7 +133,7 @@ class Worlds:
     def without(self, number: int) -> Worlds:
         """Return the other worlds, with world `number` played as the target.
 
-        Its secret is ``inside[number]``: the adversary knows it, and can learn a threshold on it.
+        Its secret is ``inside[number]``, which the adversary knows and can learn a threshold on.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Worlds:
 
     @property
     def step(self) -> int:
-        """The number of targets that are best read at a time, or a multiple of it."""
+        """Number of targets per stored chunk: blocks are read fastest in multiples of it."""
         return 1 if isinstance(self.worlds, np.ndarray) else self.worlds.chunks[1]
 
     def some(self, numbers: Ints) -> Worlds:
@@ -175,11 +175,11 @@ class Worlds:
         return Worlds(self.signal, part, drawn)
 
     def block(self, rows: slice) -> tuple[Floats, Bools]:
-        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and who was inside."""
+        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and the membership."""
         return self._read((slice(None), rows)), self.inside[:, rows]
 
     def world(self, number: int) -> Floats:
-        """Return the signal that one of the worlds gives on every target, (n,) or (n, q)."""
+        """Return the signal of one world on every target, (n,) or (n, q)."""
         return self._read(number)
 
     def _read(self, some: Any) -> Floats:

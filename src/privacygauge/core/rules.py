@@ -1,4 +1,4 @@
-"""Rules: how a score becomes a guess, with a threshold that saw none of the judged rows."""
+"""Rules that turn scores into guesses, with thresholds that do not depend on the evaluated rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class Cut:
-    """Guess "member" where the score is at least a threshold that the adversary brought."""
+    """Guess "member" where the score is at least the adversary's own threshold."""
 
     threshold: float
-    """A number that does not depend on the judged rows."""
+    """Threshold, which must not depend on the evaluated rows."""
     origin: str = "given"
     """Where the threshold comes from, in words."""
 
@@ -48,7 +48,7 @@ class Split:
     share: float = 0.5
     """The share of the units in the first part, in (0, 1)."""
     seed: int = 0
-    """Fixes which units fall in which part."""
+    """Seed of the split."""
 
     def __post_init__(self) -> None:
         checks.level(self.share, "share")
@@ -71,7 +71,7 @@ class Split:
 
 
 def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:
-    """Return which rows are in the first part of a random split of the units.
+    """Return a mask of the rows in the first part of a random split of the units.
 
     All rows of one unit fall in the same part. Units that are members in most of their rows
     are split apart from the others, so that both parts hold members and non-members.

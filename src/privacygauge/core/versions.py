@@ -21,8 +21,8 @@ def own_version() -> str:
 def today() -> str:
     """Return the date that a report is made on, in UTC, as ``2026-01-31``.
 
-    The environment variable ``SOURCE_DATE_EPOCH``, seconds since 1970, sets it where files have to
-    be equal from one day to the next.
+    The environment variable ``SOURCE_DATE_EPOCH``, in seconds since 1970, overrides it for files
+    that must be reproducible.
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(seconds), UTC) if seconds.isdigit() else datetime.now(UTC)

@@ -26,7 +26,7 @@ WORST = 10
 
 @dataclass(frozen=True)
 class Number(Measure):
-    """The one number of an audit, as its own report rounds it."""
+    """One number of an audit, as its own report rounds it."""
 
     found: Estimate | float
     """The number, with its interval where it was estimated and not computed; may be infinite."""
@@ -38,12 +38,12 @@ class Number(Measure):
 
     @property
     def value(self) -> float:
-        """The number without its doubt."""
+        """The number without its interval."""
         return self.found.value if isinstance(self.found, Estimate) else self.found
 
     @property
     def method(self) -> str:
-        """How the interval was made, or that there is none."""
+        """Method of the interval, or the text "computed, not estimated"."""
         return "computed, not estimated" if self.estimate is None else self.estimate.method
 
     @property
@@ -59,7 +59,7 @@ class RegisterLine:
     name: str
     """Name of the line, given by the owner."""
     kind: str
-    """Which kind of audit it is, in words."""
+    """Kind of audit, in words."""
     task: str
     """The attacker's task, as a model card names it."""
     audited: str
@@ -69,13 +69,13 @@ class RegisterLine:
     knowledge: str
     """The attacker's access and knowledge."""
     number: Number
-    """The number that the verdict speaks of."""
+    """The number that the verdict is based on."""
     further: tuple[Number, ...]
-    """The others that a release can be held to, as far as they were computed."""
+    """The other computed numbers that limits apply to."""
     measures: Mapping[str, float]
-    """Everything that a release can be held to, by name."""
+    """All numbers that limits apply to, by name."""
     severity: Severity
-    """How grave it is."""
+    """Severity of the grade."""
     grade: str
     """The grade as the report gives it."""
     headline: str
@@ -85,7 +85,7 @@ class RegisterLine:
     advice: tuple[str, ...]
     """Advice, the most urgent first."""
     worst: Worst
-    """Who is exposed most: at most `WORST` ids."""
+    """The most exposed records: at most `WORST` ids."""
     files: tuple[str, ...]
     """Names of the files that were audited."""
     made: str
@@ -97,7 +97,7 @@ class RegisterLine:
     warnings: tuple[str, ...]
     """Warnings about the result."""
     sha256: str
-    """Of its `report.json`."""
+    """The sha256 of its `report.json`, in hexadecimal."""
 
 
 def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine:

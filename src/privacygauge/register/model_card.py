@@ -133,9 +133,9 @@ def escape_markdown(text: str) -> str:
 def block(value: Mapping[str, Plain]) -> str:
     r"""Return a mapping as a YAML block, from which YAML 1.1 and 1.2 read the same.
 
-    Keys are ours and are written as they are; texts are the user's and are quoted, on one line,
-    without characters that steer. Infinity becomes the text ``infinite``: JSON, to which hubs turn
-    it, has none.
+    Keys are ours and are written unquoted; texts may be the user's and are quoted, on one line,
+    without control characters. Infinity becomes the text ``infinite``, since the hub converts the
+    block to JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Finished audits, read again: a risk register of several, the model card of one."""
+"""Read finished audits: a risk register of several, or the model card of one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ STEM = "register"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskRegister(Reported):
-    """Several audits as a release board needs them, with ways to look at them."""
+    """A register of several audits for a release board, with its forms."""
 
     origin: Origin
-    """Where it comes from; nothing was drawn at random."""
+    """Origin of the register; nothing was drawn at random."""
     title: str
     """Name of the release."""
     lines: tuple[RegisterLine, ...]
-    """By falling severity; within one as they were given."""
+    """Lines by descending severity; ties in the order given."""
     together: JointStatement
     """Joint level of all lines."""
 
@@ -49,16 +49,16 @@ class RiskRegister(Reported):
 
     @property
     def counts(self) -> dict[Severity, int]:
-        """How many lines there are of each severity, from grave to mild; without those of none."""
+        """Number of lines of each severity that has any, from grave to mild."""
         given = [line.severity for line in self.lines]
         return {severity: given.count(severity) for severity in SEVERITIES if severity in given}
 
     def report(self) -> Report:
-        """Return everything that the register says, as plain values."""
+        """Return the full report of the register as plain values."""
         return says.report(self)
 
     def to_frame(self) -> DataFrame:
-        """Return one row for every audit, by falling severity."""
+        """Return one row per audit, by descending severity."""
         return says.lines_frame(self)
 
     def write(self, directory: str | Path) -> list[Path]:
@@ -182,7 +182,7 @@ def card_of(line: RegisterLine, dataset: str | None) -> str:
 
 
 def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
-    """Return paths by names that are all different: those given, or those of the folders."""
+    """Return paths by unique names: the given ones, or those of the folders."""
     found: dict[str, str | Path] = {}
     for given, path in reports:
         name = base = given or _folder_name(_file(Path(path)))

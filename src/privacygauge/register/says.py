@@ -34,7 +34,7 @@ RULE = (
     "judged; within one severity they stand as they were given, because numbers of different "
     "games cannot be compared."
 )
-"""How lines are sorted."""
+"""Order of the lines, as reports print it."""
 
 SCALE = (Severity.NOTHING, Severity.SMALL, Severity.MODERATE, Severity.GRAVE)
 """The severities that form a scale, from mild to grave."""
@@ -52,7 +52,7 @@ _NAMED = 3
 
 
 def report(r: RiskRegister) -> Report:
-    """Return everything that the register says, as plain values."""
+    """Return the full report of the register as plain values."""
     at_once = text(
         joint_level_text(r),
         "An interval of one line says how sure that line is. The more lines there are, the "
@@ -146,7 +146,7 @@ def joint_level_text(r: RiskRegister) -> str:
 
 
 def sure(number: Number) -> str:
-    """Return how sure a number is, in words."""
+    """Return the level, sample size and method of a number, in words."""
     if number.estimate is None:
         return number.method
     n = f"n = {count(number.estimate.n)}"
@@ -154,7 +154,7 @@ def sure(number: Number) -> str:
 
 
 def lines_frame(r: RiskRegister) -> DataFrame:
-    """Return one row for every audit, by falling severity.
+    """Return one row per audit, by descending severity.
 
     Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
     ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
@@ -329,7 +329,7 @@ def _row(line: RegisterLine) -> dict[str, object]:
 
 
 def _no_formula(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell, quoted if a spreadsheet would run it as a formula."""
     # A spreadsheet runs what begins like this, and ids come from the user's data.
     risky = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{cell}" if risky else cell

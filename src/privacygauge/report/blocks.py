@@ -1,4 +1,4 @@
-"""Short ways to write the blocks that every report is made of."""
+"""Short constructors of the blocks of a report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from privacygauge.report.numbers import Shown
 from privacygauge.report.values import Cell, Column, Content, Pairs, Row, Table, Text, Tone
 
 Rows: TypeAlias = list[dict[str, Content]]
-"""Rows that say the heads of their columns."""
+"""Rows as mappings from column heads to cells."""
 
 
 def text(*paragraphs: str) -> Text:
-    """Return paragraphs."""
+    """Return a block of paragraphs."""
     return Text(paragraphs)
 
 
@@ -48,7 +48,7 @@ def table(
     best: Sequence[bool] = (),
     at_once: int | None = None,
 ) -> Table:
-    """Return a table of rows that say the heads of their columns.
+    """Return a table of rows that map column heads to cells.
 
     Parameters
     ----------

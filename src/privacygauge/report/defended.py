@@ -51,9 +51,9 @@ def highest_measure(
     guessing: str,
     reversed_by: Sequence[str] = (),
 ) -> Measure:
-    """Return the highest of several numbers, which a release is held to but no card shows.
+    """Return the highest of several numbers as a measure for limits, without a card.
 
-    There is one for each defence, none where it was not computed. No limit can be checked where
+    There is one per defence, or None where it was not computed. No limit can be checked where
     the attacks on some defences, `reversed_by`, take members for non-members.
     """
     if reversed_by:
@@ -94,7 +94,7 @@ def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
 
 
 def one_by_one(level: float) -> Text:
-    """Return how tables of single attacks are to be read."""
+    """Return the note on reading tables of single attacks."""
     told = (
         f"Attack by attack; each interval holds individually, at {rate(level)}. Among so many "
         "numbers some look good or bad by luck alone: the comparison above allows for that, these "
@@ -133,7 +133,7 @@ def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more:
 
 
 def over_accuracy(ax: Axes) -> Axes:
-    """Return axes whose abscissa is a model's accuracy."""
+    """Return axes with a model's accuracy on the x axis."""
     ax.set(xlabel="Model's accuracy on new records, %")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
     return ax

@@ -38,7 +38,7 @@ ADVICE = (
 def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
     """Return the verdict where no leak was found but attacks are the wrong way round.
 
-    It says why nothing can be told: `sentences`, or more. The grade stands on a scale of its own.
+    Its sentences give the reason: `sentences`, or more. The grade has its own scale.
     """
     return Verdict(
         grade=grade,
@@ -65,9 +65,9 @@ def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
 
 
 def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...]:
-    """Return one warning that names the attacks that are the wrong way round; none if none is.
+    """Return one warning that names the attacks that are the wrong way round, if there are any.
 
-    `where` is in which of several games, such as the name of a defence.
+    `where` is the name of the game if there are several, such as the name of a defence.
     """
     if not found:
         return ()

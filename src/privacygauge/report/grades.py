@@ -1,4 +1,4 @@
-"""The scale of grades for leaks: none, small, moderate, large; or that it cannot be told."""
+"""The scale of grades for leaks: none, small, moderate, large; or `UNTOLD`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ UNTOLD = Grade("cannot be told", Severity.UNTOLD)
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
-    """Return the scale that a grade stands on: itself where it cannot be told."""
+    """Return the scale of a grade; `UNTOLD` has its own."""
     return (UNTOLD,) if grade == UNTOLD else GRADES
 
 
 def gravest(grades: Iterable[Grade]) -> Grade:
-    """Return the gravest grade; that it cannot be told is graver than that nothing was found."""
+    """Return the gravest grade; `UNTOLD` is graver than `NONE`."""
     return max(grades, key=(NONE, UNTOLD, *GRADES[1:]).index)
 
 
 def grade_of(lowest: float, cuts: tuple[float, float] = (0.55, 0.65)) -> Grade:
-    """Return the grade for the lower end of a balanced accuracy, or of an AUC with its `cuts`.
+    """Return the grade for the lower limit of a balanced accuracy, or of an AUC with its `cuts`.
 
     Examples
     --------
@@ -57,7 +57,7 @@ RULE = (
 )
 """The rule behind the grade, and the origin of its limits."""
 BY_ONE_NUMBER = f"The grade follows from the lower end of the interval. {_LIMITS}"
-"""The same where nothing else raises the grade."""
+"""The same rule where nothing else raises the grade."""
 
 
 def gauge(
@@ -108,11 +108,11 @@ DECIDED = {
     True: "The ranking decided, not the guesses: it shows the graver leak. A ranking with this AUC "
     "has a threshold that is right at least as often as this.",
 }
-"""Which of two decided about a grade, by whether it was the ranking."""
+"""Sentence on the basis of a grade, by whether it was the ranking."""
 
 
 def next_graver(grade: Grade) -> Grade:
-    """Return the next graver grade; the gravest stays.
+    """Return the next graver grade, or the gravest itself.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A report in each of its forms: page, terminal, plain text, JSON, files. None knows a kind."""
+"""Renderers of a report: page, terminal, plain text, JSON, files. None depends on the kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from privacygauge.report.terminal import RenderableType
 
 SCHEMA = "privacygauge/2"
-"""Names the format of ``report.json``; another number when a key is taken away or changes."""
+"""Format of ``report.json``; the number changes when a key is removed or changed."""
 
 COLOURS = {
     Severity.UNJUDGED: "default",
@@ -54,7 +54,7 @@ COLOURS = {
     Severity.UNTOLD: "yellow",
     Severity.GRAVE: "red",
 }
-"""Of severities, in a terminal."""
+"""Terminal colours of severities."""
 
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
@@ -63,7 +63,7 @@ NO_FINDING = (
     "The verdict is that nothing can be told: none of these numbers is a finding about what is "
     "released."
 )
-"""Stands before the numbers of an audit that supports no decision."""
+"""Sentence before the numbers of an audit that supports no decision."""
 
 
 def page(report: Report) -> str:
@@ -88,7 +88,7 @@ def page(report: Report) -> str:
 
 
 def _caution(report: Report) -> str:
-    """Return the sentence that stands before the numbers, empty where they are findings."""
+    """Return the sentence before the numbers; empty where they are findings."""
     return NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else ""
 
 
@@ -156,7 +156,7 @@ def summary(report: Report) -> str:
 
 
 def _not_done(origin: Origin) -> Iterator[str]:
-    """Yield a line for each thing that was left out, and why."""
+    """Yield a line for each skipped part, with its reason."""
     yield from (f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped)
 
 
@@ -187,9 +187,10 @@ def terminal(report: Report) -> RenderableType:
 
 
 def _overview(table: Table) -> list[RenderableType]:
-    """Return a table as the terminal has room for, with its note below.
+    """Return a table that fits the terminal, with its note below.
 
-    All columns, or the needed ones with intervals below their numbers, or without intervals.
+    With all columns, or only the needed ones with intervals below their numbers, or those without
+    intervals.
     """
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
@@ -237,8 +238,8 @@ def _lines(report: Report) -> list[tuple[str, str]]:
 def document(report: Report) -> dict[str, Json]:
     """Return the report as plain values: the schema ``privacygauge/2``, then keys of its kind.
 
-    An estimate is a dict of value, low, high, level, n and method; something that was not computed
-    is ``{"skipped": reason}``; infinity is None. Scores of single records are not in it.
+    An estimate is a dict of value, low, high, level, n and method; a skipped number is
+    ``{"skipped": reason}``; infinity is None. Scores of single records are left out.
     """
     origin = report.origin
     verdict = report.verdict

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType as RenderableType
 
 _LEGIBLE = 12
-"""Columns that words get before a table counts as too wide."""
+"""Characters of width for words before a table counts as too wide."""
 
 
 def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
@@ -43,7 +43,7 @@ def unmarked_text(line: str, style: str = "") -> RenderableType:
 
 
 def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return numbers below each other, each after its name."""
+    """Return a list of numbers, each after its name."""
     from rich.table import Table
     from rich.text import Text
 

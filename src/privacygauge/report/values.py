@@ -1,7 +1,7 @@
 """A report as a value, before it is rendered as a page, a table, a file or a limit.
 
 Every kind of audit returns a `Report`. One renderer for each form (page, terminal, summary, JSON,
-files, gate, line of a register) reads it and knows no kind.
+files, gate, line of a register) reads it, independent of the kind.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | 
 
 
 class Severity(StrEnum):
-    """How grave a grade is, the same scale for all kinds of audit, from mild to grave.
+    """Severity of a grade, on one scale for all kinds of audit, from mild to grave.
 
-    An audit that cannot tell stands above what is known to be moderate.
+    An audit that cannot tell ranks above a leak known to be moderate.
     """
 
     UNJUDGED = "not judged"
@@ -42,12 +42,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Grade:
-    """A step on the scale of a kind of audit."""
+    """A grade on the scale of a kind of audit."""
 
     word: str
     """The grade as reports print it."""
     severity: Severity
-    """Which colour, place in a register and gate follow from."""
+    """Severity, which decides colour, place in a register and gate."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Gauge:
     high: float
     """Upper end of its interval."""
     limits: tuple[float, ...]
-    """Where the scale begins, where each further grade begins, and where the scale ends; rising."""
+    """Start of the scale, starts of the further grades, and end of the scale; ascending."""
     ticks: tuple[str, ...]
     """The limits between grades in words."""
     rule: str
@@ -76,7 +76,7 @@ class Gauge:
     """Single records on the scale, a hundred at most."""
 
     def at(self, value: float) -> float:
-        """Return where a number stands, from 0 to 100: all grades are equally wide.
+        """Return the position of a number, in [0, 100]; all grades are equally wide.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Gauge:
 
 
 def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
-    """Return the limits of a gauge of two zones on which finite numbers stand, none at its end.
+    """Return the limits of a two-zone gauge that covers finite numbers, none at its end.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Verdict:
     advice: tuple[str, ...]
     """Advice, the most urgent first."""
     gauge: Gauge | None = None
-    """The number behind it on the scale; None where nothing can be told."""
+    """The number behind the grade on the scale; None where the audit cannot tell."""
 
     def __post_init__(self) -> None:
         if self.grade not in self.scale:
@@ -143,16 +143,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number with its doubt: a card, a line of a summary, a limit, a key of the JSON."""
+    """A number with its interval: a card, a line of a summary, a metric, a key of the JSON."""
 
     name: str
-    """The same word in ``--fail-above``, in the JSON and in a register."""
+    """Name in ``--fail-above``, in the JSON and in a register."""
     label: str
     """Label in plain words."""
     found: Estimate | float | Skipped
     """The number. A one-sided bound has its value at the bound."""
     shown: Shown
-    """The number as people read it."""
+    """The number as text."""
     note: str = ""
     """A few words printed beside the number everywhere."""
     text: str = ""
@@ -160,9 +160,9 @@ class Measure:
     guessing: str = ""
     """Value under guessing, or without a release."""
     gate: bool = True
-    """Whether a release can be held to it."""
+    """Whether limits apply to it."""
     looks: int = 1
-    """Among so many numbers, each at its level, this one was chosen."""
+    """Number of comparisons, each at its level, among which this one was chosen."""
     level: float | None = None
     """Confidence level of a number without an interval, in (0, 1)."""
     doubtful: bool = False
@@ -183,7 +183,7 @@ class Measure:
 
 
 class Tone(StrEnum):
-    """How a text, or a row of a table, stands out."""
+    """Emphasis of a text or of a row of a table."""
 
     PLAIN = "plain"
     NOTE = "note"
@@ -201,25 +201,25 @@ class Heading:
     """A smaller head within a section."""
 
     title: str
-    """Its words."""
+    """Text of the heading."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs."""
+    """A block of paragraphs."""
 
     paragraphs: tuple[str, ...]
-    """One a paragraph."""
+    """Paragraphs, one text each."""
     tone: Tone = Tone.PLAIN
     """Plain, a note or a caution."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list."""
+    """A block with a list."""
 
     lines: tuple[str, ...]
-    """One an item."""
+    """Items, one text each."""
     numbered: bool = False
     """Whether their order matters."""
 
@@ -243,7 +243,7 @@ class Whisker:
     high: float
     """Right end."""
     chance: float
-    """Where guessing stands."""
+    """Position of guessing."""
 
 
 @dataclass(frozen=True)
@@ -275,14 +275,14 @@ class Column:
     group: str = ""
     """A head above its own; neighbours with the same group share one."""
     aside: bool = False
-    """Whether it is there for comparison only."""
+    """Whether the column is for comparison only."""
     needed: bool = True
-    """Whether a narrow terminal shows it."""
+    """Whether a narrow terminal shows the column."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row that stands out."""
+    """A row with emphasis."""
 
     cells: tuple[Content, ...]
     """One a column."""
@@ -334,7 +334,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing, made when a page is, with its twin in words."""
+    """A plot, drawn when a page is rendered, with a description in words."""
 
     name: str
     """Part of the ids on the page."""
@@ -371,13 +371,13 @@ class Section:
     """A part of the page under a head of its own."""
 
     name: str
-    """Its anchor."""
+    """Anchor of the section."""
     title: str
     """Its head."""
     blocks: tuple[Block, ...]
-    """From top to bottom."""
+    """Blocks from top to bottom."""
     short: str = ""
-    """Its name in the contents; default: the title."""
+    """Title in the table of contents; default: the title."""
 
 
 @dataclass(frozen=True)
@@ -396,19 +396,19 @@ class About:
 
 @dataclass(frozen=True)
 class Worst:
-    """Who is exposed most, by id, never by content."""
+    """The most exposed records, by id, never by content."""
 
     what: str = "records"
     """Kind of the ids, as a plural noun."""
     ids: tuple[str, ...] = ()
     """The worst first."""
     reason: str = ""
-    """Why there are none."""
+    """Reason if there are none."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a report comes from: the same for all kinds."""
+    """Origin of a report, the same for all kinds."""
 
     command: str
     """The command or call that made it."""
@@ -417,7 +417,7 @@ class Origin:
     seed: int
     """Seed of all random draws."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     made: str
     """The date, as ``2026-01-31``."""
     skipped: tuple[Skipped, ...] = ()
@@ -430,7 +430,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class CheckedLimit:
-    """A limit that a release was held to."""
+    """A limit with the result of its check."""
 
     metric: str
     """Name of the measure, with ``.low`` for the lower end of its interval."""
@@ -439,15 +439,15 @@ class CheckedLimit:
     found: float | None
     """The number found; None if it was not computed."""
     kept: bool
-    """Whether the release passes: never where the audit could not tell."""
+    """Whether the release passes; False where the audit cannot tell."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that an audit says, as plain values."""
+    """The full report of an audit, as plain values."""
 
     kind: str
-    """Which kind of audit this is, such as ``privacy-claim``."""
+    """Kind of audit, such as ``privacy-claim``."""
     title: str
     """Name of the kind, as the page prints it."""
     about: About
@@ -459,15 +459,15 @@ class Report:
     verdict: Verdict
     """The verdict."""
     measures: tuple[Measure, ...]
-    """Its numbers. The first that a release can be held to stands for the audit in a register."""
+    """Its numbers. The first that limits apply to represents the audit in a register."""
     sections: tuple[Section, ...]
-    """The page below the numbers."""
+    """Sections of the page, below the numbers."""
     terms: Mapping[str, str]
-    """Words of the page, explained."""
+    """Glossary of the page."""
     worst: Worst
-    """Who is exposed most."""
+    """The most exposed records."""
     data: Mapping[str, Json]
-    """Further keys of ``report.json``, which this kind alone has."""
+    """Further keys of ``report.json``, specific to this kind."""
     frames: Mapping[str, Callable[[], pd.DataFrame]]
     """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
     nothing_left_out: str = "Nothing: everything was done."
@@ -475,25 +475,25 @@ class Report:
     overview: tuple[Table, ...] = ()
     """The few tables that a terminal and a summary print below the numbers."""
     sources: str = ""
-    """The papers behind it, as the page's last words."""
+    """The papers behind the audit, printed last on the page."""
     name: str = ""
     """The owner's name of the release."""
     note: str = ""
-    """A remark of its owner's."""
+    """The owner's remark."""
     held: tuple[CheckedLimit, ...] = ()
-    """The limits that the release was held to."""
+    """The checked limits."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:
-        """All measures by name, lower ends too."""
+        """All measures by name, with their lower limits."""
         return {name: x for measure in self.measures for name, x in measure.numbers.items()}
 
     @property
     def cards(self) -> tuple[Measure, ...]:
-        """The measures that are shown by themselves."""
+        """The measures with a card."""
         return tuple(measure for measure in self.measures if measure.card)
 
     @property
     def main(self) -> Measure:
-        """The number that stands for the audit in a register."""
+        """The measure that represents the audit in a register."""
         return next(measure for measure in self.measures if measure.gate)

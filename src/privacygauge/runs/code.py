@@ -1,4 +1,4 @@
-"""The user's code behind a run, as its plan keeps it: a digest for each piece, by name."""
+"""The user's code behind a run, as its plan records it: a digest of each piece, by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Code:
 
     @classmethod
     def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
-        """Return what `to_mapping` gave."""
+        """Return the code of a mapping made by `to_mapping`."""
         return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
 
 
@@ -39,7 +39,7 @@ class RecordedCode:
 
 
 def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Return which pieces on both sides have changed, in a few words; None where none has."""
+    """Name the pieces that differ between two runs, in a few words; None if none does."""
     differing = [name for name in there if name in here and there[name] != here[name]]
     names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
     return (
@@ -48,7 +48,7 @@ def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | N
 
 
 def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Return a piece of code that only one of two runs has, in a few words; None where none is."""
+    """Name a piece of code that only one of two runs has, in a few words; None if there is none."""
     if here and not there:
         return f"it does not say what code made it, and here it is {_first_three(list(here))}"
     name = next(
@@ -71,7 +71,7 @@ PROGRAM = "command:"
 
 
 def absolute(name: str) -> str:
-    """Return a name of code, with the whole path where it names a file.
+    """Return a name of code, with an absolute path if it names a file.
 
     Examples
     --------

@@ -28,12 +28,12 @@ _BLOCK = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """An array that is known before the run starts, such as who is a member of which model."""
+    """An array that is known before the run starts, such as the membership in each model."""
 
     dims: tuple[str, ...]
     """A name for every dimension."""
     values: NDArray[Any]
-    """Booleans, integers or floats, with at least one value; `Coins` are drawn part by part."""
+    """Booleans, integers or floats, at least one value; `Coins` are drawn in parts."""
 
     def __post_init__(self) -> None:
         values = self.values if isinstance(self.values, Coins) else np.asarray(self.values)
@@ -57,7 +57,7 @@ class Static:
 
 
 def layouts(plan: Plan) -> dict[str, Layout]:
-    """Return how the arrays of the plan lie: a task is a chunk along the first dimension."""
+    """Return the layouts of the plan's arrays: a task is a chunk along the first dimension."""
     return {
         name: Layout(spec.dims, spec.shape, (plan.units_a_task, *spec.chunks), spec.dtype)
         for name, spec in plan.arrays.items()
@@ -65,14 +65,14 @@ def layouts(plan: Plan) -> dict[str, Layout]:
 
 
 def static_layout(plan: Plan, array: Static) -> Layout:
-    """Return how a static array lies: in one chunk, or in one a task where units come first."""
+    """Return the layout of a static array: one chunk, or one per task if units come first."""
     shape = array.values.shape
     first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
     return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
 
 
 def digest_layout(plan: Plan) -> dict[str, Layout]:
-    """Return how the digests lie: 32 bytes and one chunk a task."""
+    """Return the layout of the digests: 32 bytes in one chunk per task."""
     shape = (plan.n_tasks, 32)
     return {DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
 
@@ -122,7 +122,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Record:
-    """Stored twice in every run, with a checksum, so that either copy can be lost or damaged."""
+    """Record of a run, stored twice with a checksum, so that either copy may be lost or damaged."""
 
     plan: Plan
     """The plan of the run."""
@@ -204,7 +204,7 @@ UNREADABLE = (
 
 
 class Rows(Protocol):
-    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
+    """An array on disk; slicing it reads only the chunks of the selected rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -224,10 +224,10 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StoredRows:
-    """An array of a run's folder, which may be damaged or another's."""
+    """An array in a run's folder, which may be damaged or foreign."""
 
     layout: Layout
-    """How it lies."""
+    """Layout of the array."""
     folder: Folder
     """The run's folder."""
     group: str

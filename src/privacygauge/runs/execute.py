@@ -40,8 +40,8 @@ def complete(
 ) -> None:
     """Compute and write every task of `run` that is missing or damaged.
 
-    The folder is the same, byte for byte, whatever the number of workers, the backend and the
-    interruptions, as long as `work` depends on its task and on the plan alone.
+    The folder is the same, byte for byte, for any number of workers, any backend and any
+    interruptions, as long as `work` depends only on its task and on the plan.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class _Tally:
     left: Sequence[Task]
     progress: Progress | None
     claims: Claims | None = None
-    """Of which process the tasks are, where several share the run."""
+    """Claims of this process, where several share the run."""
     n_elsewhere: int = 0
     """Units that other processes compute."""
 
@@ -172,7 +172,7 @@ class _Tally:
 
 
 def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
-    """Return whether all tasks that were left are done; not if a worker died."""
+    """Run the remaining tasks; return whether all are done, which is False if a worker died."""
     try:
         with (
             warnings.catch_warnings(),
@@ -235,9 +235,9 @@ def _finished_in_one(
 
 
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
-    """Run the tasks on Dask itself: joblib waits for ever where Dask gives up on a task.
+    """Run the tasks on Dask itself: joblib waits forever where Dask gives up on a task.
 
-    joblib (1.6 too) passes on what a task returns or raises, not that its workers died.
+    joblib (1.6 too) passes on a task's result or exception, but not the death of its workers.
     """
     # A result of a task, unlike data that was sent, is made again where its worker dies.
     shared = client.submit(functools.partial(_same_work, work), pure=False)
@@ -251,7 +251,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
 
 @dataclass(frozen=True)
 class _InRay:
-    """Work that was put into Ray's store once; the tasks carry where it lies, not its data."""
+    """Work that was put into Ray's store once; the tasks carry a reference, not its data."""
 
     place: Any
 

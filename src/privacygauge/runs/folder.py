@@ -31,11 +31,11 @@ _PATIENCE = 3.0
 
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
-"""Matches how a URL begins, and what `Path` makes of that: one slash in place of two."""
+"""Matches the start of a URL, also after `Path` has replaced two slashes by one."""
 
 
 def url_of(path: str | Path) -> str | None:
-    """Return the URL that a text or a path stands for; None for a place on this machine.
+    """Return the URL that a text or a path stands for; None for a local place.
 
     Examples
     --------
@@ -51,11 +51,11 @@ def url_of(path: str | Path) -> str | None:
 
 
 _STORES = ("s3", "gs", "gcs")
-"""Kinds of URL whose name of a bucket holds neither a colon nor an at sign."""
+"""Kinds of URL whose bucket names contain neither a colon nor an at sign."""
 
 
 def _require_no_secret(kind: str, place: str) -> None:
-    """Refuse a key or password in a URL: whatever names the URL, such as a run, would tell it."""
+    """Refuse a key or password in a URL: every record of the URL, as in a run, would leak it."""
     host = place.partition("/")[0]
     known = (
         ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
@@ -69,12 +69,12 @@ def _require_no_secret(kind: str, place: str) -> None:
 
 
 def absolute_place(path: str | Path) -> str:
-    """Return the same place for every process, wherever it works: absolute, or a URL."""
+    """Return an absolute path, or a URL, which is the same for every process."""
     return url_of(path) or os.path.abspath(path)
 
 
 def place_text(path: str | Path) -> str:
-    """Return how a place is written for people: as it was given."""
+    """Return a place as the user wrote it, for messages."""
     return url_of(path) or str(path)
 
 
@@ -92,9 +92,9 @@ def require_local(path: str | Path, what: str) -> None:
 
 @contextlib.contextmanager
 def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
-    """Give the place for a run that is to be kept, or a folder that is removed afterwards.
+    """Yield the folder for a run to keep, or a scratch folder that is removed afterwards.
 
-    Nobody else sees the latter, so that a run in it is never shared.
+    A run in a scratch folder is never shared.
     """
     if path is not None:
         yield str(path)
@@ -142,7 +142,7 @@ def scratch() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Folder:
-    """A place that holds bytes by key; every key is written whole or not at all."""
+    """A store of bytes by key; every key is written completely or not at all."""
 
     path: str
     """A local folder, or a URL that fsspec knows, such as ``s3://bucket/run``."""
@@ -208,7 +208,7 @@ class Folder:
             stream.write(content)
 
     def set(self, key: str, content: bytes) -> None:
-        """Write `content` under `key`, whole or not at all.
+        """Write `content` under `key`, completely or not at all.
 
         Raises
         ------
@@ -222,10 +222,10 @@ class Folder:
                 self._send(key, content)
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write `content` under `key` of a local folder, and return whether nothing was there.
+        """Create `key` of a local folder with `content`; return False if it exists.
 
-        Of several processes that do so one succeeds, on network file systems too. An interrupted
-        write may leave less than `content`.
+        If several processes try, exactly one succeeds, on network file systems too. An interrupted
+        write may leave only a part of `content`.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Folder:
         return True
 
     def remove(self, key: str) -> None:
-        """Remove all that is below `key`, if anything is.
+        """Remove everything below `key`, if there is anything.
 
         Raises
         ------

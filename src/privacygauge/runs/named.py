@@ -41,7 +41,7 @@ def run_in(given: Path) -> Path:
 
 
 def invocation_of(run: Path) -> Mapping[str, Any]:
-    """Return how the command was called that started a run.
+    """Return the invocation of the command that started a run.
 
     Raises
     ------

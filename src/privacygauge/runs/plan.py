@@ -38,7 +38,7 @@ class Task:
 
     @property
     def n_units(self) -> int:
-        """How many units it has."""
+        """Number of units of the task."""
         return self.stop - self.start
 
 
@@ -73,7 +73,7 @@ class ArraySpec:
 
     @property
     def n_chunks(self) -> int:
-        """How many chunks a task writes."""
+        """Number of chunks that a task writes."""
         return prod(-(-n // c) for n, c in zip(self.shape[1:], self.chunks, strict=True))
 
 
@@ -94,7 +94,7 @@ class Plan:
     arrays: Mapping[str, ArraySpec]
     """The results by name, at least one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """All else the result depends on, as JSON values: options, the data's checksum."""
+    """All other inputs of the result, as JSON values: options, the data's checksum."""
     code: Code = field(default_factory=Code)
     """The user's code that computes it."""
     units: tuple[str, ...] = ()

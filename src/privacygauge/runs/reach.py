@@ -1,9 +1,9 @@
 """The user's code behind a run: a digest for each function, class and constant that it reaches.
 
-A run that goes on with changed code would mix two models and say nothing. So a plan keeps what
-`code_of` finds, and `open_run` refuses code that differs, by name. Functions are compared as they
-are in memory, by their bytecode: whatever became of their file since it was imported, and where
-there is none. Of installed packages the version counts. Reports name what cannot be compared.
+A run that was resumed with changed code would silently mix two models. A plan therefore records the
+result of `code_of`, and `open_run` refuses code that differs, by name. Functions are compared as
+they are in memory, by their bytecode, even if their file has changed since it was imported or there
+is none. Installed packages are compared by version. Reports name code that cannot be compared.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 MOST_PIECES = 10_000
-"""Functions and classes that are looked at, which takes some seconds."""
+"""Functions and classes that are visited, at most; this takes some seconds."""
 
 
 def code_of(*things: object) -> Code:
-    """Return all of the user's code that some objects reach, with the values that it uses.
+    """Return the user's code that some objects reach, with the values that it uses.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class _Reach:
                 self.add(owner, self.of(value, owner))
 
     def _hunt(self, values: Iterable[Any], owner: str) -> None:
-        """Look for code among values that do not count themselves."""
+        """Search for code in values that are not compared themselves."""
         for value in values:
             if _is_code(value):
                 self.of(value, owner)
@@ -342,14 +342,14 @@ def _content(cell: Any) -> Any:
 
 
 def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
-    """Return the names that some instructions of a function, and of those inside it, use."""
+    """Return the names that some instructions use, in a function and its inner functions."""
     own = {i.argval for i in dis.get_instructions(code) if i.opname in operations}
     inside = [_names(c, operations) for c in code.co_consts if isinstance(c, types.CodeType)]
     return {name for names in (own, *inside) for name in names if isinstance(name, str)}
 
 
 def _bytecode(code: types.CodeType) -> str:
-    """Return all that a function does: no docstring, no lines, no addresses."""
+    """Return the behaviour of a function as text, without docstring, lines and addresses."""
     # By value: a docstring among the constants moves the places of the others.
     steps = [
         (i.opname, _constant(i.argval) if i.opcode in dis.hasconst else i.arg)

@@ -1,7 +1,7 @@
-"""Files of results: what PrivacyGauge did not write itself is never replaced.
+"""Result files, written without replacing any file that PrivacyGauge did not write.
 
-Every folder of results keeps a list of the files that were written there, each with its digest. A
-file that is not in the list, or that has another content by now, is its owner's.
+Every result folder keeps a list of the files written there, with their digests. A file that is not
+in the list, or whose content has changed, belongs to the user.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIST = ".privacygauge-files"
 """File in a result folder that lists the files written there."""
 
 ELSEWHERE = "choose another folder with --out, or move the file away"
-"""The way out for files whose names are not the user's choice."""
+"""Way out for files whose names the user cannot choose."""
 
 _PATIENCE = 3.0
 """Seconds to wait for another process that adds to the same list."""
@@ -139,7 +139,7 @@ def _read_bytes(directory: Path, name: str) -> bytes | None:
 
 
 def _is_same(path: Path, given: str | Path) -> bool:
-    """Return whether two names are of one file, which may not exist yet."""
+    """Return whether two names refer to one file, which may not exist yet."""
     here = url_of(path)
     there = url_of(given)
     if here is not None or there is not None:
@@ -152,7 +152,7 @@ def _is_same(path: Path, given: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _exclusive_list(directory: Path) -> Iterator[None]:
-    """Keep other processes from adding to the same list meanwhile, as far as the system can."""
+    """Lock the list against other processes for the ``with`` block, as far as the system can."""
     if url_of(directory) is not None or os.name != "posix":
         yield
         return

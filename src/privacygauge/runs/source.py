@@ -25,14 +25,14 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 MOST_FILES = 400
-"""Files that are parsed for one file or module of the user's; more are no project of one model."""
+"""Files that are parsed for one file or module of the user's, at most."""
 
 MOST_BYTES = 4_000_000
-"""Bytes that are parsed for it; 4 MB take about five seconds."""
+"""Bytes that are parsed for it, at most; 4 MB take about five seconds."""
 
 
 class Files(dict[str, Path]):
-    """Files by module, the first that are imported."""
+    """Files by module, in the order of their imports."""
 
     cut: str = ""
     """Text about files that were left out; empty where none was."""
@@ -164,14 +164,14 @@ def _bound(node: ast.stmt) -> str | None:
 
 
 OWN = "privacygauge"
-"""Our own package."""
+"""PrivacyGauge's own package."""
 
 PYTHON = frozenset((OWN, *sys.builtin_module_names, *sys.stdlib_module_names))
 """Packages whose versions a run names in any case."""
 
 
 def is_theirs(module: str) -> bool:
-    """Return whether a module is the user's: neither Python's, nor installed, nor ours."""
+    """Return whether a module is the user's: not Python's, not installed and not PrivacyGauge's."""
     if module == "__main__":
         return True
     if not module or package_of(module) in PYTHON:
@@ -217,7 +217,7 @@ def _of_distribution(file: Path) -> bool:
 
 
 _OF_INSTALLERS = ("site-packages", "dist-packages")
-"""Folders that nobody writes code in."""
+"""Folders that only installers write to."""
 
 
 @functools.cache

@@ -71,13 +71,13 @@ class Run:
 
     @property
     def folder(self) -> Folder:
-        """Where its bytes lie."""
+        """Folder that stores the run."""
         return Folder(self.path)
 
     def array(self, name: str) -> Rows:
         """Return an array of the run; nothing is read before it is sliced.
 
-        Rows of a task that is not done are refused when they are asked for.
+        Slicing refuses rows of a task that is not done.
 
         Raises
         ------
@@ -243,17 +243,17 @@ def open_run(
 
 
 CLAIMS = "claims"
-"""The folder in a run's own that holds claims."""
+"""Folder for claims, inside a run's folder."""
 
 FAILED = "failed"
-"""The file in a run's folder that says that its work raised an exception when it was last done."""
+"""File in a run's folder that marks that its last computation raised an exception."""
 
 
 @contextlib.contextmanager
 def failing(path: str | Path) -> Iterator[None]:
-    """Note in the run of a local folder that an exception was raised meanwhile, or that none was.
+    """Mark the run of a local folder as failed if the ``with`` block raises, and unmark it if not.
 
-    Not where nothing could be written: that is the disk's doing.
+    Failed writes do not count: they are the disk's fault.
     """
     folder = Folder(absolute_place(path))
     try:
@@ -269,23 +269,23 @@ def failing(path: str | Path) -> Iterator[None]:
 
 
 def forget_failure(path: str | Path) -> None:
-    """Remove the note that the work of a run failed, if there is one."""
+    """Remove the mark of a failed run, if there is one."""
     folder = Folder(absolute_place(path))
     if folder.is_local:
         folder.remove(FAILED)
 
 
 def is_void(path: str | Path) -> bool:
-    """Return whether a folder of this machine holds a run whose work raised an exception.
+    """Return whether a local folder holds a failed run.
 
-    Another plan may take its place: a first try that fails does not block its folder.
+    Another plan may take its place, so that a failed first try does not block its folder.
     """
     folder = Folder(absolute_place(path))
     return folder.is_local and folder.get(FAILED) is not None
 
 
 def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
-    """Return whether a run is one of this plan, or of a smaller one that it has grown from."""
+    """Return whether a run has this plan, or a smaller one that this plan has grown from."""
     if plan.grown_from(stored.plan):
         return True
     try:
@@ -296,14 +296,14 @@ def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
 
 
 def _clear(folder: Folder) -> None:
-    """Remove a run and those inside of it."""
+    """Remove a run and the runs inside it."""
     inner = [name for name in folder.names() if _stored_record(Folder(f"{folder.path}/{name}"))]
     for name in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
         folder.remove(name)
 
 
 def read_run(path: str | Path) -> Run:
-    """Return the run in `path`, which is left as it is.
+    """Return the run in `path` without changing it.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def plan_in(run: str | Path) -> Plan | None:
-    """Return the plan of the run in a folder; None where there is none that can be read."""
+    """Return the plan of the run in a folder; None if there is no readable one."""
     try:
         return read_run(run).plan
     except InputError:
@@ -330,7 +330,7 @@ def plan_in(run: str | Path) -> Plan | None:
 def runs_in(path: str | Path) -> list[Run]:
     """Return the runs in a local folder and below it, sorted by path.
 
-    Runs inside of another run's folder are that run's own and are left out.
+    Runs inside another run's folder belong to that run and are left out.
 
     Raises
     ------
@@ -390,9 +390,9 @@ def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: s
 
 
 def unchecked_code(run: str | Path | None) -> list[str]:
-    """Return a warning that names the code behind a run which cannot be compared, if there is any.
+    """Return warnings that name the code behind a run that cannot be compared.
 
-    Without a run nothing is kept, so that nothing can resume with other code.
+    Empty without a run: nothing is kept that could be resumed with other code.
     """
     known = None if run is None else plan_in(run)
     if run is None or known is None:

@@ -29,9 +29,9 @@ _VARIABLES = (
 
 
 def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
-    """Return the limit on the threads of the libraries loaded by now; None for none.
+    """Limit the threads of the libraries loaded by now; None sets no limit.
 
-    It holds from the call on, and to the end of a ``with`` block where it is used in one.
+    The limit holds from the call on, and until the end of a ``with`` block if used in one.
     """
     limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=n_threads)
     return limit
@@ -39,9 +39,9 @@ def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
 
 @functools.lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Return the libraries that have threads, found again where modules were loaded since.
+    """Return the libraries with threads; the cache is renewed when further modules are loaded.
 
-    Looking through all that is loaded takes as long as training a small model.
+    Searching the loaded libraries takes as long as training a small model.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -49,7 +49,7 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 
 
 def keep_one_thread() -> None:
-    """Limit this process to one thread for good: for a worker, where tasks may overlap.
+    """Limit this process to one thread permanently: for workers, whose tasks may overlap.
 
     Restoring a limit after each of two overlapping tasks would lift it during the longer one.
     """
@@ -92,7 +92,7 @@ _WORKER = re.compile(r"LokyProcess-(\d+)")
 def number_of_worker() -> int | None:
     """Return the number of this process among the workers of joblib or Dask, from 0.
 
-    None in a process that is none of them, and where the workers have no numbers.
+    None in any other process, and where workers have no numbers.
     """
     found = _WORKER.match(multiprocessing.current_process().name)
     if found:
@@ -107,7 +107,7 @@ def number_of_worker() -> int | None:
 
 
 def device_of(worker: int | None, n_devices: int) -> int | None:
-    """Return the number of the GPU that is a worker's; None where there is nothing to choose.
+    """Return the number of a worker's GPU; None if there is no choice.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from privacygauge.runs.store import OTHER_CODE, is_void, read_run, require_same_
 
 
 def names_code(value: object) -> bool:
-    """Return whether an option names code of the user's, and nothing that is built in.
+    """Return whether an option names the user's code rather than a built-in.
 
     Built-in names may have options: ``privbayes:epsilon=1``.
 
@@ -35,15 +35,15 @@ def names_code(value: object) -> bool:
 
 
 def code_in(options: Mapping[str, object]) -> dict[str, str]:
-    """Return those options that name code of the user's, of those that may."""
+    """Return the options that name the user's code."""
     return {name: str(text) for name, text in options.items() if names_code(text)}
 
 
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
-    """Return digests of the code that options name, the same as those that a run began with.
+    """Return digests of the code that options name, after checking them against those of a run.
 
-    `given` are the options of a command that may name code, by their names; the folder of the run
-    need not be there.
+    `given` are the options of a command that may name code, by name; the run's folder need not
+    exist.
 
     Raises
     ------
@@ -61,10 +61,10 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
 def named_again(
     asked: Mapping[str, Any], given: Mapping[str, str | None], run: Path
 ) -> dict[str, Any]:
-    """Return the options of a run, with its code as it is named again on the command line.
+    """Return the options of a run, with its code named again on the command line.
 
-    `asked` are the options that the run keeps; `given` is what the command line says now, by name,
-    None where it says nothing.
+    `asked` are the recorded options of the run; `given` are those of the command line, by name,
+    with None for options that are not given.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""BaVarIA: LiRA that knows how little it knows (Brännvall 2026)."""
+"""BaVarIA: LiRA with Bayesian estimates of means and variances (Brännvall 2026)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 
 LARGEST_SHAPE = 1000.0
-"""Of the variances' prior: beyond it, they differ between records by under 3.2% (1 in sqrt)."""
+"""Largest shape of the variances' prior: beyond it, records differ by less than 1 / sqrt(1000)."""
 LEAST_SPREAD = 1e-6
-"""Of the means' prior variance, as a share of the noise: keeps the prior's weight finite."""
+"""Smallest prior variance of the means as a share of the noise, so that the weight is finite."""
 LEAST_ERRORS = 3.0
-"""Standard errors by which means or variances of groups with priors of their own differ."""
+"""Standard errors by which means or variances of the groups must differ for separate priors."""
 LEAST_RECORDS = 3
-"""Records with worlds on both sides that a covariance between the sides takes."""
+"""Fewest records with worlds on both sides for a covariance between the sides."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Bavaria:
     ``(alpha - 1) / (alpha - 2)``. So ``alpha = 2 + 1 / (c - 1)``, at most 1000 (also where
     ``c <= 1``), and ``beta = (alpha - 1) v``.
 
-    Mean: over records the two means are taken for jointly normal, with centres M and covariance
+    Mean: over records, the two means are assumed jointly normal, with centres M and covariance
     V; V_gg is the variance of m less the noise in it, V_gh the covariance of the two groups' m,
     all over the records that have both groups. Given the other group, the mean's prior is
 
@@ -66,10 +66,10 @@ class Bavaria:
     same for all, that is the other group's mean and the gap, with the other mean's error; where
     they do not differ, or the other group is empty, it is the average over all records.
 
-    No score shall lean on what is mostly noise, and the same noise for all records. Where every
-    model is the target of the others in turn, each would lean on what is left of that noise
-    without its own model, which points the other way: areas fall below 1/2, and their error is
-    not that of the records, over which intervals are made. So both groups have one prior, with
+    Scores must not depend on noise that all records share. Where every model is the target of the
+    others in turn, each score would depend on the rest of that noise without its own model, which
+    points the other way: AUCs fall below 1/2, with an error that is not that of the records, over
+    which intervals are made. So both groups have one prior, with
     the averages of M and of V and with the moments of all S together, unless M or v differ
     between them by three standard errors over records. And then the variance of the gap between
     the two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are

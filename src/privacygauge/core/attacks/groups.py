@@ -23,15 +23,15 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 
 MOST_PLAYED = 8
-"""How many worlds are played as targets to learn a threshold: each costs one more scoring."""
+"""Worlds that are played as targets to learn a threshold, at most; each costs one more scoring."""
 
 BLOCK = 1 << 18
 """Values of the worlds that are processed at a time; they fit into a core's cache."""
 
 Ranking = Callable[[Worlds], "Floats | Skipped"]
-"""Gives every target of some worlds a score, (n,)."""
+"""Maps worlds to a score for every target, (n,)."""
 Centre = Callable[[Floats, Bools], Floats]
-"""Gives the centre, (n, q), of the values (k, n, q) where a mask (k, n, 1) is true, else 0."""
+"""Maps values (k, n, q) and a mask (k, n, 1) to the centre of the masked values, (n, q), or 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class WorldGroup:
     """The worlds that were trained with each record, or those that were trained without it."""
 
     count: Floats
-    """(n, 1) How many they are; may be 0."""
+    """(n, 1) Number of worlds in the group; may be 0."""
     mean: Floats
-    """(n, q) Their mean signal; of an empty group, the other's and the average gap."""
+    """(n, q) Their mean signal; for an empty group, the other group's plus the average gap."""
     squares: Floats
     """(n, q) The sum of their squared residuals about the mean; 0 for an empty group."""
 
@@ -188,7 +188,7 @@ def average(values: Floats) -> Floats:
 
 
 def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
-    """Return why an attack is skipped that needs worlds without, and maybe with, the targets.
+    """Return the reason to skip an attack that needs worlds without, and maybe with, the targets.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def score_by_ranking(
 
 @dataclass(frozen=True, eq=False)
 class LearntCut:
-    """The best threshold on the worlds, learnt when it is asked for: it costs eight scorings."""
+    """The best threshold on the worlds, learnt on first use, since it costs eight scorings."""
 
     worlds: Worlds
     """The adversary's own models."""
@@ -252,7 +252,7 @@ class LearntCut:
 
     @cached_property
     def cut(self) -> Cut:
-        """The threshold and where it comes from."""
+        """The threshold and its origin."""
         return learnt_cut(self.worlds, self.ranking, self.natural)
 
     @property
@@ -262,11 +262,11 @@ class LearntCut:
 
     @property
     def origin(self) -> str:
-        """Where the threshold comes from, in words."""
+        """Origin of the threshold, as reports print it."""
         return self.cut.origin
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other threshold is the same, and from the same place."""
+        """Return whether the other threshold and its origin are the same."""
         return isinstance(other, LearntCut) and self.cut == other.cut
 
     __hash__ = None  # type: ignore[assignment]

@@ -18,7 +18,7 @@ class Threshold:
     """Guess "member" where a signal reaches the threshold that is best on shadow records."""
 
     signal: str
-    """Which signal of the observation to use."""
+    """Name of the signal in the observation."""
     per_class: bool = True
     """Whether every class has a threshold of its own, or one serves all."""
 
@@ -35,7 +35,7 @@ class Threshold:
         return "per-class" if self.per_class else "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the signal (one threshold), or how far it lies above its class's threshold.
+        """Return the signal (one threshold), or its distance above its class's threshold.
 
         The guesses do not depend on that difference: it is at least 0 exactly where the signal
         reaches the threshold.

@@ -1,4 +1,4 @@
-"""Attacks as plain values: the keys that reports on them share in ``report.json``."""
+"""Attacks as plain values: the keys of ``report.json`` that all reports on attacks share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def of_attacks(a: Attacks) -> dict[str, Json]:
 
 
 def game(found: GameDescription) -> dict[str, Json]:
-    """Return the game that was played."""
+    """Return the game as plain values."""
     return {name: values_of(value) for name, value in vars(found).items()}
 
 
@@ -40,7 +40,7 @@ def grade_basis(found: AttackReach) -> str:
 
 
 def attack(e: Evaluation) -> dict[str, Json]:
-    """Return every number about an attack."""
+    """Return the numbers of an attack as plain values."""
     return {
         **pick_values(e, "name", "variant", "thresholds", "rule"),
         **pick_values(e, "accuracy", "advantage", "auc"),

@@ -53,7 +53,7 @@ def roc_log(
     caption: str = "The same, enlarged at few false alarms: a curve far above the diagonal on the "
     "left gives some members away almost for certain.",
 ) -> Plot:
-    """Return the ROC curves of attacks, enlarged at few false alarms."""
+    """Return the ROC curves of attacks on logarithmic axes."""
     draw = partial(plot_roc, evaluations, log=True)
     return Plot(name, title, caption=caption, words=areas(evaluations), draw=draw, wide=False)
 
@@ -61,7 +61,7 @@ def roc_log(
 def scores(
     e: Evaluation, *, title: str = "", words: str = "", name: str = "scores", wide: bool = True
 ) -> Plot:
-    """Return how the scores of an attack are spread, members and non-members apart.
+    """Return the plot of an attack's score distribution, for members and non-members.
 
     By default the plot has the attack's own title, and its words are about the AUC.
     """

@@ -135,11 +135,10 @@ TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak
 """The verdict in one line."""
 
 DETECTABLE = 0.55
-"""An audit that finds nothing must have been able to show this accuracy, where moderate leaks
-begin."""
+"""Accuracy at which moderate leaks begin: an audit that finds nothing must be able to detect it."""
 
 _MANY_EXPOSED = 0.01
-"""From this share of the members on, those that stand out are a moderate leak."""
+"""Share of the members from which those that stand out are a moderate leak."""
 
 
 def grade_of_few(found: Tail) -> Grade:
