@@ -35,8 +35,8 @@ def destination(
 ) -> Path | None:
     """Return the folder to write to, checked to be writable; None where JSON alone is asked for.
 
-    `files` are the names of what will be written there. None of them, nor the file for JSON,
-    replaces one of the `inputs` or anything else that PrivacyGauge did not write.
+    `files` are the names of the files to be written there. None of them, nor the JSON file,
+    replaces one of the `inputs` or any other file that PrivacyGauge did not write.
     """
     usual = None if default is None else Path(default)
     folder = out if out is not None or json is not None else usual
@@ -96,15 +96,11 @@ def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     for name in names:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(_cell_text(row.get(name)) for name in names))
+        values = ["" if row.get(name) is None else row[name] for name in names]
+        shown = [f"{x:.4g}" if isinstance(x, float) else str(x) for x in values]
+        # Text, not markup: names of files may hold brackets.
+        table.add_row(*map(Text, shown))
     Console().print(table if rows else "Nothing found.")
-
-
-def _cell_text(value: object) -> Text:
-    # Text, not markup: names of files may hold brackets.
-    if value is None:
-        return Text()
-    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
 def conclude(

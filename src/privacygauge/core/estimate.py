@@ -11,7 +11,7 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number that was estimated from data, with an interval that says how sure it is."""
+    """A number that was estimated from data, with its confidence interval."""
 
     value: float
     """The point estimate."""

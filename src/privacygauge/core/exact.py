@@ -97,8 +97,8 @@ class GaussianGame:
 class OffsetGame:
     """Records differ: a signal is N(offset, 1), and N(offset + effect, 1) of a member.
 
-    A record's offset is the same in all models and queries, so that the adversary's worlds tell
-    what the target's signal alone does not.
+    A record's offset is the same in all models and queries, so that the adversary's worlds carry
+    information that the target's signal alone does not.
     """
 
     n_targets: int
@@ -217,6 +217,7 @@ class SharedNoiseGame:
         """
         own = 1.0 - self.correlation
         shared = self.correlation
+        # A diagonal element of the inverse of own * I + shared * J (Sherman & Morrison 1950).
         inverse = (1.0 - shared / (own + self.n_targets * shared)) / own
         return float(self.effect * np.sqrt(inverse))
 

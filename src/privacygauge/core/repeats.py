@@ -119,6 +119,7 @@ def near_repeats(points: Floats, group: Ints, member: Bools) -> tuple[Ints, Bool
         return None
     alike = member[first[:, 0]] == member[first[:, 1]]
     same = float(np.mean(alike))
+    # The probability that two independent rows are on the same side.
     chance = float(member.mean() ** 2 + (1 - member.mean()) ** 2)
     of_one_person = same >= chance + _SAME_SIDE * (1 - chance)
     if not of_one_person and same > _OTHER_SIDE * chance:

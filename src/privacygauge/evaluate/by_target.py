@@ -211,6 +211,15 @@ def evaluate_targets(
     own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
     mean = mean_auc_of_records(scores, level)
+    # Attacks whose mean AUC, or whose AUC on the most telling record, is below chance.
+    attack = title(name, variant, "none")
+    several = len(scores) > 1
+    each = bonferroni_level(level, n_attacks * (1 + several))
+    # A wider interval contains 1/2 wherever the usual one does.
+    below = [(attack, mean_auc_of_records(scores, each))] if mean.high < 0.5 else []
+    if several:
+        telling = scores[int(np.argmax(np.abs(own - 0.5)))]
+        below.append((f"{attack} on one record", auc(telling.transcript(), each)))
     # One side of the error alone, as where a two-sided interval excludes chance.
     significant = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
     return AttackEvaluation(
@@ -229,33 +238,8 @@ def evaluate_targets(
         n_in=sum(guessed.n_in for guessed in guesses),
         n_out=sum(guessed.n_out for guessed in guesses),
         notes=notes,
-        inverted=_below_chance_areas(
-            title(name, variant, "none"),
-            scores,
-            own=own,
-            mean=mean,
-            level=level,
-            n_attacks=n_attacks,
-        ),
+        inverted=below_chance(below),
     )
-
-
-def _below_chance_areas(
-    name: str,
-    scores: Sequence[TargetScores],
-    own: Floats,
-    mean: Estimate,
-    level: float,
-    n_attacks: int,
-) -> tuple[InvertedAttack, ...]:
-    several = len(scores) > 1
-    each = bonferroni_level(level, n_attacks * (1 + several))
-    # A wider interval holds 1/2 where the usual one does.
-    found = [(name, mean_auc_of_records(scores, each))] if mean.high < 0.5 else []
-    if several:
-        telling = scores[int(np.argmax(np.abs(own - 0.5)))]
-        found.append((f"{name} on one record", auc(telling.transcript(), each)))
-    return below_chance(found)
 
 
 def _p_value(scores: TargetScores) -> float:

@@ -64,6 +64,7 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     lower = _candidate_cuts(outside)
     of_in = _cautious(*_count_above(inside, upper), *_count_above(outside, upper), delta)
     of_out = _cautious(*_count_below(outside, lower), *_count_below(inside, lower), delta)
+    # Epsilon bounds both likelihood ratios: a leak may show among non-members only.
     turned = bool(of_out.max() > of_in.max())
     found, cuts = (of_out, lower) if turned else (of_in, upper)
     best = int(np.argmax(found))
@@ -85,6 +86,7 @@ def mu_line(score: Floats, secret: Bools, cut: float, mu: float) -> Line:
     outside = score[~secret]
     fpr = (np.count_nonzero(outside >= cut) + 0.5) / (len(outside) + 1)
     start = float(np.clip(ndtri(fpr), -_FARTHEST, _FARTHEST))
+    # The derivative of Phi(Phi^-1(fpr) + mu) at the false-positive rate.
     slope = math.exp(-mu * start - mu * mu / 2)
     return Line(slope, float(ndtr(start + mu)) - slope * float(ndtr(start)))
 
@@ -206,6 +208,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     if np.any(np.abs(seen) > 1):
         raise InputError(f"outcome must be -1, 0 or 1, got {checks.short_list(np.unique(seen))}")
     checks.below_one(delta, "delta")
+    # Ville's inequality: a fair bettor's capital ever reaches 1 / error with at most that error.
     needed = -np.log1p(-checks.level(level))
     right, wrong, none = (np.cumsum(seen == x)[:, None] for x in (1, -1, 0))
     fixed = wrong * np.log1p(-_STAKES) + none * np.log1p(-_STAKES * delta / (1 + delta))
@@ -213,6 +216,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     def refuted(epsilon: Floats) -> Bools:
         gain = _STAKES * (1 - delta) / (np.exp(epsilon)[:, None] + delta)
         logs = fixed + right * np.log1p(gain)
+        # Log of the mean capital, stabilised by the largest term.
         most = logs.max(axis=1)
         capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
         return np.asarray(capital >= needed, np.bool_)

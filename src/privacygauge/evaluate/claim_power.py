@@ -88,6 +88,7 @@ def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:
     if k == 1:
         return claim
     together = k * claim.epsilon
+    # Capped before the exponential overflows; delta is clipped below 1 in any case.
     times = k if claim.epsilon == 0 else np.expm1(min(together, 700.0)) / np.expm1(claim.epsilon)
     delta = min(float(claim.delta * times), 1 - 1e-9)
     return PrivacyClaim(together, delta, claim.accountant)

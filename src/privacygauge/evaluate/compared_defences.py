@@ -210,14 +210,14 @@ def compare_defences(
 ) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
     """Return the best attack without a defence, and with each of them.
 
-    Whoever undoes a defence, where it can be `undone`, attacks the model as it is. The best attacks
-    of so many games more, `beside`, have to hold together with these.
+    Where a defence can be `undone`, the adversary attacks the undefended model. `beside` is the
+    number of further games whose best attacks are jointly valid with these.
 
     Notes
     -----
     Bonferroni over all attacks on the undefended model, and behind each defence by both kinds of
-    adversaries: all intervals hold together. Who knows a defence is free to ignore it, so what is
-    left is never less than what the non-adaptive adversary reaches.
+    adversaries: all intervals are jointly valid. An adversary that knows a defence may ignore it,
+    so the result behind the defence is never below that of the non-adaptive adversary.
     """
     n = n_together(len(undefended), len(defences), beside)
     none = best_attack(undefended, n, level)

@@ -187,6 +187,7 @@ def quantile(
     ordered = np.sort(values)
     n = len(values)
     tail = (1 - checks.level(level)) / 2
+    # n * share may lie just above the whole number that is meant.
     value = ordered[max(int(np.ceil(n * share - 1e-9)), 1) - 1]
     m = n if worth is None else worth
     # The rank among the independent values, as a place among all of them.

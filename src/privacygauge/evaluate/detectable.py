@@ -30,7 +30,7 @@ GAMES = 200
 _HALVINGS = 8
 """Bisection steps of a search."""
 _WIDE = 8.0
-"""Upper end of the search, in standard errors: far beyond any detectable leak."""
+"""Standard errors at which a first search ends: for most sizes far beyond the detectable leak."""
 _FARTHEST = 8.0
 """Standard deviations between members and others; the area is 1 - 8e-9."""
 
@@ -75,6 +75,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
         return float(np.mean(np.array(lows) > 0.5))
 
     wide = min(_FARTHEST, _WIDE * np.sqrt(1 / n_in + 1 / n_out))
+    # The first search is finer, the second covers small samples.
     shift = _smallest(seen, 0.0, wide, power) or _smallest(seen, wide, _FARTHEST, power)
     return None if shift is None else float(ndtr(shift / np.sqrt(2)))
 
@@ -154,10 +155,12 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
     fewest = min(n_in, n_out)
     if fewest < 2:
         return None
+    # Only one side of the two-sided interval shows a leak.
     error = (1 - each) / 2
     reach = float(stdtrit(fewest - 1, 1 - error) + ndtri(power))
 
     def seen(area: float) -> float:
+        # Variance of the AUC for exponential scores (Hanley & McNeil 1982).
         inside = area / (2 - area) - area**2
         outside = 2 * area**2 / (1 + area) - area**2
         spread = area * (1 - area) + (n_in - 1) * inside + (n_out - 1) * outside
@@ -170,6 +173,7 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (low, middle) if seen(middle) > 0 else (middle, high)
+        # The accuracy of the best threshold on normal scores with that AUC.
         return float(ndtr(ndtri(high) / np.sqrt(2)))
     return None
 

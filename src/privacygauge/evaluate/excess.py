@@ -68,6 +68,7 @@ def excess(
     others_low = second.low
     others_high = second.high
     product = ours * others
+    # The limits of the ratio are the roots of two quadratic equations (MOVER).
     least = _smaller_root(
         others_high * (2 * others - others_high),
         product - correlation * (ours - ours_low) * (others_high - others),

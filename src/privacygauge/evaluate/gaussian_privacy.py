@@ -106,6 +106,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2.0
+    # On the log scale, so that tiny deltas are not lost.
     wanted = np.log(delta)
     low = high
     while _log_delta(low, epsilon) > wanted:

@@ -238,7 +238,7 @@ def _largest_of_deals(
 ) -> Floats:
     """Return the largest standardised rank sum of each deal of the bits, (DEALS,).
 
-    Each attack's are `behind`, (attacks,), what they are.
+    Those of each attack are reduced by its handicap `behind`, (attacks,).
     """
     found = np.full(DEALS, -np.inf)
     step = max(1, _BLOCK // len(inside))

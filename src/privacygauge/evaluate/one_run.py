@@ -132,6 +132,7 @@ def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.
     -------
     ndarray of int, shape (g,)
     """
+    # A random order first: the stable sort then breaks ties at random.
     shuffled = rng.permutation(len(score))
     member = secret[shuffled[np.argsort(score[shuffled], kind="stable")]]
     found = np.concatenate([[0], np.cumsum(member[::-1])])
@@ -155,6 +156,7 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
         rises = mean(middle + 1) > mean(middle)
         low = np.where(rises, middle + 1, low)
         high = np.where(rises, high, middle)
+    # The neighbour too: with equal densities, rounding may move the bisection by one.
     return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
 
 

@@ -98,6 +98,14 @@ def _audit_one(
         return played
     if compared is not None:
         played = played.on(compared)
+    # Equal scores or equal guesses are evaluated, with a warning.
+    notes = played.notes
+    guess = played.decisions.guess
+    if tied(played.transcript.score):
+        notes = (*notes, f"It {TIED}.")
+    elif guess.all() or not guess.any():
+        side = "a member" if guess[0] else "a non-member"
+        notes = (*notes, f"Its threshold calls every record {side}, so the guesses tell nothing.")
     evaluation = evaluate(
         attack.name,
         played.transcript,
@@ -105,26 +113,15 @@ def _audit_one(
         level,
         variant=attack.variant,
         thresholds=attack.thresholds,
-        notes=(*played.notes, *_tie_warnings(played)),
+        notes=notes,
     )
     return played, evaluation
-
-
-def _tie_warnings(played: Play) -> tuple[str, ...]:
-    """Return warnings about scores, or guesses, that are all equal."""
-    if tied(played.transcript.score):
-        return (f"It {TIED}.",)
-    guess = played.decisions.guess
-    if guess.all() or not guess.any():
-        side = "a member" if guess[0] else "a non-member"
-        return (f"Its threshold calls every record {side}, so the guesses tell nothing.",)
-    return ()
 
 
 def telling(results: Sequence[Result]) -> list[Result]:
     """Replace results whose scores are all equal by `Skipped`.
 
-    Beside a defence they are kept, with a note: they may be what it achieved.
+    Audits of a defence keep them, with a note: equal scores may be the effect of the defence.
     """
     return [
         Skipped(result[1].title, TIED)

@@ -81,6 +81,7 @@ def tpr_at_fpr(
     """
     checks.level(fpr, "fpr")
     n_in, n_out = independent or (curve.n_in, curve.n_out)
+    # fpr * n_out may lie just below the whole number that is meant.
     hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     low, high = _mixed_limits(curve, fpr, level=level, n_in=n_in, n_out=n_out)
     value = hits / curve.n_in
@@ -157,9 +158,11 @@ def _mixed_limits(
     most.
     """
     tail = (1.0 - checks.level(level)) / 2.0
+    # Ranks outside these quantiles have a negligible weight.
     ends = bdtrik(np.array([1e-9, 1 - 1e-9]), n_out, fpr)
     ranks = np.arange(max(int(ends[0]) - 1, 0), min(int(ends[1]) + 2, n_out) + 1)
     weights = np.exp(
+        # The binomial probability of each rank.
         gammaln(n_out + 1)
         - gammaln(ranks + 1)
         - gammaln(n_out - ranks + 1)

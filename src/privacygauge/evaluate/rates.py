@@ -74,6 +74,7 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     value = successes / n
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
+    # Rounding must not exclude the value itself.
     return max(0.0, min(value, middle - half)), min(1.0, max(value, middle + half))
 
 
@@ -196,6 +197,7 @@ def standard_error_of_units(influence: Floats, unit: Ints) -> float:
 
 def on_logit_scale(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a number in (0, 1) with the interval of half-width `half`, made for its log odds."""
+    # The delta method: the derivative of the logit.
     half /= value * (1 - value)
     low = float(expit(logit(value) - half))
     high = float(expit(logit(value) + half))
@@ -287,6 +289,7 @@ def effective_size(hit: Bools, unit: Ints) -> float:
     if mean in (0.0, 1.0) or n_units < 2:
         return float(n_units)
     sums = np.bincount(inverse, weights=hit - mean)
+    # The variance of the sum over units; the binomial variance over it is the design effect.
     clustered = float(np.sum(sums**2)) * n_units / (n_units - 1)
     return float(np.clip(n * n * mean * (1 - mean) / max(clustered, 1e-300), 1, n))
 

@@ -244,6 +244,7 @@ def _classes(
     n_in = sums(secret)
     n_out = sums(~secret)
     right = correct.astype(np.float64)
+    # Classes that lack a side become NaN, and are left out below.
     with np.errstate(invalid="ignore", divide="ignore"):
         risk = sums(secret & for_risk, score) / sums(secret & for_risk)
         error = sums(secret & for_error, right) / sums(secret & for_error)

@@ -57,6 +57,7 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     secret = decisions.secret
     if min(checks.n_distinct(unit[side]) for side in (secret, ~secret)) < _FEWEST_UNITS:
         return apart
+    # A fixed seed: the level is a property of the data, not of the audit's seed.
     rng = np.random.default_rng(0)
     n_units = int(unit.max()) + 1
     rows = np.arange(len(unit))
@@ -78,6 +79,7 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     largest = np.abs(draws @ vectors.T).max(axis=1)
     together = 2 * float(norm.cdf(np.quantile(largest, level))) - 1
     constant = int(np.count_nonzero(~varied))
+    # Results without variance take their Bonferroni share of the error.
     return float(np.clip(together - (1 - level) * constant / n_results, level, apart))
 
 

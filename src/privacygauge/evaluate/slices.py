@@ -286,6 +286,7 @@ class _Side:
         """Return the fewest hits that give at least this part of the excess."""
         rest = max(self.n_all - self.n, 1)
         hits = (2 * excess + self.hits_all / rest) / (1 / self.n + 1 / rest)
+        # Rounding must not add a hit to a whole number.
         return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
 
     def law(self) -> tuple[Ints, Floats]:

@@ -70,8 +70,8 @@ class Tail:
     critical: float
     """Critical value of a top's own weighted p-value; for `smallest_tail`."""
     far_beyond: bool = False
-    """Whether ranks alone show nothing, and how far the top lies above all others does; `p_value`
-    is then that of the ranks of this one top."""
+    """Whether the distance of the top above all others is significant although its ranks are not;
+    `p_value` is then that of the ranks of this one top."""
 
     @property
     def shown(self) -> bool:
@@ -195,7 +195,7 @@ def _outstanding_attack(
 ) -> tuple[int, int, int] | None:
     """Return the attack whose highest scores are members' and far above all others.
 
-    Beside it how many these are, and how many of them are more than chance puts there.
+    Also returns their number, and the excess over the number expected by chance.
 
     That they are members' alone must be unlikely by their ranks, too: so heavy tails, or a few
     rows of another kind, are no leak.

@@ -176,6 +176,7 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
     starts = _starts(counts.n_out, fpr)
     weights = _weights(counts.n_out, starts, fpr)
     least = _least_hits(counts, line, distance, starts)
+    # The interval for the false-positive rate has used the rest of the error.
     allowed = math.log(error * (1.0 - _SPENT))
 
     def excess(parameter: float) -> float:
@@ -188,6 +189,7 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
             chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
         tail = _tail_probability(least, counts.n_in, curves.most(parameter, rates))
         likely = float(np.einsum("ij,ij->i", chances, tail).max())
+        # Log scale for the root search; the floor keeps an underflow finite.
         return math.log(max(likely, 1e-300)) - allowed
 
     if excess(0.0) >= 0:
@@ -198,6 +200,7 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
         if high == curves.end:
             return high
         low, high = high, min(2 * high, curves.end)
+    # Rounded down by more than the tolerance, so that the bound stays valid.
     return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
 
 
@@ -242,6 +245,8 @@ def _interval(counts: Counts, error: float) -> Floats:
 
 def _starts(n: int, fpr: Floats) -> Floats:
     """Return the first counts of the blocks of false positives, ascending from 0."""
+    # Reach of the finest blocks: the bound is valid for any, a wider reach costs time, a narrower
+    # one tightness.
     reach = 7.5 * np.sqrt(n * fpr * (1 - fpr)) + 15.0
     low = max(0, math.floor(float((n * fpr - reach).min())))
     high = min(n, math.ceil(float((n * fpr + reach).max())))

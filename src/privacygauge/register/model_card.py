@@ -118,7 +118,7 @@ def _cells(number: Number) -> tuple[str, ...]:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return a text on one line in which Markdown finds nothing to do.
+    r"""Return a text on one line with Markdown syntax escaped.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def escape_markdown(text: str) -> str:
 
 
 def block(value: Mapping[str, Plain]) -> str:
-    r"""Return a mapping as a YAML block, from which YAML 1.1 and 1.2 read the same.
+    r"""Return a mapping as a YAML block that YAML 1.1 and 1.2 parse alike.
 
     Keys are ours and are written unquoted; texts may be the user's and are quoted, on one line,
     without control characters. Infinity becomes the text ``infinite``, since the hub converts the

@@ -22,7 +22,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
 """Stands for a setting that a plan lacks."""
 MOST_CHUNKS = 10_000_000
-"""Most files of a run. A run may come from somebody else, and a plan with more is not honest."""
+"""Most files of a run: larger plans, as a foreign run may hold, are refused."""
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,9 @@ class _Reach:
         text = self.of(value, owner)
         described = (*_PLAIN, types.FunctionType, type, list, tuple, dict, np.ndarray)
         if not isinstance(value, described) and package_of(module_of(type(value))) != OWN:
-            self.add(f"the values of {_qualified_name(_unwrap(value))}", text)
+            while isinstance(value, functools.partial | types.MethodType):
+                value = value.func if isinstance(value, functools.partial) else value.__func__
+            self.add(f"the values of {_qualified_name(value)}", text)
 
     def _compiled(self, value: Any) -> str:
         holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
@@ -309,12 +311,6 @@ def _state(value: Any) -> dict[str, Any]:
     if is_dataclass(value):
         return {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
     return dict(getattr(value, "__dict__", {}))
-
-
-def _unwrap(value: Any) -> Any:
-    while isinstance(value, functools.partial | types.MethodType):
-        value = value.func if isinstance(value, functools.partial) else value.__func__
-    return value
 
 
 def _object_parts(value: Any) -> list[Any]:

@@ -78,7 +78,7 @@ def require_free(
 def write_results(
     directory: Path, files: Mapping[str, bytes], *, way_out: str = ELSEWHERE
 ) -> list[Path]:
-    """Write files as `write_all` does, but replace only what PrivacyGauge wrote.
+    """Write files as `write_all` does, but replace only files that PrivacyGauge wrote.
 
     Raises
     ------

@@ -82,7 +82,7 @@ class Run:
         Raises
         ------
         InputError
-            If there is no such array, or what describes it is damaged.
+            If there is no such array, or its metadata is damaged.
         """
         try:
             layout = layout_of(self.folder.get(f"{_GROUP}/{name}/zarr.json") or b"")

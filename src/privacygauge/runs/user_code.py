@@ -48,7 +48,7 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
     Raises
     ------
     InputError
-        If the run was made with other code: one line that says what has changed.
+        If the run was made with other code: one line that names the changes.
     """
     here = {name: _pieces(text) for name, text in code_in(given).items()}
     there = {} if run is None or is_void(run) else _recorded_code(run)

@@ -158,6 +158,7 @@ def _moments(*groups: WorldGroup) -> InverseGamma:
         np.concatenate([getattr(group, name) for group in groups])
         for name in ("squares", "freedom")
     )
+    # v and c of the class's notes; the limit on the shape also covers c <= 1.
     mean = total(squares) / np.maximum(total(freedom), 1)
     fourth = total(squares**2) / np.maximum(total(freedom * (freedom + 2)), 1)
     excess = fourth / np.where(mean > 0, mean, 1.0) ** 2 - 1
@@ -207,12 +208,15 @@ def means_prior(
     centre = (average(means[0]), average(means[1]))
     off = [m - c for m, c in zip(means, centre, strict=True)]
     error = [u[both] / g.count[both] for u, g in zip(noise, (group, other), strict=True)]
+    # V_gg: the variance of the means between records, without the noise in them.
     own, others = (
         np.maximum(total(o * o) / (n - 1) - average(e), 0.0)
         for o, e in zip(off, error, strict=True)
     )
+    # V_gh, within the Cauchy-Schwarz limit.
     limit = np.sqrt(own * others)
     together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
+    # The variance of the gap must be at least three of its standard errors.
     beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
     least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
     lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
@@ -267,6 +271,7 @@ def _log_predictive(
     signal: Floats, group: WorldGroup, prior: InverseGamma, expected: Floats, spread: Floats
 ) -> Floats:
     """Return the log of the Student-t predictive density, (n, q), of the target's signal."""
+    # kappa0: the prior's weight in worlds.
     worth = prior.mean / np.maximum(spread, LEAST_SPREAD * prior.mean)
     n = group.count
     weight = worth + n

@@ -175,6 +175,7 @@ def group_max(values: Floats, side: Bools) -> Floats:
 
 def total(values: Floats) -> Floats:
     """Return the sum over records, (q,), which no order of the records changes in any bit."""
+    # Sorted, so that the order of the records does not change the rounding.
     result: Floats = np.sort(values, axis=0).sum(axis=0)
     return result
 

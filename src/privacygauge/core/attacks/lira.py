@@ -85,7 +85,7 @@ class PerRecordVariance:
         """Return the variance of each record and query, (n, q)."""
         pooled = PooledVariance().of(group, other)
         own = group.squares / np.maximum(group.freedom, 1)
-        # Below that it is rounding, and the ratio would be decided by it.
+        # A smaller variance is rounding error, which would then decide the ratio.
         return np.where(own > 1e-9 * pooled, own, pooled)
 
 

@@ -255,6 +255,7 @@ def _isotonic(signal: Floats, member: Bools) -> Step:
     outside = np.bincount(index[~member], minlength=len(values))
     a = inside / inside.sum()
     b = outside / outside.sum()
+    # The share of members at even odds, each side with a total weight of 1.
     fit = isotonic_regression(a / (a + b), weights=a + b)
     ends = fit.blocks
     block = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -295,6 +296,7 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
             errors[i, judged] = balance[judged] * (guess - member[judged]) ** 2
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
+    # Paired differences: the same rows are hard for every shrinkage.
     worse = errors - errors[best]
     allowed = worse.std(axis=1) / np.sqrt(len(signal))
     return float(_SHRINKAGES[int(np.flatnonzero(mean - mean[best] <= allowed)[-1])])

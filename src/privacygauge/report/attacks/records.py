@@ -54,7 +54,7 @@ def riskiest_records(
 ) -> Riskiest:
     """Return the records of the highest values, shape (n,), one of each person; or members alone.
 
-    `by` says what the values are, such as ``score of confidence``.
+    `by` names the values, such as ``score of confidence``.
     """
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]
