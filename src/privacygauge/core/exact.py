@@ -194,11 +194,11 @@ class SharedNoiseGame:
     """One training run: a part of the noise is the same in the signals of all of its targets.
 
     Members' signals are N(effect, 1), non-members' N(0, 1), as in `GaussianGame`, but any two of
-    a round have correlation `correlation`. The release of all signals is what has to be private.
+    a round have correlation `correlation`. The mechanism under audit releases all signals.
     """
 
     n_targets: int
-    """Targets a round; fair independent coins make members of them."""
+    """Targets per round; fair independent coins make members of them."""
     effect: float
     """Distance of the means in standard deviations."""
     correlation: float

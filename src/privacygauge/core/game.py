@@ -121,18 +121,18 @@ def rounds_of_models(
     Parameters
     ----------
     name : str
-        What the signal is called.
+        Name of the signal.
     signal : ndarray of float, shape (k, n)
-        Of n records from k models, at least 2; higher means more like a member.
+        Signals of n records from k >= 2 models; higher means more like a member.
     inside : ndarray of bool, shape (k, n)
         True where the model was trained on the record, by independent fair coins.
     n_worlds : int, optional
-        So many first models are the adversary's own, and the rest are targets, in a round each;
-        half of the models by default.
+        Number of leading models that are the adversary's own; each of the others is the target of
+        one round. Default: half of the models.
     target : ndarray of int, shape (n,), optional
-        Which record each column is; 0..n-1 by default.
+        Number of each column's record; default: 0..n-1.
     unit : ndarray of int, shape (n,), optional
-        Whom each record is about, as in `Transcript`.
+        Unit of each record, as in `Transcript`.
 
     Returns
     -------

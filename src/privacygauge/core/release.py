@@ -30,8 +30,8 @@ def coin_flips(
         At least 1.
     rng : numpy.random.Generator
     unit : ndarray of int, shape (n_records,), optional
-        Whose records they are: one coin puts all records of a unit in. Each record has a coin of
-        its own by default.
+        Unit of each record: one coin decides for all records of a unit. Default: every record has
+        its own coin.
 
     Returns
     -------
@@ -138,7 +138,7 @@ class Worlds:
         Parameters
         ----------
         number : int
-            Which world, in 0..k-1.
+            Number of the world, in 0..k-1.
 
         Returns
         -------

@@ -103,8 +103,8 @@ def near_repeats(points: Floats, group: Ints, member: Bools) -> tuple[Ints, Bool
     In a cloud of intrinsic dimension D and even density the distances d_j to the j nearest rows
     have independent gaps: ``j D log(d_(j+1) / d_j)`` is exponential with mean 1. D is estimated
     from the farther half of 24 neighbours (Levina and Bickel 2005); a gap among the nearer half
-    that chance makes once in a thousand rows sets what lies before it apart. In one dimension, as
-    in the answers of a model of two classes, nearly equal rows are no news, and none are found.
+    with a probability of one in a thousand separates the rows before it. In one dimension, as in
+    the answers of a two-class model, nearly equal rows are common, and none are reported.
     """
     n = len(points)
     if n < _FEWEST or points.shape[1] < 2:
@@ -150,7 +150,7 @@ def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
     Parameters
     ----------
     score : ndarray of float, shape (n,)
-        How sure a model is of each row.
+        Confidence of a model on each row.
     group : ndarray of int, shape (n,)
         Rows are compared within a group: the class.
     member : ndarray of bool, shape (n,)

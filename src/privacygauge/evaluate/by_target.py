@@ -33,8 +33,8 @@ RULE = "learnt on the adversary's own releases"
 class TargetScores:
     """An attack's scores about one record.
 
-    The adversary learns from releases of its own, and is judged on others. Where it has new ones
-    for each release in question, there are several blocks.
+    The adversary learns from its own releases and is evaluated on others. Where it has separate
+    ones for each release under audit, there are several blocks.
     """
 
     own: Floats
@@ -196,7 +196,7 @@ def evaluate_targets(
     scores : sequence of TargetScores
         One per record, at least one.
     level : float
-        Of every interval, each on its own, in (0, 1).
+        Level of each single interval, in (0, 1).
     variant : str
     notes : tuple of str
     n_attacks : int
@@ -277,8 +277,8 @@ def mean_auc_of_records(scores: Sequence[TargetScores], level: float = 0.95) -> 
     Returns
     -------
     Estimate
-        In [0, 1]. `n` is the number of different releases, which are the independent units:
-        what several records have in common there is summed before the variance is taken.
+        In [0, 1]. `n` is the number of distinct releases, which are the independent units: the
+        contributions of several records to one release are summed before the variance is taken.
     """
     transcripts = [found.transcript() for found in scores]
     curves = [roc(transcript) for transcript in transcripts]

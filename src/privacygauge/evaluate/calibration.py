@@ -68,7 +68,7 @@ def reliability(
     level : float
         In (0, 1).
     worth : float
-        How many independent rows each is worth, in (0, 1]: less than 1 where units repeat.
+        Effective number of independent rows per row, in (0, 1]: below 1 where units repeat.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def mu_line(score: Floats, secret: Bools, cut: float, mu: float) -> Line:
     cut : float
         The threshold.
     mu : float
-        About what the counts will refute, at least 0.
+        Value near the one that the counts will just refute, at least 0.
     """
     outside = score[~secret]
     fpr = (np.count_nonzero(outside >= cut) + 0.5) / (len(outside) + 1)
@@ -143,7 +143,7 @@ def guesses_in_order(transcript: Transcript, delta: float = 0.0) -> Ints:
     Parameters
     ----------
     transcript : Transcript
-        One row a training run, in their order.
+        One row per training run, in order.
     delta : float
         In [0, 1).
 
@@ -184,13 +184,13 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     Returns
     -------
     ndarray of float, shape (n,)
-        Never falling, at least 0: whoever stops at a time of their choice, such as once a claim is
-        refuted, has a bound that is above the truth with probability ``1 - level`` at most.
+        Non-decreasing, at least 0. At any stopping time, such as the refutation of a claim, the
+        bound exceeds the truth with probability at most ``1 - level``.
 
     Notes
     -----
-    Of an (epsilon, delta)-private training with a fair coin, a right guess is at most e^epsilon
-    times as likely as a wrong one, plus delta. So the capital of who bets on right guesses,
+    In an (epsilon, delta)-private training with a fair coin, a right guess is at most e^epsilon
+    times as likely as a wrong one, plus delta. So the capital of a bettor on right guesses,
 
         prod_t (1 + stake (right_t - e^epsilon wrong_t - delta) / (e^epsilon + delta)),
 

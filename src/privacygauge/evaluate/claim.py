@@ -114,7 +114,7 @@ def count_right_guesses(
     Parameters
     ----------
     transcript : Transcript
-        One row a canary. Each must have been put in by a fair coin of its own.
+        One row per canary. Each must have been put in by an independent fair coin.
     n_guesses : ndarray of int, shape (g,)
         Fixed before the scores were seen; several are corrected for.
     rng : numpy.random.Generator
@@ -143,21 +143,20 @@ def chosen_guesses(
     Parameters
     ----------
     transcript : Transcript
-        One row a canary. Each must have been put in by a fair coin of its own.
+        One row per canary. Each must have been put in by an independent fair coin.
     delta, level : float
         As in `one_run_epsilon`.
     share : float
-        Of the canaries that choose, in (0, 1).
+        Share of the canaries that choose, in (0, 1).
     rng : numpy.random.Generator
-        Draws who chooses, and orders equal scores.
+        Draws the choosing canaries, and breaks ties between scores.
 
     Notes
     -----
-    Whoever knows the coins of the choosing canaries still has to guess those of the others, which
-    are independent of them: the judged ones are a run with fewer canaries, whose number of
-    guesses was fixed before their coins were looked at. So nothing has to be corrected for. What
-    is chosen is the number whose bound would be the largest if the share of right guesses were
-    that of the choosing canaries, less one standard error.
+    The coins of the choosing canaries are independent of the others: the evaluated canaries are a
+    run with fewer canaries, whose number of guesses was fixed before their coins were seen. No
+    correction is needed. The chosen number has the largest bound if the share of right guesses is
+    that of the choosing canaries, minus one standard error.
     """
     if not 0.0 < share < 1.0:
         raise InputError(f"choosing must be in [0, 1), got {share}")
@@ -194,11 +193,11 @@ def stepwise_bound(
     Parameters
     ----------
     bounds : callable
-        ``bounds(right, level)`` are the bounds (g,) of so many right guesses (g,), each as if it
-        were the only one at that level.
-    found : Guessed
+        ``bounds(right, level)`` returns the bounds (g,) of numbers of right guesses (g,), each
+        valid on its own at that level.
+    found : GuessCounts
     level : float
-        Of the result, in (0, 1).
+        Level of the result, in (0, 1).
     reach : callable, optional
         The same for another family of bounds that is judged beside this one and never below it;
         both then hold together at `level`. Default: `bounds`.

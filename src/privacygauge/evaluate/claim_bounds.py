@@ -272,7 +272,7 @@ def sequential_bounds(
     Parameters
     ----------
     transcript : Transcript
-        One row a training run, in their order; each bit is a fair coin of its own.
+        One row per training run, in order; each bit is an independent fair coin.
     delta : float
         In [0, 1).
     level : float

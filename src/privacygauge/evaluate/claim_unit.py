@@ -61,8 +61,8 @@ class ClaimUnit:
         Notes
         -----
         Replacing a record is removing one and adding another, so a claim about adding or removing
-        promises it two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: what is
-        private to replacing may give the number of records away.
+        covers it in two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: a
+        mechanism that is private under replacement may reveal the number of records.
 
         Examples
         --------

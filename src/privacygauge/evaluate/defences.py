@@ -127,10 +127,10 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
 
     Notes
     -----
-    The guesses are paired: what both get right or wrong adds no doubt. Variance of a difference
-    of paired proportions after Bonett & Price (2012), one record added to each kind of change,
-    for members and non-members apart. Where units repeat, that of as many records as the rows are
-    worth if all rows of a unit are alike, with equal shares of either kind of change.
+    The guesses are paired: records that both get right or wrong add no variance. Variance of a
+    difference of paired proportions after Bonett & Price (2012), one record added to each kind of
+    change, for members and non-members separately. Where units repeat, the variance is that of the
+    effective number of records, with equal shares of either kind of change.
     """
     if not all(np.array_equal(getattr(before, x), getattr(after, x)) for x in ("target", "unit")):
         raise InputError("before and after must be guesses on the same targets and units")
@@ -175,7 +175,7 @@ def quantile(
     level : float
         In (0, 1).
     worth : int, optional
-        How many independent values these are worth, in 1..n; default: all.
+        Effective number of independent values, in 1..n; default: all.
 
     Notes
     -----

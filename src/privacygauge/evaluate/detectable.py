@@ -44,7 +44,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     n_in, n_out : int
         Independent rows of members and of non-members, at least 1.
     level : float
-        Of the interval, in (0, 1).
+        Level of the interval, in (0, 1).
     power : float
         The share of audits in which the interval of `auc` lies above 1/2, in (0, 1).
 
@@ -93,7 +93,7 @@ def smallest_accuracy(
     fits : int
         At least 1.
     level : float
-        Of the interval, in (0, 1).
+        Level of the interval, in (0, 1).
     power : float
         The share of audits in which the interval of `accuracy_of_fits` lies above 1/2.
 
@@ -127,7 +127,7 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
     n_in, n_out : int
         Independent members and non-members, at least 1.
     each : float
-        The level of each attack's interval, in (0, 1): that at which all hold together.
+        Level of each attack's interval at which all are jointly valid, in (0, 1).
     power : float
         The share of audits in which the interval of the area under the ROC curve of the one attack
         that sees the leak lies above 1/2, in (0, 1).

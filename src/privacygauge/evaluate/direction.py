@@ -36,7 +36,7 @@ def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[InvertedAttack,
     Parameters
     ----------
     areas : iterable of (str, Estimate)
-        Titles and areas, whose intervals hold together.
+        Titles and AUCs, with jointly valid intervals.
     """
     return tuple(InvertedAttack(title, area) for title, area in areas if area.high < 0.5)
 
@@ -51,19 +51,19 @@ def inverted_attacks(
     played : sequence of (str, Transcript)
         Titles and scores, at least one.
     level : float
-        In (0, 1), of all intervals together.
+        Joint level of all intervals, in (0, 1).
     looks : int, optional
-        So many intervals hold together; as many as there are attacks by default.
+        Number of jointly valid intervals; default: the number of attacks.
 
     Returns
     -------
-    tuple of Inverted
+    tuple of InvertedAttack
         Empty with probability at least ``1 - (1 - level) / 2`` where scores tell nothing.
 
     Notes
     -----
-    Bonferroni over the looks. Whoever reverses the scores of such an attack beats guessing, so it
-    is never evidence of safety.
+    Bonferroni over the looks. Reversing the scores of such an attack beats guessing, so it is never
+    evidence of safety.
 
     Examples
     --------

@@ -91,11 +91,11 @@ def evaluate(
     decisions : Decisions
         Its guesses on the same rows.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
     variant, thresholds : str
-        Which form of the attack this is.
+        Form of the attack.
     notes : tuple of str
-        For the reader.
+        Remarks of the attack, for the report.
     """
     checks.level(level)
     curve = roc(transcript)

@@ -83,9 +83,9 @@ def standing_apart(values: Floats, others: Floats, *, times: float = 1.0) -> tup
     values : ndarray of float, shape (n,)
         Those that may stand apart.
     others : ndarray of float, shape (m,)
-        Of the same distribution where nothing is special about `values`.
+        Values of the same distribution, unless `values` are special.
     times : float
-        How many times as many values there are as `values`, where each is the highest of several.
+        Number of draws per value in `values`, where each is the highest of several.
 
     Returns
     -------

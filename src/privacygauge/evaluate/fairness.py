@@ -6,8 +6,8 @@ its columns, the predictions of other models. Where it succeeds, members and non
 compared only on rows that are alike in this knowledge; where no such rows are left, the audit
 cannot tell anything.
 
-The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given what is
-known, answers and bits are exchangeable if nothing leaks, and so they are given the score alone.
+The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given the known
+columns, answers and bits are exchangeable if nothing leaks, and therefore also given the score.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def compare(
         Rows with an equal, or nearly equal, one on the other side: they are not compared, and
         where they are most of a side, nothing is.
     invented : ndarray of bool, shape (n,), optional
-        Rows that were made from others and are nobody's: they are not compared either.
+        Rows that were interpolated from others: they are not compared either.
     placebo : mapping of str to ndarray, shape (n,), optional
         Predictions of models that were not trained on the members. Rows are not matched on them:
         they show whether matching on `known` was enough.
@@ -461,8 +461,7 @@ def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Gene
     side that has more rows would be left, with fewer rows each, and units would differ where rows
     are alike.
 
-    Of all shares the one is taken that leaves the comparison the most precise: the largest
-    ``1 / (1 / n_in + 1 / n_out)``.
+    The chosen share gives the most precise comparison: the largest ``1 / (1 / n_in + 1 / n_out)``.
     """
     n = int(strata.max()) + 1
     inside = np.bincount(strata[secret], minlength=n).astype(np.float64)

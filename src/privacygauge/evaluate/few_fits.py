@@ -48,13 +48,13 @@ def guessed_in_fits(
     Parameters
     ----------
     scores : mapping of str to ndarray of float, shape (t, n)
-        What each attack says of n canaries in t fits; higher means more likely in.
+        Scores of each attack for n canaries in t fits; higher means more likely in.
     secret : ndarray of bool, shape (t, n)
-        True where a fair coin of its own put the canary into the fit.
+        True where an independent fair coin put the canary into the fit.
     seed : int
-        Draws which canaries choose among several attacks, and orders equal scores.
+        Draws the canaries that choose among several attacks, and breaks ties between scores.
     level : float
-        Of each interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Raises
     ------
@@ -118,11 +118,11 @@ def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
 
     Notes
     -----
-    Of a fit that says nothing of the canaries every guess is right with probability 1/2, by a coin
-    of its own: Clopper & Pearson's interval of all guesses then holds. Where fits leak by different
-    amounts the fit is the independent unit, and Student's interval of the fits' shares holds: the
-    wider end of both is given. How much fits differ a single one cannot say: its interval is about
-    that fit.
+    If fits carry no information about the canaries, every guess is right with probability 1/2,
+    independently: Clopper & Pearson's interval of all guesses is then valid. Where fits leak by
+    different amounts, the fit is the independent unit, and Student's interval of the fits' shares
+    is valid. The wider limit of both is returned. A single fit cannot show how much fits differ:
+    its interval is about that fit.
     """
     coins = rates.share(int(right.sum()), len(right) * n, level)
     return _by_fit(coins, right / n)

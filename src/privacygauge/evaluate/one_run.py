@@ -34,9 +34,9 @@ def one_run_epsilon(
     n_canaries : int
         Canaries that fair independent coins put into the training set or left out.
     n_guesses : array_like of int
-        How many were guessed, fixed before anything was seen; in 0..n_canaries.
+        Number of guesses, fixed in advance; in 0..n_canaries.
     n_right : array_like of int, of the same shape
-        How many of the guesses are right.
+        Number of right guesses, in 0..n_guesses.
     delta : float
         In [0, 1): of adding or removing one canary.
     level : float
@@ -54,7 +54,7 @@ def one_run_epsilon(
 
     Notes
     -----
-    Of a mechanism that is (epsilon, delta)-private, at least v of r guesses are right with
+    If a mechanism is (epsilon, delta)-private, at least v of r guesses are right with
     probability at most ``f(v) + 2 m delta max_i (f(v - i) - f(v)) / i``, where
     ``f(v) = P[Binomial(r, e^eps / (1 + e^eps)) >= v]`` (Steinke, Nasr & Jagielski 2023, theorem
     5.2): for all canaries together, however their scores depend on each other. An epsilon is

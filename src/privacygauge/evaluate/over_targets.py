@@ -39,9 +39,9 @@ def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Es
 
     Notes
     -----
-    The variance has two ways in (Cameron, Gelbach & Miller 2011): what rows of a unit add in all
-    targets, as DeLong's method has it, and by how much more the targets' areas differ than their
-    rows explain, with one degree of freedom less than there are targets. Scores are compared
+    The variance is two-way clustered (Cameron, Gelbach & Miller 2011): the contributions of a
+    unit's rows in all targets, by DeLong's method, and the variance between the targets' AUCs
+    beyond that of their rows, with one degree of freedom fewer than targets. Scores are compared
     within a target only.
     """
     if len(targets) < 2:

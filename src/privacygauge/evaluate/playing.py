@@ -51,7 +51,7 @@ def audit(
     seed : int
         Every attack draws from its own generator, so that adding one changes no other's numbers.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
@@ -239,9 +239,9 @@ def headline(
     level : float
         In (0, 1).
     share : float
-        Of the error ``1 - level``, in (0, 1], that these intervals may use.
+        Share of the error ``1 - level`` that these intervals may use, in (0, 1].
     among : sequence of (Play, Evaluation), optional
-        All attacks that were looked at, where `played` were chosen from them.
+        All attacks, where `played` were chosen from them.
 
     Returns
     -------

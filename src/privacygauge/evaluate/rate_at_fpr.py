@@ -62,22 +62,22 @@ def tpr_at_fpr(
     level : float
         In (0, 1).
     independent : tuple of int, optional
-        How many different targets stand behind the members' and the non-members' rows
-        (`Transcript.independent`); default: all rows. The intervals are those of
-        so many rows, which is cautious where rows of one target are not all alike.
+        Numbers of independent member and non-member rows (`Transcript.independent`); default: all
+        rows. The intervals are those of this many rows, which is conservative where rows of one
+        target are not all alike.
 
     Returns
     -------
     RateAtFpr
         The value is that of a threshold, with ties on one side of it; nothing is interpolated.
-        Where a tie straddles the rate, the interval also holds what breaking it by chance gives.
+        Where a tie straddles the rate, the interval also covers the tie broken at random.
 
     Notes
     -----
-    How many of n_out non-members lie above the threshold with the true rate `fpr` is
-    Binomial(n_out, fpr), whatever the scores: Clopper-Pearson's limits are mixed over that law.
-    An interval for the members alone ignores that the threshold was chosen on the non-members
-    available, and on pure noise leaves out chance two to three times too often.
+    The number of non-members above the threshold with the true rate `fpr` is Binomial(n_out, fpr)
+    for any scores: Clopper-Pearson's limits are mixed over that distribution. An interval for the
+    members alone ignores that the threshold was chosen on these non-members, and on pure noise
+    excludes chance two to three times too often.
     """
     checks.level(fpr, "fpr")
     n_in, n_out = independent or (curve.n_in, curve.n_out)

@@ -156,11 +156,11 @@ def mean(
     level : float
         In (0, 1).
     unit : str
-        What a value belongs to, for the name of the method.
+        Name of a value's unit, for the name of the method.
     owner : ndarray of int, shape (n,), optional
-        Which unit each value belongs to; default: each to one of its own.
+        Unit of each value; default: all different.
     least, most : float
-        No such mean lies beyond: the interval is cut there.
+        Range of possible means, at which the interval is cut.
     """
     owner = np.arange(len(values)) if owner is None else owner
     n = checks.n_distinct(owner)
@@ -243,7 +243,7 @@ def difference(
     level : float
         In (0, 1).
     owners : pair of ndarray of int, shapes (n,) and (m,), optional
-        The unit of each value; default: each has one of its own.
+        Unit of each value; default: all different.
 
     Notes
     -----

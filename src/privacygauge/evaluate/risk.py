@@ -158,8 +158,8 @@ def _risk_and_error(
     """Return the correlation over the classes, with an interval that holds 0 on noise.
 
     Computed on the same members, risk and error share their noise: where nothing leaks they
-    still go together. The interval is therefore stretched to what disjoint halves of the
-    members give.
+    are still correlated. The interval is therefore widened to cover that of disjoint halves of
+    the members.
     """
     published, halved = (
         correlation(

@@ -32,7 +32,7 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     played : sequence of (Play, Roc)
         Attacks on the same rows, each with its curve.
     level : float
-        At which the ``2 * len(played)`` intervals hold together, in (0, 1).
+        Joint level of the ``2 * len(played)`` intervals, in (0, 1).
 
     Returns
     -------

@@ -108,7 +108,7 @@ def find_slices(
         In (0, 1). On guesses that are independent of membership, no slice at all is announced
         with at least this probability.
     ranked : RankedGroups, optional
-        What the rankings of all attacks show of the same groups. Decides what counts in a verdict.
+        Rankings of the same groups by all attacks, which decide the slices that count in a verdict.
 
     Returns
     -------

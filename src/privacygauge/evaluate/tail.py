@@ -103,8 +103,8 @@ def tail(
         In (0, 1). Where scores tell nothing, something is shown with a probability of at most
         ``1 - level``.
     handicaps : mapping of str to float, optional
-        Factors, at least 1, on the p-values of attacks by their titles; 1 for the others. What is
-        less likely to see few records so takes less of the error from what sees them best.
+        Factors, at least 1, on the p-values of attacks by title; 1 for the others. Attacks that are
+        less likely to detect few records then take less of the error from the best ones.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
     Parameters
     ----------
     found : Tail
-        Of the audit, whatever it shows.
+        Result of the audit.
     power : float
         The share of audits in which they are shown, in (0, 1).
 

@@ -29,9 +29,9 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
     n_canaries : int
         Canaries that fair independent coins put into the training set or left out.
     n_guesses : int
-        How many were guessed, fixed before anything was seen; in 0..n_canaries.
+        Number of guesses, fixed in advance; in 0..n_canaries.
     n_right : int
-        How many of the guesses are right.
+        Number of right guesses, in 0..n_guesses.
     level : float
         In (0, 1).
 

@@ -112,11 +112,10 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     Notes
     -----
     Every test on an (epsilon, delta)-private mechanism has TPR at most
-    ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). How likely the
-    curve makes counts that lie as far above `line` as the observed ones, or farther, is summed
-    exactly, and the largest such probability over false-positive rates of a confidence interval
-    is taken (Berger & Boos 1994, with a fiftieth of the error for the interval), at 65 rates and
-    the curve's corner.
+    ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). The probability
+    under the curve of counts at least as far above `line` as the observed ones is summed exactly,
+    and maximised over the false-positive rates of a confidence interval (Berger & Boos 1994, with a
+    fiftieth of the error for the interval), at 65 rates and the curve's corner.
 
     Examples
     --------

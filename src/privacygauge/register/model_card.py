@@ -35,10 +35,10 @@ def render(line: RegisterLine, dataset: str) -> str:
 def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     """Return a ``model-index`` with one result: the audit's numbers with their intervals.
 
-    Types of metrics begin with the task, such as ``membership-inference-accuracy``, so that nobody
-    takes an attack's accuracy for the model's. The first is the number that the verdict speaks of.
-    ``args`` says how each was made: level, n, method, date, version and seed. ``verified`` is
-    false: it is the hub's to say.
+    Types of metrics begin with the task, such as ``membership-inference-accuracy``, so that an
+    attack's accuracy is not mistaken for the model's. The first is the number behind the verdict.
+    ``args`` has the level, n, method, date, version and seed of each. ``verified`` is false, since
+    only the hub can verify.
 
     Notes
     -----

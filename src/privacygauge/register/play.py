@@ -80,10 +80,10 @@ def risk_register(
         Folders of finished audits of any kind, or their ``report.json``, here or at URLs. Without
         names a line is called by its folder.
     title : str
-        What is to be released.
+        Name of the release.
     level : float
-        In (0, 1): what all lines together are wanted to hold at. It changes no interval: the
-        register says at which level each audit has to be run for it.
+        Requested joint level of all lines, in (0, 1). It changes no interval: the register states
+        the level that each audit needs for it.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
     Raises
     ------
     InputError
-        One line: what is wrong with the report, and the way out.
+        One line: the fault of the report, and the way out.
     """
     return card_of(read_line(path, name), dataset)
 

@@ -55,14 +55,14 @@ def table(
     name, title, note, at_once
         As in `Table`.
     rows : sequence of mapping
-        From the head of each column to the cell, all in the same order. Without rows nobody
-        knows the heads, and the table has no columns.
+        Mappings from column heads to cells, all in the same order. Without rows the heads are
+        unknown, and the table has no columns.
     prose : collection of str
         Heads of columns that hold words, which wrap, and not numbers.
     spare : collection of str
         Heads of columns that a narrow terminal leaves out.
     best : sequence of bool
-        Which rows matter most; default: none.
+        Indices of the rows that matter most; default: none.
     """
     tones = (Tone.BEST if which else Tone.PLAIN for which in best or [False] * len(rows))
     full = (Row(tuple(row.values()), tone) for row, tone in zip(rows, tones, strict=True))

@@ -69,9 +69,9 @@ def pick_values(found: object, *names: str, **called: str) -> dict[str, Json]:
     ----------
     found : object
     *names : str
-        Names of attributes, and keys of what is returned.
+        Names of attributes, which are also the keys of the result.
     **called : str
-        Names of attributes, by their keys.
+        Names of attributes by the keys of the result.
     """
     named = {**{name: name for name in names}, **called}
     return {key: values_of(getattr(found, name)) for key, name in named.items()}

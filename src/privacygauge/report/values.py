@@ -285,7 +285,7 @@ class Row:
     """A row with emphasis."""
 
     cells: tuple[Content, ...]
-    """One a column."""
+    """Cells, one per column."""
     tone: Tone = Tone.PLAIN
     """Best or faint."""
 
@@ -301,7 +301,7 @@ class Table:
     columns: tuple[Column, ...]
     """The heads."""
     rows: tuple[tuple[Content, ...] | Row, ...]
-    """One cell a column. A row of a single cell is a head above the rows that follow."""
+    """One cell per column. A row of a single cell is a heading for the rows that follow."""
     note: str = ""
     """How to read it."""
     at_once: int | None = None

@@ -181,8 +181,8 @@ def read_chunks(
     Raises
     ------
     AbsentError
-        If a chunk is not there. Zarr reads the fill value then, which of booleans and integers
-        looks like any other value: nobody a member, everybody of class 0.
+        If a chunk is missing. Zarr would read the fill value, which for booleans and integers looks
+        like any other value: no members, or all records of class 0.
     ValueError, RuntimeError
         If a chunk is damaged.
     """

@@ -51,8 +51,8 @@ def complete(
         Takes a Task, returns its rows of every array of the plan. It is pickled and runs in the
         workers, on one thread; arrays it carries may be read-only there.
     n_jobs : int, optional
-        How many workers, -1 for one a core. By default what the surrounding
-        ``joblib.parallel_config`` says, and without one a single worker: this process.
+        Number of workers, -1 for one per core. Default: that of the surrounding
+        ``joblib.parallel_config``, or else a single worker, this process.
     progress : callable, optional
         Called with the units done and their total: at the start and whenever tasks finish.
 

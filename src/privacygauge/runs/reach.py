@@ -54,8 +54,8 @@ def code_of(*things: object) -> Code:
     Parameters
     ----------
     *things : object
-        Functions, classes, methods, partials, or objects that hold them. An object of ours with a
-        method `reached` has that say what else it runs.
+        Functions, classes, methods, partials, or objects that hold them. PrivacyGauge's own objects
+        name further code by a method `reached`.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def require_free(
     names : collection of str
         Names of the files that will be written there.
     inputs : collection of str or pathlib.Path
-        Files that are read: none of them is replaced, whoever wrote it.
+        Input files, which are never replaced.
     way_out : str
         Advice at the end of the message.
 
@@ -83,7 +83,7 @@ def write_results(
     Raises
     ------
     OutputError
-        If a file is somebody else's (see `require_free`), or cannot be written. In the first case
+        If a file is the user's (see `require_free`), or cannot be written. In the first case
         nothing is written.
     """
     directory = Path(directory)

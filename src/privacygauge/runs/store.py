@@ -208,7 +208,11 @@ def open_run(
         If nothing can be written there, or another process works on a run that is to grow.
     """
     static = static or {}
-    _check_names(plan, static)
+    for name in static:
+        if name in plan.arrays or not name.isidentifier():
+            raise InputError(f"{name!r} cannot name a static array: choose another word")
+    if DIGEST in {*plan.arrays, *static}:
+        raise InputError(f"{DIGEST} is the run's own array: choose another name")
     folder = Folder(absolute_place(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
@@ -366,14 +370,6 @@ def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tup
         for start in range(0, len(values), step):
             part = chunk_files({name: layout}, {name: values[start : start + step]}, start)
             yield from ((f"{_GROUP}/{key}", content) for key, content in part.items())
-
-
-def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:
-    for name in static:
-        if name in plan.arrays or not name.isidentifier():
-            raise InputError(f"{name!r} cannot name a static array: choose another word")
-    if DIGEST in {*plan.arrays, *static}:
-        raise InputError(f"{DIGEST} is the run's own array: choose another name")
 
 
 def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: str) -> None:

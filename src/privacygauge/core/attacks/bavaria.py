@@ -41,7 +41,7 @@ class Bavaria:
     A group's signals are normal with a mean and a variance of the record's own; both have a
     normal-inverse-gamma prior, whose parameters are estimated from all records. The predictive
     density of the target's signal is then Student's t, wide where a record has few worlds.
-    Averaged over queries, each with priors of its own.
+    Averaged over queries, each with its own priors.
 
     Notes
     -----
@@ -73,7 +73,7 @@ class Bavaria:
     the averages of M and of V and with the moments of all S together, unless M or v differ
     between them by three standard errors over records. And then the variance of the gap between
     the two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
-    raised by half of what it lacks.
+    raised by half of the shortfall.
 
     Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
     ``a = alpha + n / 2``, ``B = beta + S / 2 + kappa0 n (m - p)^2 / (2 kappa)``; the predictive

@@ -130,8 +130,8 @@ def centres(
     Returns
     -------
     tuple of ndarray, shapes (n, q)
-        Of the worlds with the record, and of those without it. If a group is empty for all
-        records, its centres are the other's.
+        Centres of the worlds with the record, and of those without it. If a group is empty for all
+        records, its centres are those of the other group.
     """
 
     def both(values: Floats, side: Bools) -> tuple[Floats, ...]:

@@ -49,9 +49,9 @@ class RmiaOnline:
     Notes
     -----
     Zarifzadeh et al. (2024) take P(x) as the mean over all reference models, half of
-    which hold x. By coin flips it is seldom just half: the plain mean would lean towards the
-    larger group, by an amount that says nothing of the target, and add noise between records.
-    The mean of both groups' means is what the plain one is for exact halves.
+    which hold x. With coin flips it is seldom exactly half: the plain mean would lean towards the
+    larger group, by an amount unrelated to the target, and add noise between records. The mean of
+    both groups' means equals the plain mean for exact halves.
     """
 
     name = "rmia"

@@ -20,7 +20,7 @@ class Threshold:
     signal: str
     """Name of the signal in the observation."""
     per_class: bool = True
-    """Whether every class has a threshold of its own, or one serves all."""
+    """Whether every class has its own threshold; otherwise all classes share one."""
 
     @property
     def name(self) -> str:
