@@ -32,8 +32,8 @@ _LARGEST = 0.02
 _LEAST_OF_CLASS = 5
 """Fewest rows of a class on a side: half of fewer may belong to one person."""
 
-# An answer comes from the model, not from one person, where at least the first share of one side
-# has its class's most frequent answer, and at most the second share of the other side has it.
+# Equal answers come from the model, not from one person, where at least the first share of one
+# side's rows, and at most the second share of the other's, equal half of their class.
 _MOSTLY = 0.5
 _RARELY = 0.25
 

@@ -57,6 +57,7 @@ def highest(a: Attacks) -> Iterator[Measure]:
     """
     found = a.headline.reached
     value = max(x.value for x in (found.accuracy, *(e.accuracy for e in a.evaluations)))
+    # The interval stays that of the headline, which is corrected for the number of attacks.
     right = replace(found.accuracy, value=value, high=max(value, found.accuracy.high))
     label = f"{right_of(found)} of the strongest attack"
     shown = percent_estimate(right)
@@ -226,6 +227,7 @@ def highest_of(
         none = Skipped(name, missing)
         return Measure(name, label, none, Shown(DASH), guessing=guessing, card=False)
     first = max(found, key=lambda estimate: estimate.value)
+    # Limits may name the lower limit alone: it must be the highest of all attacks too.
     best = replace(first, low=max(x.low for x in found), high=max(x.high for x in found))
     return Measure(name, label, best, show(best), guessing=guessing, card=False)
 

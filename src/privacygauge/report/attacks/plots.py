@@ -140,7 +140,9 @@ def _log_axes(ax: Axes, evaluations: Sequence[Evaluation]) -> float:
     ax.set(xscale="log", yscale="log")
     ax.minorticks_off()
     most = max(e.n_out for e in evaluations)
+    # The power of ten below one false positive: a rate of 0 has no place on a log scale.
     floor = float(10.0 ** np.floor(np.log10(0.999 / most)))
+    # Below 10 expected false positives a rate is not resolved.
     doubtful = min(10 / most, 1.0)
     ax.axvspan(floor, doubtful, color=FAINT, alpha=0.35, lw=0, zorder=0)
     ax.annotate("too few non-members\nto tell", (np.sqrt(floor * doubtful), 0.97), fontsize=7.5,
