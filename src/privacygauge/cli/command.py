@@ -1,4 +1,4 @@
-"""Commands made from what they ask: options, limits, places and exit codes, the same for all."""
+"""Commands built from their requests, with the same options, limits, places and exit codes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add(app: typer.Typer, command: Command[Any]) -> None:
 
 
 def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
-    """Make a command what an app does by itself, beside its further commands."""
+    """Make a command the default of an app that has further commands."""
 
     def run(ctx: typer.Context, **given: Any) -> None:
         if ctx.invoked_subcommand is None:
@@ -67,7 +67,7 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
 def add_other(
     app: typer.Typer, name: str, request: type[R], play: Callable[[R, Work], str], text: str
 ) -> None:
-    """Add a command that is no audit: it has no report, and prints what `play` returns."""
+    """Add a command that is not an audit: it has no report, and prints the result of `play`."""
 
     def run(quiet: bool, **given: Any) -> None:
         asked = request(**_values(request, given))
@@ -92,14 +92,14 @@ def _with_signature(
     parameters: list[inspect.Parameter],
     *first: inspect.Parameter,
 ) -> Callable[..., None]:
-    """Return a function with the signature that typer makes options of."""
+    """Return a function with the signature from which typer makes options."""
     run.__signature__ = inspect.Signature([*first, *parameters])  # type: ignore[attr-defined]
     run.__doc__ = text
     return run
 
 
 def _parameters(request: type[Request]) -> list[inspect.Parameter]:
-    """Return the parameters that ask for the fields of a request."""
+    """Return the parameters for the fields of a request."""
     hints = get_type_hints(request)
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
@@ -120,7 +120,7 @@ def asked_limits(
 
 
 def require_local_files(request: Request) -> None:
-    """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
+    """Refuse storage URLs for inputs that are not copied; folders for results may be URLs."""
     for f, asked in request.asked():
         value = getattr(request, f.name)
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
@@ -137,14 +137,14 @@ def require_local_files(request: Request) -> None:
 
 
 def read_by(request: Request, policy: Path | None) -> tuple[Path, ...]:
-    """Return the files that a command reads: none of them may be replaced by a result."""
+    """Return the files that a command reads, which results must not replace."""
     code = (Path(name.rpartition(":")[0]) for name in request.code().values())
     files = (*request.files().values(), *(path for path in code if path.suffix == ".py"))
     return files if policy is None else (*files, policy)
 
 
 def _require_files(request: Request) -> None:
-    """Refuse names of files that are not there, before anything is imported that takes time."""
+    """Refuse names of missing files before any slow import."""
     code = (Path(name.rpartition(":")[0]) for name in request.code().values())
     for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
         if path.suffix and not path.exists():
@@ -204,7 +204,7 @@ def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request from what typer read."""
+    """Return the fields of a request from the values that typer parsed."""
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]
@@ -222,7 +222,7 @@ def _is_list(f: Field[Any]) -> bool:
 
 
 def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter:
-    """Return the parameter that asks for a field."""
+    """Return the parameter for a field."""
     required = f.default is MISSING
     default = inspect.Parameter.empty if required else f.default
     annotation = hint
@@ -246,7 +246,7 @@ def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter
 
 
 def _common(command: Command[Any]) -> list[inspect.Parameter]:
-    """Return the parameters that no request holds: where results go, and by whom work is done."""
+    """Return the parameters that are not part of a request: destinations and workers."""
     limits = options.fail_above_option(command.limits, command.metrics)
     found = [
         _keyword_parameter("out", Path | None, None, options.out(command.folder)),

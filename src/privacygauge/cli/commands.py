@@ -1,4 +1,4 @@
-"""Every command that audits: a new one is a line here."""
+"""List of all audit commands; a new one is one more line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COMMANDS: tuple[Command[Any], ...] = (
     HOLDOUT_LOG,
     DP_AUDIT,
 )
-"""In the order of ``privacygauge --help``."""
+"""Commands in the order of ``privacygauge --help``."""
 
 RESUMABLE: Mapping[str, Command[Any]] = {found.name: found for found in COMMANDS if found.keeps}
-"""Those that keep a run, by name."""
+"""Commands that keep a run, by name."""

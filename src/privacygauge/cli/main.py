@@ -1,4 +1,4 @@
-"""The commands, their exit codes, and one line for what went wrong."""
+"""The commands, their exit codes, and one-line error messages."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ WHAT = (
     "Measures what a released model, synthetic table, language model or leaderboard gives away "
     "about the data behind it."
 )
-"""What `privacygauge --help` says first."""
+"""Opening text of `privacygauge --help`."""
 
 _HEADINGS = list(HelpGroup)
 
 
 class Ordered(TyperGroup):
-    """Lists its commands by the headings of `HelpGroup`, groups of commands last."""
+    """List commands by the headings of `HelpGroup`, groups of commands last."""
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of the commands."""
@@ -85,7 +85,7 @@ def _holdout(context: typer.Context) -> None:
 holdout.add_typer(serve.app, name="serve", rich_help_panel=HelpGroup.TEST_SET)
 
 PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
-"""What the commands below others are added to, by the words before their last."""
+"""The apps that subcommands are added to, by all words of the command but the last."""
 
 app = typer.Typer(
     name="privacygauge",
@@ -132,7 +132,7 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 
 
 _made = cache(typer.main.get_command)
-"""Of an app what runs: to make forty commands takes ten times as long as to read one line."""
+"""Command of an app, cached: building forty commands takes ten times as long as parsing a line."""
 
 
 def run() -> int:
@@ -164,11 +164,11 @@ def run() -> int:
 
 
 _COMES_WITH = {"tokenizers": "transformers"}
-"""Modules that no extra names, and the one with which each comes."""
+"""Modules that no extra names, with the module that brings each."""
 
 
 def _extra_with(module: str) -> str | None:
-    """Return the smallest of our extras that installs a module; None where none does."""
+    """Return the smallest extra of PrivacyGauge that installs a module; None if none does."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:

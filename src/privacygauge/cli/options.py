@@ -1,4 +1,4 @@
-"""Options that every command has, and what a shell offers for them. Imports nothing heavy."""
+"""Options shared by all commands, with their shell completions. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WORKERS = "Workers"
 
 
 BACKENDS = ("loky", "threading", "dask", "ray")
-"""Of ``--backend``."""
+"""Names of backends for ``--backend``."""
 
 
 def names(*known: str) -> Callable[[str], list[str]]:
-    """Return what completes a value that is one of the names, or several with commas."""
+    """Return a shell completion for one of the names, or several separated by commas."""
 
     def complete(incomplete: str) -> list[str]:
         begun, comma, last = incomplete.rpartition(",")
@@ -33,7 +33,7 @@ def names(*known: str) -> Callable[[str], list[str]]:
 
 
 def metrics_of(commands: Iterable[Command[Any]]) -> tuple[Metric, ...]:
-    """Return what audits can be held to, each name once."""
+    """Return the metrics that limits may name, each once."""
     return tuple(dict.fromkeys(name for command in commands for name in command.metrics))
 
 
@@ -50,22 +50,22 @@ def reproductions(incomplete: str) -> list[str]:
 
 
 def runs(incomplete: str) -> list[str]:
-    """Return folders that hold a run, or else folders to look in."""
+    """Complete folders that hold a run, or else folders to search in."""
     return _folders(incomplete, ("run.json", "run/run.json"))
 
 
 def reports(incomplete: str) -> list[str]:
-    """Return folders that hold a report, or else folders to look in."""
+    """Complete folders that hold a report, or else folders to search in."""
     return _folders(incomplete, ("report.json",))
 
 
 def reports_and_runs(incomplete: str) -> list[str]:
-    """Return folders that hold a run or a report, or else folders to look in."""
+    """Complete folders that hold a run or a report, or else folders to search in."""
     return _folders(incomplete, ("report.json", "run.json", "run/run.json"))
 
 
 def _folders(incomplete: str, marks: tuple[str, ...]) -> list[str]:
-    """Return the folders that hold one of the files, then the others with a slash to go on."""
+    """Return the folders that hold one of the files, then the others with a trailing slash."""
     head, slash, start = incomplete.rpartition("/")
     try:
         found = sorted(
@@ -90,7 +90,7 @@ def text_option(
     *,
     shown: bool = False,
 ) -> Any:
-    """Return an option and what a shell offers for it; its help says its default unless `shown`."""
+    """Return an option with its shell completion; typer prints the default only if `shown`."""
     shared: dict[str, Any] = {"metavar": metavar, "help": told, "autocompletion": offers}
     return typer.Option(flag, show_default=shown, rich_help_panel=panel, **shared)
 
@@ -98,7 +98,7 @@ def text_option(
 def positional_argument(
     metavar: str, told: str, offers: Callable[[str], list[str]] | None = None
 ) -> Any:
-    """Return an argument, and what a shell offers for it."""
+    """Return an argument with its shell completion."""
     return typer.Argument(metavar=metavar, help=told, show_default=False, autocompletion=offers)
 
 

@@ -1,4 +1,4 @@
-"""Where results go: the terminal, a folder, a JSON file; and progress, on the way there."""
+"""Output of results to the terminal, a folder or a JSON file; and progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from privacygauge.runs.folder import place_text
 from privacygauge.runs.results import require_free, write_results
 
 SECONDS = 60.0
-"""Between lines of progress where there is no terminal, at least."""
+"""Least seconds between lines of progress without a terminal."""
 
 
 def destination(
@@ -35,8 +35,8 @@ def destination(
 ) -> Path | None:
     """Return the folder to write to, checked to be writable; None where JSON alone is asked for.
 
-    `files` are the names of what will be written there. None of them, nor the file for JSON,
-    replaces one of the `inputs` or anything else that PrivacyGauge did not write.
+    `files` are the names of the files to be written there. None of them, nor the JSON file,
+    replaces one of the `inputs` or any other file that PrivacyGauge did not write.
     """
     usual = None if default is None else Path(default)
     folder = out if out is not None or json is not None else usual
@@ -57,7 +57,7 @@ def print_line(line: str) -> None:
 
 
 def check_json(json: str | None, inputs: Collection[str | Path] = (), flag: str = "--json") -> None:
-    """Prove that the file for JSON can be made, if one is asked for, and replaces nothing."""
+    """Test that the requested JSON file is writable and would replace nothing."""
     if json in (None, "-") or _is_stream(path := Path(str(json))):
         return
     require_free(path.parent, [path.name], inputs=inputs, way_out=_another(flag))
@@ -65,7 +65,7 @@ def check_json(json: str | None, inputs: Collection[str | Path] = (), flag: str 
 
 
 def emit_text(text: str, to: str | Path, flag: str = "--json") -> None:
-    """Write a text to a file, whole or not at all, or to the standard output for ``-``."""
+    """Write a text to a file, completely or not at all, or to the standard output for ``-``."""
     if to == "-":
         print(text, end="")
         return
@@ -82,7 +82,7 @@ def _another(flag: str) -> str:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether a path is a pipe or a device, such as /dev/stdout, which is written into."""
+    """Return whether a path is a pipe or a device, such as /dev/stdout, to be written in place."""
     return path.is_fifo() or path.is_char_device()
 
 
@@ -96,15 +96,11 @@ def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     for name in names:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(_cell_text(row.get(name)) for name in names))
+        values = ["" if row.get(name) is None else row[name] for name in names]
+        shown = [f"{x:.4g}" if isinstance(x, float) else str(x) for x in values]
+        # Text, not markup: names of files may hold brackets.
+        table.add_row(*map(Text, shown))
     Console().print(table if rows else "Nothing found.")
-
-
-def _cell_text(value: object) -> Text:
-    # Text, not markup: names of files may hold brackets.
-    if value is None:
-        return Text()
-    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
 def conclude(
@@ -114,7 +110,7 @@ def conclude(
     json: str | None,
     quiet: bool,
 ) -> int:
-    """Hold a report to limits, write and print it, and return the exit code."""
+    """Check a report against limits, write and print it, and return the exit code."""
     failures = exceeded_limits(report, limits)
     if not quiet and not failures:
         for line in never_exceeded(limits):

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
-"""The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
+"""Metric of every judged line: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
 METRICS = (Metric(SEVERITY, 3.0), *options.metrics_of(COMMANDS))
-"""What a register may be held to, whatever its lines are."""
+"""Metrics that limits of a register may name, for lines of any kind."""
 
 CARD = "model-card.md"
-"""What is written with --out."""
+"""Name of the file that --out writes."""
 _FOLDER = "privacygauge-register"
 _NAMES = ("register.html", "register.json", "register.csv")
 _FILES = "register.html, register.json and register.csv"
@@ -139,9 +139,9 @@ def model_card(
 ) -> None:
     """Print the model card of an audit, or write it into a folder.
 
-    `run` is what was asked for: the report, its folder, or that of its run; `own` is the folder
-    that a report of the run would be in, and `audited` returns its JSON where none was written.
-    `name` and `dataset` are what the card calls them.
+    `run` is the given path: the report, its folder, or that of its run; `own` is the folder that a
+    report of the run would be in, and `audited` returns its JSON where none was written. `name` and
+    `dataset` are the names of the model and the data on the card.
     """
     from privacygauge.cli.output import emit_text
     from privacygauge.register.play import card_of
@@ -154,7 +154,7 @@ def model_card(
 
 
 def refuse_with(options: dict[str, object]) -> None:
-    """Raise where an option was given that has nothing to do with a model card."""
+    """Refuse options that do not apply to a model card."""
     for option, value in options.items():
         if value:
             raise InputError(
@@ -163,7 +163,7 @@ def refuse_with(options: dict[str, object]) -> None:
 
 
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
-    """Return what the report says that stands in a folder or above it; else of the run there."""
+    """Return the line of the report in a folder or above it, or else of the run there."""
     from privacygauge.register.line import line_of
     from privacygauge.register.play import REPORT, read_line
 

@@ -112,7 +112,7 @@ def _reproduce_one(
 
 
 def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
-    """Make every reproduction, a line each; what is missing for one does not stop the others."""
+    """Make every reproduction and print a line for each; missing inputs of one skip that one."""
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce import REPRODUCTIONS
     from privacygauge.reproduce.make import make_all

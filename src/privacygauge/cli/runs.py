@@ -123,7 +123,7 @@ def _named_again(
     jobs: int,
     quiet: bool,
 ) -> tuple[Command[Any], Request, Work]:
-    """Return the command of a run, what was asked with its code named again, and work on it."""
+    """Return the command of a run, its request with the code named again, and its work."""
     from privacygauge.runs.user_code import named_again
 
     place, command, asked = _load_started(run, data)
@@ -178,7 +178,7 @@ def _finished_json(run: Path, data: Sequence[str] | None) -> str:
 def _load_finished(
     run: Path, data: Sequence[str] | None, quiet: bool
 ) -> tuple[Command[Any], Request, Work]:
-    """Return the command of a finished run, what was asked, and work that only reads it.
+    """Return the command of a finished run, its request, and work that only reads the run.
 
     Nothing is trained, and nothing is imported that the run names.
     """
@@ -207,7 +207,7 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 
 def _report_of_run(command: Command[Any], request: Request, work: Work) -> Report:
-    """Return the report of a run, once what is missing in it is done."""
+    """Complete a run and return its report."""
     from privacygauge.audits.work import with_copies
 
     request.check(work.jobs)
@@ -252,7 +252,7 @@ def _write_results(
     fail_above: list[str] | None,
     policy: Path | None,
 ) -> int:
-    """Write what an audit finds, and return the exit code."""
+    """Write the results of an audit and return the exit code."""
     from privacygauge.cli.output import conclude, destination
     from privacygauge.runs import backends
     from privacygauge.runs.store import forget_failure
@@ -273,9 +273,9 @@ def _write_results(
 def _load_started(
     run: Path, data: Sequence[str] | None
 ) -> tuple[Path, Command[Any], dict[str, Any]]:
-    """Return a run's own folder, the command that started it, and the options of it.
+    """Return a run's own folder, the command that started it, and its options.
 
-    `data` says where files are that were moved.
+    `data` gives the new places of files that were moved.
     """
     from privacygauge.runs.named import invocation_of, run_in, with_moved_files
 

@@ -1,4 +1,4 @@
-"""`privacygauge holdout serve`: the scoring server, and what its owner does beside it."""
+"""`privacygauge holdout serve`: the scoring server and its administration."""
 
 from __future__ import annotations
 

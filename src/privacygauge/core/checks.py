@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 LARGEST = 1e36
-"""Of numbers in a table: they and sums of a few fit single precision."""
+"""Largest absolute value in a table: sums of a few such values fit single precision."""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -36,25 +36,25 @@ def level(value: float, name: str = "level") -> float:
 
 
 def kind(value: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
-    """Refuse an option that is given and is not what it has to be.
+    """Refuse an option of the wrong type.
 
     Parameters
     ----------
     value : object
         None for an option that is not given.
     name : str
-        What the caller calls it.
+        The caller's name of the option.
     needed : type, tuple of types or str
         Its type, one of its types, or the method or attribute that it must have.
     usual : str
-        What it must be, in words, or how it is usually made.
+        Description of a valid value, for the message, or how one is usually made.
     """
     if value is not None and not _is_instance(value, needed):
         raise InputError(f"{name} must be {usual}, got {_short_repr(value)}")
 
 
 def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
-    """Refuse an option that is given and is no sequence of what `kind` takes."""
+    """Refuse an option that is not a sequence of values that `kind` accepts."""
     if values is None:
         return
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
@@ -73,7 +73,7 @@ def _is_instance(value: object, needed: type | tuple[type, ...] | str) -> bool:
 
 
 def _short_repr(value: object) -> str:
-    """Return a value as a message names it: short ones as they are, others by their type."""
+    """Return a value for a message: short ones by their repr, others by their type."""
     if value is None or isinstance(value, bool | int | float | str):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
@@ -91,7 +91,7 @@ def below_one(value: float, name: str) -> None:
 
 
 def at_least(least: float, /, **numbers: float) -> None:
-    """Refuse numbers, by their names, below the least that there may be."""
+    """Refuse numbers, given by name, below a minimum."""
     for name, number in numbers.items():
         kind(number, name, "__float__", f"a number from {least} on")
         if number < least:
@@ -164,7 +164,7 @@ def short_list(values: Iterable[object], most: int = 10) -> str:
 
 
 def n_distinct(values: Ints) -> int:
-    """Return how many different values there are; linear where they are ascending or small."""
+    """Count the distinct values, in linear time where they are ascending or small."""
     if len(values) < 2 or np.all(values[1:] > values[:-1]):
         return len(values)
     if values.min() >= 0 and values.max() < 8 * len(values):  # counting takes no sorting
@@ -185,26 +185,22 @@ def present(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def characters(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return `values` if all texts among them are Unicode: half of a pair of codes is not."""
+    """Return `values` if all texts among them are valid Unicode, without lone surrogates."""
     if values.dtype.kind in "OU":
         for row, value in enumerate(values.ravel().tolist()):
-            if isinstance(value, str) and not value.isascii() and not _is_unicode(value):
+            if not isinstance(value, str) or value.isascii():
+                continue
+            try:
+                value.encode()
+            except UnicodeEncodeError:
                 raise InputError(
                     f"{name} holds half of a character in row {row}: write it as UTF-8"
-                )
+                ) from None
     return values
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def is_absent(value: Any) -> bool:
-    """Return whether a value is None, not a number, or what pandas puts where one is missing."""
+    """Return whether a value is missing: None, NaN, or a missing value of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither true nor false

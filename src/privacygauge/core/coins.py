@@ -1,4 +1,4 @@
-"""Who is inside which world, by fair coins that are drawn when they are asked for."""
+"""Membership of records in worlds, by fair coins that are drawn on demand."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Coins:
-    """The coins of `coin_flips`, drawn again whenever some are asked for: they take no memory.
+    """The coins of `coin_flips`, drawn again on every access, so that they take no memory.
 
-    It is indexed as an array of booleans (k, n) is, by worlds and by records.
+    Indexed like an array of booleans (k, n), by worlds and by records.
     """
 
     states: tuple[Mapping[str, Any], ...]
-    """Of generators (PCG64), before their first coin."""
+    """States of the generators (PCG64) before their first coin."""
     source: Ints
-    """(k,) Which of them draws a world's coins."""
+    """(k,) Index of the generator that draws each world's coins."""
     place: Ints
-    """(k,) How many worlds it draws before."""
+    """(k,) Number of worlds that the generator draws before this one."""
     n_records: int
-    """n."""
+    """Number of records, n."""
 
     @classmethod
     def of(cls, n_worlds: int, n_records: int, rng: np.random.Generator) -> Coins:
-        """Return what `coin_flips` draws; the generator stays as it is.
+        """Return the coins that `coin_flips` would draw, without advancing the generator.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Coins:
 
     @property
     def dtype(self) -> np.dtype[np.bool_]:
-        """Of what is drawn."""
+        """Type of the coins: bool."""
         return np.dtype(np.bool_)
 
     def __len__(self) -> int:
@@ -94,13 +94,13 @@ class Coins:
 
 
 def _selected_numbers(n: int, asked: Any = slice(None)) -> Ints:
-    """Return which of 0..n-1 are asked for; a part takes no more memory than it holds."""
+    """Return the selected numbers of 0..n-1; a selection takes no more memory than it holds."""
     found: Ints = np.arange(*asked.indices(n)) if isinstance(asked, slice) else np.arange(n)[asked]
     return found
 
 
 def counts_of(inside: Bools | Coins) -> Ints:
-    """Return in how many worlds each record is, (n,)."""
+    """Return the number of worlds that each record is in, (n,)."""
     counts = np.zeros(inside.shape[1], np.int64)
     for world in range(len(inside)):
         counts += inside[world]

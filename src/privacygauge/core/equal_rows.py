@@ -1,4 +1,4 @@
-"""Rows that equal each other: which are one person's, and what is said of people's rows."""
+"""Equal rows: those that belong to one person, and the warnings about people's rows."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ WAY_OUT = (
     "different people"
 )
 _DISAGREE = 0.2
-"""Up to this share of equal rows may differ in class or side where they are taken for one unit.
-Real tables have people who look alike, some per cent; rows of a model with few answers differ far
-more often."""
+"""Largest share of equal rows that may differ in class or side if they count as one unit. In real
+tables a few per cent of people look alike; rows with one of a model's few answers differ far more
+often."""
 
 _DISAGREE_COARSE = 0.01
-"""The same where values are coarse."""
+"""The same share where values are coarse."""
 
 _FEWEST = 20
-"""Fewer different rows are a model with few answers."""
+"""With fewer distinct rows, the model has few answers."""
 
 _LARGEST = 0.02
-"""A larger share of a side with one and the same answer is no person, but what a model says."""
+"""A larger share of a side with the same answer comes from the model, not from one person."""
 
 _LEAST_OF_CLASS = 5
-"""Rows of a class on a side: of fewer, half may be one person's."""
+"""Fewest rows of a class on a side: half of fewer may belong to one person."""
 
+# Equal answers come from the model, not from one person, where at least the first share of one
+# side's rows, and at most the second share of the other's, equal half of their class.
 _MOSTLY = 0.5
 _RARELY = 0.25
-"""Where so large a share of one side is answered as most of its class is, and no more than this
-of the other, the answer is what a model says of that side, and no person's."""
 
 MATTERS = 0.99
-"""Rows that are worth more than this share of their number change no interval."""
+"""Effective share of independent rows above which units do not change an interval."""
 
 
 def equal_rows(
     same: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
 ) -> tuple[Ints | None, list[str]]:
-    """Return the units that equal rows make, None where they are no units, and what to say.
+    """Return the units that equal rows form, or None where they are not units, and warnings.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def equal_rows(
     labels : ndarray of int, shape (n,)
     member : ndarray of bool, shape (n,)
     what : str
-        What is equal.
+        Name of the equal values, for the warnings.
     drawn : bool
-        Whether fair, independent coins made the members: then equal rows need no unit.
+        Whether fair, independent coins chose the members: then equal rows need no unit.
     """
     found = Equal(units.number_units(same), labels)
     warnings = found.on_both_sides(what, member)
@@ -73,7 +73,7 @@ def equal_rows(
 
 
 def said_of_units(unit: Ints, member: Bools) -> list[str]:
-    """Return what is to be said of units that are given."""
+    """Return warnings about units that the user gave."""
     n = len(unit)
     n_units = checks.n_distinct(unit)
     if n_units == n:
@@ -94,12 +94,12 @@ def said_of_units(unit: Ints, member: Bools) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Equal:
-    """Which rows are equal."""
+    """Groups of equal rows."""
 
     rows: Ints
-    """(n,) The same number for equal rows, whatever their class."""
+    """(n,) Group number, the same for equal rows of any class."""
     labels: Ints
-    """(n,) Their classes."""
+    """(n,) Class of each row."""
 
     def unit(self, member: Bools) -> Ints:
         """Return one number for equal rows of one class and side."""
@@ -108,7 +108,7 @@ class Equal:
         )
 
     def are_units(self, member: Bools, *, coarse: bool = False) -> bool:
-        """Return whether equal rows are one person's, and matter.
+        """Return whether equal rows belong to one person and change intervals.
 
         Where values are `coarse`, as votes of trees are, rows are often equal by chance: then next
         to none of them may differ in class or side.
@@ -145,7 +145,7 @@ class Equal:
         return units.number_units(found)
 
     def small(self, member: Bools) -> bool:
-        """Return whether the largest group of equal rows is one person's, and no common answer."""
+        """Return whether the largest group is one person's rows rather than a common answer."""
         unit = self.unit(member)
         least = min(int(np.count_nonzero(side)) for side in (member, ~member))
         if int(np.bincount(unit).max()) > max(_FEWEST, _LARGEST * least):
@@ -161,7 +161,7 @@ class Equal:
         return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
 
     def across(self, member: Bools) -> Bools:
-        """Return which rows have an equal of their class on the other side, (n,)."""
+        """Return a mask of the rows with an equal row of their class on the other side, (n,)."""
         return units.on_both_sides(
             units.number_units(number_with_class(self.rows, self.labels)), member
         )
@@ -201,12 +201,12 @@ class Equal:
 
 
 def number_with_class(number: NDArray[Any], labels: NDArray[Any]) -> Ints:
-    """Return one number for rows that are equal in both."""
+    """Return a group number, the same for rows that are equal in both."""
     return units.number_units(number) * (1 + int(labels.max())) + labels.astype(np.int64)
 
 
 def repeated_rows(number: Ints) -> Bools:
-    """Return which rows share their number with another one, (n,)."""
+    """Return a mask of the rows that share their number with another row, (n,)."""
     _, index, count = np.unique(number, return_inverse=True, return_counts=True)
     several: Bools = count[index] > 1
     return several

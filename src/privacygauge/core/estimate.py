@@ -11,7 +11,7 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number that was estimated from data, with an interval that says how sure it is."""
+    """A number that was estimated from data, with its confidence interval."""
 
     value: float
     """The point estimate."""
@@ -20,11 +20,11 @@ class Estimate:
     high: float
     """The upper end of the interval."""
     level: float
-    """How often intervals made this way hold the truth, in (0, 1)."""
+    """Coverage probability of the interval, in (0, 1)."""
     n: int
     """The number of independent units behind the estimate."""
     method: str
-    """How the interval was made."""
+    """Name of the interval method."""
 
     def __post_init__(self) -> None:
         checks.level(self.level)
@@ -42,9 +42,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not computed, and why."""
+    """An item that was not computed, with the reason."""
 
     name: str
-    """What was left out."""
+    """Name of the skipped item."""
     reason: str
-    """Why, in a sentence for the reader of the report."""
+    """Reason, in a sentence for the reader of the report."""

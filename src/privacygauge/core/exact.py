@@ -1,4 +1,4 @@
-"""Games whose answers are known in closed form: what every estimate is checked against."""
+"""Games with closed-form answers, against which every estimate is checked."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class GaussianGame:
 class OffsetGame:
     """Records differ: a signal is N(offset, 1), and N(offset + effect, 1) of a member.
 
-    A record's offset is the same in all models and queries, so that the adversary's worlds tell
-    what the target's signal alone does not.
+    A record's offset is the same in all models and queries, so that the adversary's worlds carry
+    information that the target's signal alone does not.
     """
 
     n_targets: int
@@ -106,11 +106,11 @@ class OffsetGame:
     effect: float
     """Distance of the means in standard deviations; 0 is a release that ignores its data."""
     n_worlds: int
-    """The adversary's worlds, by coins of their own."""
+    """Number of the adversary's worlds, with independent coins."""
     spread: float = 3.0
     """The standard deviation of the offsets, which are normal about 0."""
     n_queries: int = 1
-    """Queries about each target, with noise of their own."""
+    """Queries per target, with independent noise."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -159,7 +159,7 @@ class RandomisedResponse:
     epsilon: float
     """At least 0; 0 releases a fair coin."""
     failure: float = 0.0
-    """How likely a round is to release all bits themselves, in [0, 1)."""
+    """Probability that a round releases all bits unchanged, in [0, 1)."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -194,11 +194,11 @@ class SharedNoiseGame:
     """One training run: a part of the noise is the same in the signals of all of its targets.
 
     Members' signals are N(effect, 1), non-members' N(0, 1), as in `GaussianGame`, but any two of
-    a round have correlation `correlation`. The release of all signals is what has to be private.
+    a round have correlation `correlation`. The mechanism under audit releases all signals.
     """
 
     n_targets: int
-    """Targets a round; fair independent coins make members of them."""
+    """Targets per round; fair independent coins make members of them."""
     effect: float
     """Distance of the means in standard deviations."""
     correlation: float
@@ -211,12 +211,13 @@ class SharedNoiseGame:
 
     @property
     def mu(self) -> float:
-        """The mechanism's mu: who knows the other bits can subtract most of the shared noise.
+        """The mechanism's mu: knowing the other bits, one can subtract most of the shared noise.
 
         The effect times the root of a diagonal element of the inverse covariance.
         """
         own = 1.0 - self.correlation
         shared = self.correlation
+        # A diagonal element of the inverse of own * I + shared * J (Sherman & Morrison 1950).
         inverse = (1.0 - shared / (own + self.n_targets * shared)) / own
         return float(self.effect * np.sqrt(inverse))
 

@@ -1,4 +1,4 @@
-"""The parts that every audit shares: rounds, what the adversary sees, attacks and rules.
+"""The parts that every audit shares: rounds, observations, attacks and rules.
 
 A challenger draws a secret bit for every target and deals; the adversary gets an `Observation`
 and returns `Scores`; a rule turns scores into guesses. Attacks never see the secret.
@@ -23,7 +23,7 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """Records whose membership the adversary knows, because the model behind them is its own."""
+    """Records with known membership, from the adversary's own model."""
 
     signals: Mapping[str, Floats]
     """Signal name to (s,) values; higher means more like a member."""
@@ -32,7 +32,7 @@ class Shadow:
     stratum: Ints
     """(s,) The group in which signals are comparable: the class label of a classifier."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(s,) Whom each record is about; default: each has a unit of its own."""
+    """(s,) Unit of each record; default: every record is its own unit."""
 
     def __post_init__(self) -> None:
         member = checks.bools(self.member, "member")
@@ -48,7 +48,7 @@ class Shadow:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What the adversary sees of every target; the secret is not in it."""
+    """The adversary's view of every target, without the secret."""
 
     signals: Mapping[str, Floats]
     """Signal name to (n,) values; higher means more like a member."""
@@ -84,16 +84,16 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One play of a game: what is shown and what is kept secret."""
+    """One play of a game: the observation and the secret."""
 
     observation: Observation
-    """What the adversary gets."""
+    """The adversary's view."""
     secret: Bools
     """(n,) True for a member; kept from the attack."""
     target: Ints
-    """(n,) Which target each row is about."""
+    """(n,) Number of each row's target."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,) Whom each row is about, as in `Transcript`; default: the target."""
+    """(n,) Unit of each row, as in `Transcript`; default: the target."""
 
     def __post_init__(self) -> None:
         n = len(self.observation)
@@ -104,7 +104,7 @@ class Round:
 
 
 MANY_UNITS = 20
-"""From so many units on, equal counts in all of them are no accident of fair coins."""
+"""Number of units from which equal counts in all of them cannot come from fair coins."""
 
 
 def rounds_of_models(
@@ -121,18 +121,18 @@ def rounds_of_models(
     Parameters
     ----------
     name : str
-        What the signal is called.
+        Name of the signal.
     signal : ndarray of float, shape (k, n)
-        Of n records from k models, at least 2; higher means more like a member.
+        Signals of n records from k >= 2 models; higher means more like a member.
     inside : ndarray of bool, shape (k, n)
         True where the model was trained on the record, by independent fair coins.
     n_worlds : int, optional
-        So many first models are the adversary's own, and the rest are targets, in a round each;
-        half of the models by default.
+        Number of leading models that are the adversary's own; each of the others is the target of
+        one round. Default: half of the models.
     target : ndarray of int, shape (n,), optional
-        Which record each column is; 0..n-1 by default.
+        Number of each column's record; default: 0..n-1.
     unit : ndarray of int, shape (n,), optional
-        Whom each record is about, as in `Transcript`.
+        Unit of each record, as in `Transcript`.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def rounds_of_models(
 
 
 def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
-    """Refuse targets, the models from `first` on, without secrets, and counts that tell them."""
+    """Refuse target models (from `first` on) without secrets, and counts that reveal them."""
     one_sided = np.flatnonzero(inside.all(axis=1) | ~inside.any(axis=1))
     for number in one_sided[one_sided >= first].tolist():
         which = "all" if inside[number].all() else "none"
@@ -196,14 +196,14 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """An attack's answer: a score for every target, and how it would guess from it."""
+    """An attack's answer: a score for every target, and a rule to guess from it."""
 
     value: Floats
     """(n,) Higher means more likely a member."""
     rule: Rule
-    """Learnt from what the adversary has of its own, or a split of the rows."""
+    """Rule learnt on the adversary's own records, or on a split of the rows."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", checks.floats(self.value, "scores"))
@@ -218,11 +218,11 @@ class Attack(Protocol):
 
     @property
     def variant(self) -> str:
-        """Which of its published forms this is; empty where there is one only."""
+        """Name of the published form; empty where there is only one."""
 
     @property
     def thresholds(self) -> str:
-        """``per-class``, ``global`` or ``none``: for which groups the threshold is learnt."""
+        """``per-class``, ``global`` or ``none``: groups that have their own threshold."""
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return a score for every target, or the reason why the attack cannot be played."""
@@ -240,11 +240,11 @@ class Play:
     """One attack on all rounds of a game."""
 
     transcript: Transcript
-    """Scores beside secrets."""
+    """Scores with secrets."""
     decisions: Decisions
     """Guesses by the attack's own rule, in the order of the transcript."""
     notes: tuple[str, ...] = field(default=())
-    """What the attack had to say."""
+    """Remarks of the attack, for the report."""
     whole: Play | None = None
     """The same attack on all targets, where only some of them are compared."""
 

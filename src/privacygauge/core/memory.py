@@ -1,4 +1,4 @@
-"""How much memory there is, so that what cannot fit is refused before it is tried."""
+"""Free memory, so that work that cannot fit is refused before it starts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,23 @@ from pathlib import Path
 
 
 def free_memory() -> int:
-    """Return the bytes of memory that are free, as far as they can be found out."""
-    return min(_free_of_machine(), _free_of_container())
+    """Return the free bytes of memory of the machine or its container, whichever are fewer."""
+    # Where the system does not say, only a small amount is safe to assume.
+    machine = 4 * 2**30
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                machine = int(line.split()[1]) * 1024
+                break
+    except OSError:
+        pass
+    group = Path("/sys/fs/cgroup")
+    try:
+        most = (group / "memory.max").read_text().strip()
+        used = int((group / "memory.current").read_text())
+    except OSError:
+        return machine
+    return machine if most == "max" else min(machine, max(int(most) - used, 0))
 
 
 def bytes_text(n_bytes: int) -> str:
@@ -15,24 +30,3 @@ def bytes_text(n_bytes: int) -> str:
     if n_bytes >= 2**30:
         return f"{n_bytes / 2**30:,.3g} GiB" if n_bytes < 2**50 else "more than a million GiB"
     return f"{n_bytes / 2**20:.3g} MiB" if n_bytes >= 2**20 else f"{n_bytes} bytes"
-
-
-def _free_of_machine() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    # Elsewhere only small amounts are safe to assume.
-    return 4 * 2**30
-
-
-def _free_of_container() -> int:
-    group = Path("/sys/fs/cgroup")
-    try:
-        most = (group / "memory.max").read_text().strip()
-        used = int((group / "memory.current").read_text())
-    except OSError:
-        return 2**62
-    return 2**62 if most == "max" else max(int(most) - used, 0)

@@ -18,7 +18,7 @@ from privacygauge.errors import InputError
 def coin_flips(
     n_worlds: int, n_records: int, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return who is inside which world, by independent fair coins.
+    """Draw the membership of records in worlds, by independent fair coins.
 
     Independent coins, and not exactly half of the worlds for every record: with exact halves
     the number of worlds that hold a record, the target's included, is known, and the count
@@ -30,8 +30,8 @@ def coin_flips(
         At least 1.
     rng : numpy.random.Generator
     unit : ndarray of int, shape (n_records,), optional
-        Whose records they are: one coin puts all records of a unit in. Each record has a coin of
-        its own by default.
+        Unit of each record: one coin decides for all records of a unit. Default: every record has
+        its own coin.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def coin_flips(
 
 @runtime_checkable
 class Stored(Protocol):
-    """Numbers on disk, of which only what is asked for is read."""
+    """An array on disk, of which only the requested part is read."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,10 +58,10 @@ class Stored(Protocol):
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """How much of every dimension is read at a time."""
+        """The length of a chunk along every dimension."""
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return some of them as a numpy array."""
+        """Return a selection as a numpy array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class SomeOf:
     stored: Stored
     """The numbers."""
     numbers: Ints
-    """(k,) Which of their rows, in this order."""
+    """(k,) Numbers of the selected rows, in order."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,25 +80,25 @@ class SomeOf:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """How much of every dimension is read at a time."""
+        """The length of a chunk along every dimension."""
         return self.stored.chunks
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return some of them as a numpy array."""
+        """Return a selection as a numpy array."""
         first, *rest = rows if isinstance(rows, tuple) else (rows,)
         return self.stored[(self.numbers[first], *rest)]
 
 
 @dataclass(frozen=True, eq=False)
 class Worlds:
-    """The target's signal beside the signals of the adversary's worlds.
+    """The target's signal and the signals of the adversary's worlds.
 
-    A release may be asked several times about one target (a picture and its mirror image); then
-    the answers lie along a last axis of q queries.
+    A release may be queried several times about one target (a picture and its mirror image); the
+    answers then lie along a last axis of q queries.
     """
 
     signal: Floats
-    """(n,) or (n, q) The signal that the target model gives on every target."""
+    """(n,) or (n, q) Signal of the target model on every target."""
     worlds: Floats | Stored
     """(k, n) or (k, n, q) The same signal from each of the adversary's k models: an array, or an
     array of a run, which attacks on single records read in blocks."""
@@ -133,12 +133,12 @@ class Worlds:
     def without(self, number: int) -> Worlds:
         """Return the other worlds, with world `number` played as the target.
 
-        Its secret is ``inside[number]``: the adversary knows it, and can learn a threshold on it.
+        Its secret is ``inside[number]``, which the adversary knows and can learn a threshold on.
 
         Parameters
         ----------
         number : int
-            Which world, in 0..k-1.
+            Number of the world, in 0..k-1.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class Worlds:
 
     @property
     def step(self) -> int:
-        """The number of targets that are best read at a time, or a multiple of it."""
+        """Number of targets per stored chunk: blocks are read fastest in multiples of it."""
         return 1 if isinstance(self.worlds, np.ndarray) else self.worlds.chunks[1]
 
     def some(self, numbers: Ints) -> Worlds:
@@ -175,11 +175,11 @@ class Worlds:
         return Worlds(self.signal, part, drawn)
 
     def block(self, rows: slice) -> tuple[Floats, Bools]:
-        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and who was inside."""
+        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and the membership."""
         return self._read((slice(None), rows)), self.inside[:, rows]
 
     def world(self, number: int) -> Floats:
-        """Return the signal that one of the worlds gives on every target, (n,) or (n, q)."""
+        """Return the signal of one world on every target, (n,) or (n, q)."""
         return self._read(number)
 
     def _read(self, some: Any) -> Floats:

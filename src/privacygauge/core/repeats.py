@@ -1,8 +1,8 @@
-"""Near repeats: rows that lie far closer to each other than their neighbourhood explains.
+"""Near repeats: rows that are far closer to each other than the density around them explains.
 
 Views of one record, such as a picture and its mirror image, or a note that was copied forward, are
-not independent. They need no id to be seen: the nearest row is many times closer than the density
-of the rows around it allows.
+not independent. They are detectable without ids: the nearest row is many times closer than the
+density of the surrounding rows allows.
 """
 
 from __future__ import annotations
@@ -19,53 +19,59 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.seeds import stream
 
 _NEIGHBOURS = 24
-"""Rows whose distances tell the density around a row: the nearer half may be repeats."""
+"""Neighbours that estimate the density around a row; the nearer half may be repeats."""
 
 _SAMPLE = 2_000
-"""Rows that are looked at first; most tables have no near repeats."""
+"""Rows that are searched first; most tables have no near repeats."""
 
 _LIKELY = 1e-3
 """A gap in the distances less likely than this sets repeats apart from others."""
 
 _LINKED = 0.05
-"""The same once it is known that there are repeats: those that are left unlinked make intervals
-too narrow."""
+"""The same probability once repeats are known to exist: unlinked repeats make intervals too
+narrow."""
 
 _MATTER = 0.05
-"""So many rows must have one: rarer ones are chance, or change no interval."""
+"""Smallest share of rows with a repeat; rarer repeats are chance or change no interval."""
 
 _SAME_SIDE = 0.6
-"""So much of the way from chance to certainty that two near rows are on one side, where they are
-repeats of one person. Rows that are near for other reasons, such as leaves of a tree, lie on either
-side."""
+"""Smallest excess of near rows on the same side for repeats of one person, as a share of the way
+from chance to certainty. Rows that are near for other reasons, such as leaves of a tree, lie on
+either side."""
 
 _OTHER_SIDE = 0.4
-"""At most so much of the chance to be on one side, where members have copies among the others."""
+"""Largest ratio to chance of near rows on the same side, where members have copies among
+non-members."""
 
 _MOST_AXES = 10
+"""Points with more columns are projected at random onto this many."""
 _FEWEST = 100
+"""Fewest rows that are tested."""
 
 _TOUCHING = 0.01
-"""Of the usual gap between scores around them: scores nearer than this are nearly equal."""
+"""Share of the usual gap between neighbouring scores below which scores are nearly equal."""
 
 _AROUND = 12
-"""Gaps before and after that say what is usual."""
+"""Gaps before and after that set the usual gap."""
 
 _LATTICE = 0.3
-"""Of the median gap: where small gaps are no smaller than this, scores stand on a lattice."""
+"""Share of the median gap: if small gaps are not below it, scores lie on a lattice."""
 
 _NEVER = 1e-3
 """Neighbours agree in side as often as nearly equal scores do, unless it is less likely than
 this."""
 
 _LARGEST = 0.02
-"""A larger share of a side with one score is what a release says often."""
+"""A larger share of a side with one score is a frequent answer of the release."""
 
 _FEW_SCORES = 20
+"""Fewest clusters, and repeated rows, that can show repeats; a cluster this small is never taken
+for a frequent answer of the release."""
 _FEW_DISAGREE = 0.01
+"""Largest share of nearly equal scores on different sides that shows repeats by itself."""
 
 _ENDS_AMONG = 30
-"""Neighbours of a row among which the two ends of its line are looked for."""
+"""Neighbours of a row among which the two ends of its line are searched."""
 
 _FEWEST_CONTINUOUS = 3
 
@@ -97,8 +103,8 @@ def near_repeats(points: Floats, group: Ints, member: Bools) -> tuple[Ints, Bool
     In a cloud of intrinsic dimension D and even density the distances d_j to the j nearest rows
     have independent gaps: ``j D log(d_(j+1) / d_j)`` is exponential with mean 1. D is estimated
     from the farther half of 24 neighbours (Levina and Bickel 2005); a gap among the nearer half
-    that chance makes once in a thousand rows sets what lies before it apart. In one dimension, as
-    in the answers of a model of two classes, nearly equal rows are no news, and none are found.
+    with a probability of one in a thousand separates the rows before it. In one dimension, as in
+    the answers of a two-class model, nearly equal rows are common, and none are reported.
     """
     n = len(points)
     if n < _FEWEST or points.shape[1] < 2:
@@ -113,6 +119,7 @@ def near_repeats(points: Floats, group: Ints, member: Bools) -> tuple[Ints, Bool
         return None
     alike = member[first[:, 0]] == member[first[:, 1]]
     same = float(np.mean(alike))
+    # The probability that two independent rows are on the same side.
     chance = float(member.mean() ** 2 + (1 - member.mean()) ** 2)
     of_one_person = same >= chance + _SAME_SIDE * (1 - chance)
     if not of_one_person and same > _OTHER_SIDE * chance:
@@ -129,7 +136,7 @@ def near_repeats(points: Floats, group: Ints, member: Bools) -> tuple[Ints, Bool
 
 
 def axes_of(points: Floats, rng: np.random.Generator) -> Floats:
-    """Return points on few axes of spread 1, (n, at most `_MOST_AXES`)."""
+    """Return points on at most `_MOST_AXES` axes of standard deviation 1, (n, axes)."""
     axes = points
     if points.shape[1] > _MOST_AXES:
         axes = points @ rng.normal(size=(points.shape[1], _MOST_AXES))
@@ -138,12 +145,12 @@ def axes_of(points: Floats, rng: np.random.Generator) -> Floats:
 
 
 def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
-    """Return whether rows of like scores are on one side far more often than different people's.
+    """Return whether rows with similar scores share a side far more often than if independent.
 
     Parameters
     ----------
     score : ndarray of float, shape (n,)
-        How sure a model is of each row.
+        Confidence of a model on each row.
     group : ndarray of int, shape (n,)
         Rows are compared within a group: the class.
     member : ndarray of bool, shape (n,)
@@ -178,25 +185,25 @@ def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
 
 
 _CONTINUOUS = 0.5
-"""So large a share of a class's rows must have different scores."""
+"""Smallest share of distinct scores among a class's rows."""
 
 _LAGS = (5, 10, 20, 40)
-"""Neighbours that are looked at: views of one record lie among those of others."""
+"""Lags between compared neighbours: views of one record lie among those of others."""
 
 _SURELY = 2.0
-"""Standard errors. What the fit takes up makes it three where rows are different people's: there
-sums lie at -1 or below on average."""
+"""Standard errors. They amount to three where rows belong to different people: the fit absorbs some
+correlation, so that sums are then -1 or below on average."""
 
 
 def _fit_unimodal(values: Floats) -> Floats:
-    """Return the function of place that is nearest to values, monotone below and above one cut."""
+    """Fit values by their index with a function that is monotone on either side of one cut."""
     cuts = np.arange(10) * len(values) // 10
     fits = [np.concatenate([_isotonic(part) for part in np.split(values, [cut])]) for cut in cuts]
     return min(fits, key=lambda fit: float(np.sum((values - fit) ** 2)))
 
 
 def _isotonic(values: Floats) -> Floats:
-    """Return the monotone function of place that is nearest to values, falling or rising."""
+    """Fit values by their index with a monotone function, increasing or decreasing."""
     if not len(values):
         return values
     fits = [isotonic_regression(values, increasing=up).x for up in (True, False)]
@@ -271,7 +278,7 @@ def repeated_scores(score: Floats, member: Bools) -> Ints | None:
 
 
 def _near_pairs(axes: Floats, group: Ints, asked: Ints, likely: float) -> Ints:
-    """Return rows that are asked about beside rows that are too near to them, (p, 2)."""
+    """Return pairs of a queried row and a row that is too near to it, (p, 2)."""
     found = []
     half = _NEIGHBOURS // 2
     place = np.arange(1, half + 1)
@@ -302,11 +309,11 @@ def _near_pairs(axes: Floats, group: Ints, asked: Ints, likely: float) -> Ints:
 
 
 def interpolated_rows(points: Floats, group: Ints) -> Bools:
-    """Return which rows lie exactly between two others of their group, (n,).
+    """Return a mask of the rows that lie exactly between two others of their group, (n,).
 
     Oversampling such as SMOTE (Chawla et al. 2002) draws rows on the line between two real ones.
-    They are nobody's records, and less spread than real ones: a model is surer of them, whether it
-    was trained on them or not.
+    They are not real records, and vary less: a model is more confident on them, whether it was
+    trained on them or not.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rules: how a score becomes a guess, with a threshold that saw none of the judged rows."""
+"""Rules that turn scores into guesses, with thresholds that do not depend on the evaluated rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.thresholds import best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
@@ -16,10 +16,10 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class Cut:
-    """Guess "member" where the score is at least a threshold that the adversary brought."""
+    """Guess "member" where the score is at least the adversary's own threshold."""
 
     threshold: float
-    """A number that does not depend on the judged rows."""
+    """Threshold, which must not depend on the evaluated rows."""
     origin: str = "given"
     """Where the threshold comes from, in words."""
 
@@ -40,15 +40,15 @@ class Split:
     Notes
     -----
     Every guess is independent of its own row's secret, and the accuracy is unbiased. But each part
-    chooses the other's threshold, so that the two parts err together where the score says nothing:
-    of 12,000 such games (100, 400 and 2,000 rows) an interval at 95% was above one half in 3.2%
-    and below in 1.4%, where a fixed threshold had 2.3% and 2.5%.
+    chooses the other's threshold, so that the errors of the two parts are correlated where the
+    score carries no information: in 12,000 such games (100, 400 and 2,000 rows), a 95% interval was
+    above one half in 3.2% and below in 1.4%, where a fixed threshold had 2.3% and 2.5%.
     """
 
     share: float = 0.5
     """The share of the units in the first part, in (0, 1)."""
     seed: int = 0
-    """Fixes which units fall in which part."""
+    """Seed of the split."""
 
     def __post_init__(self) -> None:
         checks.level(self.share, "share")
@@ -59,13 +59,19 @@ class Split:
         first = halves(transcript.unit, transcript.secret, self.share, self.seed)
         guess = np.empty(len(transcript), np.bool_)
         for part in (first, ~first):
-            cut = _best_cut(transcript.score[~part], transcript.secret[~part])
+            score = transcript.score[~part]
+            secret = transcript.secret[~part]
+            if secret.all() or not secret.any():
+                raise InputError(
+                    "too few targets to split: each part needs members and non-members"
+                )
+            cut = best_threshold(score[secret], score[~secret])
             guess[part] = transcript.score[part] >= cut
         return transcript.decided(guess, "cross-fitted threshold")
 
 
 def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:
-    """Return which rows are in the first part of a random split of the units.
+    """Return a mask of the rows in the first part of a random split of the units.
 
     All rows of one unit fall in the same part. Units that are members in most of their rows
     are split apart from the others, so that both parts hold members and non-members.
@@ -90,9 +96,3 @@ def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bool
         size = int(np.clip(round(share * len(group)), min(1, len(group)), max(len(group) - 1, 0)))
         first[rng.permutation(group)[:size]] = True
     return first[inverse]
-
-
-def _best_cut(score: Floats, secret: Bools) -> float:
-    if secret.all() or not secret.any():
-        raise InputError("too few targets to split: each part needs members and non-members")
-    return best_threshold(score[secret], score[~secret])

@@ -21,7 +21,7 @@ def stream(seed: int, *roles: str | int) -> np.random.Generator:
     seed : int
         Non-negative.
     *roles : str or int
-        What the generator is for, from the general to the particular, such as
+        Purpose of the generator, from the general to the particular, such as
         ``("demo", "shadow", 3)``.
 
     Returns
@@ -35,7 +35,12 @@ def stream(seed: int, *roles: str | int) -> np.random.Generator:
     >>> int(stream(0, "coins").integers(100)) == int(stream(0, "coins").integers(100))
     True
     """
-    return np.random.default_rng(np.random.SeedSequence([non_negative(seed), *_key(roles)]))
+    # The length and the type of every part go in, so ("a", "b") differs from ("ab",), 1 from "1".
+    plain = [int(role) if isinstance(role, np.integer) else role for role in roles]
+    text = "".join(f"{type(role).__name__}:{len(str(role))}:{role}" for role in plain)
+    digest = hashlib.sha256(text.encode()).digest()
+    key = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 32, 4)]
+    return np.random.default_rng(np.random.SeedSequence([non_negative(seed), *key]))
 
 
 def non_negative(seed: int) -> int:
@@ -43,11 +48,3 @@ def non_negative(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
     return int(seed)
-
-
-def _key(roles: tuple[str | int, ...]) -> list[int]:
-    # The length and the type of every part go in, so ("a", "b") differs from ("ab",), 1 from "1".
-    plain = [int(role) if isinstance(role, np.integer) else role for role in roles]
-    text = "".join(f"{type(role).__name__}:{len(str(role))}:{role}" for role in plain)
-    digest = hashlib.sha256(text.encode()).digest()
-    return [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 32, 4)]

@@ -95,7 +95,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
 
 
 def order_by_class(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Ints]:
-    """Return the rows class by class, and where each class's begin and the last one's end.
+    """Return the rows sorted by class, and the offsets at which classes begin and the last ends.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an attack left behind: scores beside secrets, and the guesses made from them."""
+"""Scores of an attack with the secrets, and the guesses made from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 TIED = "gives every record the same score, so it ranks nothing"
-"""Why an attack is skipped whose scores are `tied`."""
+"""Reason to skip an attack whose scores are `tied`."""
 
 
 def tied(score: Floats) -> bool:
@@ -72,7 +72,7 @@ class _Rows:
 
     @property
     def independent(self) -> tuple[int, int]:
-        """How many independent rows the members' and the non-members' are worth at least."""
+        """Effective numbers of independent member and non-member rows, as lower bounds."""
         if not self.repeated:
             return self.n_in, self.n_out
         return units.worth(self.unit[self.secret]), units.worth(self.unit[~self.secret])
@@ -80,19 +80,19 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class Transcript(_Rows):
-    """One row for every target in every round: the attack's score beside the secret."""
+    """One row per target and round: the attack's score and the secret."""
 
     score: Floats
     """(m,) Higher means more likely a member."""
     secret: Bools
     """(m,) True for a member."""
     target: Ints = field(default_factory=_nothing)
-    """(m,) Which target the row is about; rows 0..m-1 by default."""
+    """(m,) Number of the row's target; default: 0..m-1."""
     round: Ints = field(default_factory=_nothing)
     """(m,) The round of the game; default: all 0."""
     unit: Ints = field(default_factory=_nothing)
-    """(m,) Whom the row is about: the independent unit of every interval, whose rows are never
-    treated as independent; default: the target."""
+    """(m,) Unit of the row, such as a person, whose rows are never treated as independent;
+    default: the target."""
 
     def __post_init__(self) -> None:
         score = checks.floats(self.score, "score")
@@ -110,7 +110,7 @@ class Transcript(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class Decisions(_Rows):
-    """Guesses whose thresholds were chosen without the rows that they are judged on."""
+    """Guesses whose thresholds were chosen on other rows."""
 
     guess: Bools
     """(m,) True where the adversary says "member"."""
@@ -119,7 +119,7 @@ class Decisions(_Rows):
     target: Ints = field(default_factory=_nothing)
     """(m,) As in `Transcript`."""
     rule: str = "unnamed"
-    """How the threshold was chosen, in words."""
+    """Rule that chose the threshold, as reports print it."""
     unit: Ints = field(default_factory=_nothing)
     """(m,) As in `Transcript`."""
 

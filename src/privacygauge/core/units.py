@@ -1,4 +1,4 @@
-"""Units: the people behind the rows, who are what is protected and what is independent."""
+"""Units: the people behind the rows, who are protected and statistically independent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.seeds import stream
 
 _BLOCK = 1 << 16
-"""Entries of a matrix that are worked on at a time."""
+"""Entries of a matrix that are processed at a time."""
 
 
 def number_units(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
@@ -58,7 +58,7 @@ def number_units(labels: ArrayLike, name: str = "unit", *, length: int | None = 
 
 
 def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None:
-    """Return the number of the person behind each of n records; None where nothing says."""
+    """Return the number of the person behind each of n records; None if unknown."""
     for name, given in (("unit", unit), ("ids", ids)):
         if given is not None:
             found = number_units(given, name, length=n)
@@ -67,7 +67,7 @@ def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None
 
 
 def join_units(one: Ints, other: Ints) -> Ints:
-    """Return units that hold the rows of both numberings' units together, (n,)."""
+    """Return the finest units that are unions of the units of both numberings, (n,)."""
     n = len(one)
     links = coo_array((np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([
         n + number_units(one), 2 * n + number_units(other)
@@ -77,7 +77,7 @@ def join_units(one: Ints, other: Ints) -> Ints:
 
 
 def worth(unit: Ints) -> int:
-    """Return how many independent rows these are worth if all rows of a unit are alike.
+    """Return the effective number of independent rows if all rows of a unit are alike.
 
     Kish (1965): ``n^2 / sum of squared sizes``, rounded down; n where no unit repeats, the number
     of units where all have the same size, and fewer where a few units hold most of the rows.
@@ -101,7 +101,7 @@ def sums(unit: Ints, values: Floats) -> Floats:
 
 
 def foremost(values: Floats, unit: Ints | None, most: int) -> Ints:
-    """Return the rows of the highest values, falling, at most `most`, and one of each unit.
+    """Return the rows with the highest values, descending, one per unit and at most `most`.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def foremost(values: Floats, unit: Ints | None, most: int) -> Ints:
 
 
 def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
-    """Return a number for each row that is the same for rows equal in so many digits.
+    """Return a number per row, the same for rows that are equal to the given digits.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
 
 
 def on_both_sides(unit: Ints, member: Bools) -> Bools:
-    """Return which rows belong to a unit that has members and non-members, (n,)."""
+    """Return a mask of the rows whose unit has members and non-members, (n,)."""
     _, index = np.unique(unit, return_inverse=True)
     inside, outside = (np.bincount(index, weights=side) > 0 for side in (member, ~member))
     both: Bools = (inside & outside)[index]

@@ -21,8 +21,8 @@ def own_version() -> str:
 def today() -> str:
     """Return the date that a report is made on, in UTC, as ``2026-01-31``.
 
-    The environment variable ``SOURCE_DATE_EPOCH``, seconds since 1970, sets it where files have to
-    be equal from one day to the next.
+    The environment variable ``SOURCE_DATE_EPOCH``, in seconds since 1970, overrides it for files
+    that must be reproducible.
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(seconds), UTC) if seconds.isdigit() else datetime.now(UTC)
@@ -37,13 +37,19 @@ def versions(*further: str | None) -> dict[str, str]:
     *further : str or None
         Other packages to name where they are installed.
     """
-    packages = ("numpy", "scipy", "scikit-learn")
-    return {
-        "python": platform.python_version(),
-        **{name: _installed_version(name) for name in packages},
-        **{name: _version_of(name) for name in further if name is not None},
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
+    from importlib.metadata import PackageNotFoundError
+
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "scipy", "scikit-learn"):
+        found[name] = _installed_version(name)
+    for package in further:
+        if package is not None:
+            try:
+                found[package] = _installed_version(package)
+            except PackageNotFoundError:
+                found[package] = "not installed"
+    found["platform"] = f"{platform.system()} {platform.machine()}"
+    return found
 
 
 @cache
@@ -51,14 +57,5 @@ def _installed_version(package: str) -> str:
     # Here, because a command line that prints no version starts without it.
     from importlib.metadata import version
 
-    # The folders of packages are searched at every question: a third of a second in an audit.
+    # Cached: each call searches the folders of packages, a third of a second in an audit.
     return version(package)
-
-
-def _version_of(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError
-
-    try:
-        return _installed_version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -1,4 +1,4 @@
-"""The best of all attacks in one game, allowing for all that is compared."""
+"""The best attack of one game, corrected for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from privacygauge.evaluate.roc import auc
 
 @dataclass(frozen=True)
 class BestAttack:
-    """What the best of all attacks reaches in one game, allowing for all that was compared."""
+    """The best attack of one game, by accuracy and by AUC, corrected for multiple comparisons."""
 
     attack: str
-    """The attack whose balanced accuracy has the highest lower end."""
+    """Title of the attack whose balanced accuracy has the highest lower limit."""
     accuracy: Estimate
-    """Its balanced accuracy; 1/2 is chance."""
+    """Balanced accuracy of `attack`, in [0, 1]; 1/2 is chance."""
     auc_attack: str
-    """The attack whose AUC has the highest lower end."""
+    """Title of the attack whose AUC has the highest lower limit."""
     auc: Estimate
-    """Its AUC; 1/2 is chance."""
+    """AUC of `auc_attack`, in [0, 1]; 1/2 is chance."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """Attacks that take members for non-members, allowing for all that was compared too."""
+    """Attacks whose AUC is below 1/2, corrected for the same comparisons."""
 
     @property
     def reached(self) -> AttackReach:
-        """How far they go, by whichever goes further: guesses or ranking."""
+        """The better supported accuracy: of the guesses or of the ranking."""
         return best_supported(self.accuracy, self.auc)
 
     @property
     def advantage(self) -> tuple[float, float, float]:
-        """How far they go as an advantage, and the ends of its interval, in points."""
+        """The advantage with the limits of its interval, in percentage points."""
         found = self.reached.accuracy
         return 200 * found.value - 100, 200 * found.low - 100, 200 * found.high - 100
 
     @property
     def leading(self) -> str:
-        """The attack that goes furthest."""
+        """Title of the strongest attack."""
         return self.auc_attack if self.reached.by_ranking else self.attack
 
     @property
@@ -54,19 +54,21 @@ class BestAttack:
 
 
 def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float) -> BestAttack:
-    """Return the attacks with the highest lower ends of accuracy and of AUC.
+    """Return the attacks with the highest lower limits of accuracy and of AUC.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
         At least one; one row for every target.
     n_compared : int
-        So many numbers of each kind have to hold together.
+        Number of comparisons of each kind that the intervals are corrected for.
     level : float
         In (0, 1).
     """
     attack, accuracy = _best_corrected(evaluations, _accuracy, n_compared, level)
-    auc_attack, area = _best_corrected(evaluations, _auc, n_compared, level)
+    auc_attack, area = _best_corrected(
+        evaluations, lambda e, p: auc(_transcript(e), p, curve=e.roc), n_compared, level
+    )
     below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
     turned = inverted_attacks(below, level, looks=n_compared)
     return BestAttack(
@@ -97,24 +99,20 @@ def _accuracy(e: Evaluation, level: float) -> Estimate:
     return balanced_accuracy(Decisions(guess, secret, rule=e.rule), level)
 
 
-def _auc(e: Evaluation, level: float) -> Estimate:
-    return auc(_transcript(e), level, curve=e.roc)
-
-
 def _transcript(e: Evaluation) -> Transcript:
     score = np.concatenate([e.roc.members, e.roc.nonmembers])
     return Transcript(score, np.arange(len(score)) < e.roc.n_in)
 
 
 def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None) -> BestAttack:
-    """Return what counts behind a defence: the adaptive attack unless another clearly goes further.
+    """Return the attack that counts behind a defence: the adaptive one unless another beats it.
 
     Parameters
     ----------
     adaptive, surprised : BestAttack
-        By who knows the defence, and by who does not.
+        Best attacks by an adversary that knows the defence, and by one that does not.
     undone : BestAttack or None
-        On the model as it is, where the defence can be undone.
+        Best attack on the undefended model, where the defence can be undone.
     """
     accuracy = _further_reaching(adaptive, surprised, lambda b: b.accuracy)
     ranked = _further_reaching(adaptive, surprised, lambda b: b.auc)

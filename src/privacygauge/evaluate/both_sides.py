@@ -1,4 +1,4 @@
-"""How often something holds for members and for others, and by how much these rates differ."""
+"""A rate among members, the same rate among non-members, and their difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class BothSides:
     """A rate among members, among others, and their difference."""
 
     name: str
-    """What it is the rate of."""
+    """Name of the rate, as reports print it."""
     members: Estimate
     """Among members, in [0, 1]."""
     others: Estimate
@@ -28,7 +28,7 @@ class BothSides:
 def both_sides(
     hits: Mapping[str, Bools], member: Bools, unit: Ints, level: float = 0.95
 ) -> tuple[BothSides, ...]:
-    """Return rates on both sides; the intervals of all differences hold together.
+    """Return rates on both sides, with jointly valid intervals of the differences.
 
     Parameters
     ----------

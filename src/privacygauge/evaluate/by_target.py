@@ -1,4 +1,4 @@
-"""Attacks judged record by record: what many releases with and without it give away."""
+"""Evaluation of attacks record by record, over many releases with and without each record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
 from privacygauge.evaluate.slices import holm
 
 FPRS = (0.1, 0.01)
-"""The false-positive rates that are reported of each record."""
+"""False-positive rates that are reported for each record."""
 
 RULE = "learnt on the adversary's own releases"
 
@@ -33,8 +33,8 @@ RULE = "learnt on the adversary's own releases"
 class TargetScores:
     """An attack's scores about one record.
 
-    The adversary learns from releases of its own, and is judged on others. Where it has new ones
-    for each release in question, there are several blocks.
+    The adversary learns from its own releases and is evaluated on others. Where it has separate
+    ones for each release under audit, there are several blocks.
     """
 
     own: Floats
@@ -42,13 +42,13 @@ class TargetScores:
     inside: Bools
     """(b, s) True where the record was in its own release."""
     score: Floats
-    """(t,) Scores of the releases in question."""
+    """(t,) Scores of the releases under audit."""
     secret: Bools
-    """(t,) True where the record was in."""
+    """(t,) True where the record was in the release."""
     release: Ints
-    """(t,) Which release each is: the independent unit; records may share releases."""
+    """(t,) Number of the release, the independent unit; records may share releases."""
     block: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(t,) The block whose releases each score was learnt from; default: all 0."""
+    """(t,) Block of own releases that each score was learnt from; default: all 0."""
 
     def __post_init__(self) -> None:
         n = len(self.score)
@@ -61,7 +61,7 @@ class TargetScores:
         object.__setattr__(self, "block", checks.integers(block, "block", length=n))
 
     def transcript(self) -> Transcript:
-        """Return scores beside secrets, one row a release in question."""
+        """Return scores with secrets, one row per release under audit."""
         return Transcript(self.score, self.secret)
 
     def guesses(self, cuts: Sequence[float]) -> Decisions:
@@ -88,7 +88,7 @@ class TargetScores:
 
 @dataclass(frozen=True, eq=False)
 class TargetEvaluation:
-    """How well one attack tells whether one record was in."""
+    """Results of one attack on one record."""
 
     auc: Estimate
     """Area under the ROC curve; 1/2 is chance."""
@@ -99,45 +99,45 @@ class TargetEvaluation:
     epsilon: Estimate
     """Lower bound on epsilon (`low`), by a threshold learnt on the adversary's own releases."""
     epsilon_limit: float
-    """The largest bound that so many releases could ever show."""
+    """The largest bound that this number of releases can show."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttackEvaluation:
-    """How well one attack does on each of several records."""
+    """Results of one attack on each of several records."""
 
     name: str
     """The attack."""
     variant: str
-    """Which of its forms; empty where there is one only."""
+    """Variant of the attack; empty where there is only one."""
     targets: tuple[TargetEvaluation, ...]
-    """One a record."""
+    """Results, one per record."""
     own_auc: Floats
-    """(r,) Each record's AUC on the adversary's own releases: what attacks and records may be
-    chosen by, since the releases in question have no part in it."""
+    """(r,) AUC of each record on the adversary's own releases. Attacks and records may be chosen
+    by it, since it does not use the releases under audit."""
     told: Bools
-    """(r,) True for the records of which the releases tell, beyond luck, whether they were in:
-    a rank test of Mann & Whitney, corrected by Holm for the number of records. With the level's
-    confidence none of them is there by luck."""
+    """(r,) True for records whose membership the releases reveal significantly: by a Mann-Whitney
+    test, corrected by Holm for the number of records, so that with the level's confidence none is
+    a false positive."""
     auc: Estimate
-    """Mean AUC of these records; the interval is for the doubt of the releases."""
+    """Mean AUC of these records; the interval covers the sampling of releases."""
     accuracy: Estimate
     """Mean balanced accuracy of these records' guesses."""
     tpr_at_fpr: tuple[tuple[float, float], ...]
-    """False-positive rate, and the records' mean true-positive rate there."""
+    """Pairs of a false-positive rate and the records' mean true-positive rate at it."""
     true_positives: int
-    """Guesses "in" about records that were."""
+    """Guesses "in" about records that were in."""
     false_positives: int
-    """Guesses "in" about records that were not."""
+    """Guesses "in" about records that were not in."""
     n_in: int
-    """Releases in question with the record in, of all records together."""
+    """Releases under audit with the record, summed over records."""
     n_out: int
-    """Those without it."""
+    """Releases under audit without the record, summed over records."""
     notes: tuple[str, ...] = ()
-    """What the attack had to say."""
+    """Remarks of the attack, for the report."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """The attack, where it takes releases with a record for those without: on average, or on the
-    record that it tells most about on the adversary's own releases."""
+    """The attack, where its AUC is below 1/2: on average, or on the record with the largest AUC
+    deviation on the adversary's own releases."""
 
     @property
     def title(self) -> str:
@@ -152,22 +152,22 @@ class AttackEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class RankedTargets:
-    """Records by falling AUC under an attack; many of them thinned."""
+    """Records in descending order of AUC under an attack, thinned where there are many."""
 
     position: Ints
-    """(p,) Their places among the records."""
+    """(p,) Indices of the records."""
     rank: Ints
     """(p,) Their ranks by AUC, from 1."""
     auc: Floats
     """(p,) The AUC."""
     low: Floats
-    """(p,) Lower ends of the intervals."""
+    """(p,) Lower limits of the intervals."""
     high: Floats
-    """(p,) Upper ends."""
+    """(p,) Upper limits of the intervals."""
 
 
 def rank_by_auc(attack: AttackEvaluation, points: int) -> RankedTargets:
-    """Return the records by falling AUC, at most `points` of them: both ends and even steps."""
+    """Return records in descending order of AUC, at most `points`: both ends and even steps."""
     n = len(attack.targets)
     order = np.argsort(-attack.aucs, kind="stable")
     kept = np.unique(np.round(np.linspace(0, n - 1, min(n, points))).astype(np.int64))
@@ -188,19 +188,19 @@ def evaluate_targets(
     notes: tuple[str, ...] = (),
     n_attacks: int = 1,
 ) -> AttackEvaluation:
-    """Return every number about an attack on several records.
+    """Evaluate an attack on several records.
 
     Parameters
     ----------
     name : str
     scores : sequence of TargetScores
-        One a record, at least one.
+        One per record, at least one.
     level : float
-        Of every interval, each on its own, in (0, 1).
+        Level of each single interval, in (0, 1).
     variant : str
     notes : tuple of str
     n_attacks : int
-        So many attacks are tried: what is said of inverted ones allows for it.
+        Number of attacks tried, for which the test of inverted attacks is corrected.
     """
     checks.level(level)
     if not scores:
@@ -211,12 +211,23 @@ def evaluate_targets(
     own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
     mean = mean_auc_of_records(scores, level)
+    # Attacks whose mean AUC, or whose AUC on the most telling record, is below chance.
+    attack = title(name, variant, "none")
+    several = len(scores) > 1
+    each = bonferroni_level(level, n_attacks * (1 + several))
+    # A wider interval contains 1/2 wherever the usual one does.
+    below = [(attack, mean_auc_of_records(scores, each))] if mean.high < 0.5 else []
+    if several:
+        telling = scores[int(np.argmax(np.abs(own - 0.5)))]
+        below.append((f"{attack} on one record", auc(telling.transcript(), each)))
+    # One side of the error alone, as where a two-sided interval excludes chance.
+    significant = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
     return AttackEvaluation(
         name,
         variant,
         targets=targets,
         own_auc=checks.frozen(own),
-        told=checks.frozen(_significant_records(scores, level)),
+        told=checks.frozen(significant),
         auc=mean,
         accuracy=_mean_accuracy(pairs, level),
         tpr_at_fpr=tuple(
@@ -227,43 +238,12 @@ def evaluate_targets(
         n_in=sum(guessed.n_in for guessed in guesses),
         n_out=sum(guessed.n_out for guessed in guesses),
         notes=notes,
-        inverted=_below_chance_areas(
-            title(name, variant, "none"),
-            scores,
-            own=own,
-            mean=mean,
-            level=level,
-            n_attacks=n_attacks,
-        ),
+        inverted=below_chance(below),
     )
 
 
-def _below_chance_areas(
-    name: str,
-    scores: Sequence[TargetScores],
-    own: Floats,
-    mean: Estimate,
-    level: float,
-    n_attacks: int,
-) -> tuple[InvertedAttack, ...]:
-    several = len(scores) > 1
-    each = bonferroni_level(level, n_attacks * (1 + several))
-    # A wider interval holds 1/2 where the usual one does.
-    found = [(name, mean_auc_of_records(scores, each))] if mean.high < 0.5 else []
-    if several:
-        telling = scores[int(np.argmax(np.abs(own - 0.5)))]
-        found.append((f"{name} on one record", auc(telling.transcript(), each)))
-    return below_chance(found)
-
-
-def _significant_records(scores: Sequence[TargetScores], level: float) -> Bools:
-    """Return for which records chance is ruled out: on one side, as where an interval ends."""
-    told: Bools = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
-    return told
-
-
 def _p_value(scores: TargetScores) -> float:
-    """Return how likely scores like these are if they do not depend on the secret."""
+    """Return the one-sided Mann-Whitney p-value of one record's scores."""
     if np.ptp(scores.score) == 0:
         return 1.0
     inside = scores.score[scores.secret]
@@ -287,7 +267,7 @@ def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> 
 
 
 def mean_auc_of_records(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
-    """Return the mean of the records' AUC, with the doubt that comes from the releases.
+    """Return the mean of the records' AUC, with an interval over the releases.
 
     Parameters
     ----------
@@ -297,8 +277,8 @@ def mean_auc_of_records(scores: Sequence[TargetScores], level: float = 0.95) -> 
     Returns
     -------
     Estimate
-        In [0, 1]. `n` is the number of different releases, which are the independent units:
-        what several records have in common there is summed before the variance is taken.
+        In [0, 1]. `n` is the number of distinct releases, which are the independent units: the
+        contributions of several records to one release are summed before the variance is taken.
     """
     transcripts = [found.transcript() for found in scores]
     curves = [roc(transcript) for transcript in transcripts]

@@ -1,4 +1,4 @@
-"""Whether a risk score means what it says."""
+"""Calibration of a risk score: of records scored 0.7 at even odds, 70% should be members."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Bin:
     mean_score: float
     """The mean of their scores."""
     fraction: Estimate
-    """The share of members among them, were members and non-members equally many."""
+    """Share of members among them, reweighted to equal numbers of members and non-members."""
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far scores are from the realised share of members."""
+    """Distance of scores from the realised share of members, by bins."""
 
     bins: tuple[Bin, ...]
-    """The bins that hold records, by rising score."""
+    """The non-empty bins, by ascending score."""
     rmse: Estimate
     """Root-mean-square distance between mean score and realised share over the bins, each
     weighted by its records."""
     rmse_of_bins: float
     """The same with equal weight for every bin, as Song & Mittal (2021) report it."""
     noise: float
-    """The `rmse` that a perfectly calibrated score would show on so many records."""
+    """The `rmse` that a perfectly calibrated score would show on this number of records."""
 
 
 def reliability(
@@ -68,7 +68,7 @@ def reliability(
     level : float
         In (0, 1).
     worth : float
-        How many independent rows each is worth, in (0, 1]: less than 1 where units repeat.
+        Effective number of independent rows per row, in (0, 1]: below 1 where units repeat.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def reliability(
 
 
 def _even_odds(share: Floats, odds: float) -> Floats:
-    """Return the share that would be seen if non-members were as many as members."""
+    """Return the share of members reweighted to equal numbers of members and non-members."""
     return share * odds / (share * odds + (1 - share))
 
 

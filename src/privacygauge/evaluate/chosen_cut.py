@@ -1,4 +1,4 @@
-"""Thresholds and lines for tests of two counts, chosen on rows that no bound is taken on."""
+"""Thresholds and lines for two-count tests, chosen on rows held out from the bound."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.two_rates import Line
 
 _TRIED = 256
-"""Thresholds that are tried from either end, and evenly in between."""
+"""Thresholds that are tried near either end, and evenly spaced in between."""
 
 _CAUTION = 3.0
-"""Standard deviations that are taken off: the best of many is not to be one that was lucky."""
+"""Standard deviations that are subtracted, so that luck does not choose the best of many."""
 
 _MIDDLE = 0.7
 """Added to a count of false positives: the median of a Poisson mean where none was seen."""
 
 _LEAST_EPSILON = 0.05
-"""No line is flatter than that of this epsilon."""
+"""Smallest epsilon whose line is used."""
 
 _FARTHEST = 8.0
-"""Of a normal quantile."""
+"""Largest absolute value of a normal quantile."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class ChosenCut:
     """A threshold, and the line by which counts beyond it are ordered."""
 
     cut: float
-    """Members are guessed where the score reaches it."""
+    """Threshold: scores of at least this are guessed to be members."""
     line: Line
-    """Of the counts, or of the turned ones."""
+    """Line for the counts, or for the turned counts."""
     turned: bool = False
-    """Whether epsilon shows in who was left out, below the threshold."""
+    """Whether the test is on the non-members below the threshold."""
 
 
 def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
@@ -64,6 +64,7 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     lower = _candidate_cuts(outside)
     of_in = _cautious(*_count_above(inside, upper), *_count_above(outside, upper), delta)
     of_out = _cautious(*_count_below(outside, lower), *_count_below(inside, lower), delta)
+    # Epsilon bounds both likelihood ratios: a leak may show among non-members only.
     turned = bool(of_out.max() > of_in.max())
     found, cuts = (of_out, lower) if turned else (of_in, upper)
     best = int(np.argmax(found))
@@ -80,11 +81,12 @@ def mu_line(score: Floats, secret: Bools, cut: float, mu: float) -> Line:
     cut : float
         The threshold.
     mu : float
-        About what the counts will refute, at least 0.
+        Value near the one that the counts will just refute, at least 0.
     """
     outside = score[~secret]
     fpr = (np.count_nonzero(outside >= cut) + 0.5) / (len(outside) + 1)
     start = float(np.clip(ndtri(fpr), -_FARTHEST, _FARTHEST))
+    # The derivative of Phi(Phi^-1(fpr) + mu) at the false-positive rate.
     slope = math.exp(-mu * start - mu * mu / 2)
     return Line(slope, float(ndtr(start + mu)) - slope * float(ndtr(start)))
 
@@ -98,13 +100,13 @@ def _candidate_cuts(ascending: Floats) -> Floats:
 
 
 def _count_above(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return how many values reach each cut, and of how many."""
+    """Return the number of values at or above each cut, and the number of all values."""
     n = len(ascending)
     return (n - np.searchsorted(ascending, cuts, side="left")).astype(np.float64), n
 
 
 def _count_below(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return how many values do not reach each cut, and of how many."""
+    """Return the number of values below each cut, and the number of all values."""
     found = np.searchsorted(ascending, cuts, side="left").astype(np.float64)
     return found, len(ascending)
 
@@ -124,22 +126,24 @@ def _cautious(hits: Floats, n_in: int, false: Floats, n_out: int, delta: float) 
 
 
 _STAKES = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
-"""Shares of the capital that are put on the next guess; the capital is split evenly among them."""
+"""Shares of the capital bet on the next guess; the capital is split evenly among these bets."""
 
 _LARGEST = 40.0
+"""Upper end of the search for epsilon."""
 _HALVINGS = 32
+"""Bisection steps of that search."""
 
 _FIRST = 32
-"""So many rows choose the first threshold; it is chosen again whenever their number doubles."""
+"""Rows that choose the first threshold; it is chosen again whenever their number doubles."""
 
 
 def guesses_in_order(transcript: Transcript, delta: float = 0.0) -> Ints:
-    """Return whether each guess is right, where only earlier rows choose its threshold.
+    """Return whether each guess is right, with a threshold chosen on earlier rows.
 
     Parameters
     ----------
     transcript : Transcript
-        One row a training run, in their order.
+        One row per training run, in order.
     delta : float
         In [0, 1).
 
@@ -180,13 +184,13 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     Returns
     -------
     ndarray of float, shape (n,)
-        Never falling, at least 0: whoever stops at a time of their choice, such as once a claim is
-        refuted, has a bound that is above the truth with probability ``1 - level`` at most.
+        Non-decreasing, at least 0. At any stopping time, such as the refutation of a claim, the
+        bound exceeds the truth with probability at most ``1 - level``.
 
     Notes
     -----
-    Of an (epsilon, delta)-private training with a fair coin, a right guess is at most e^epsilon
-    times as likely as a wrong one, plus delta. So the capital of who bets on right guesses,
+    In an (epsilon, delta)-private training with a fair coin, a right guess is at most e^epsilon
+    times as likely as a wrong one, plus delta. So the capital of a bettor on right guesses,
 
         prod_t (1 + stake (right_t - e^epsilon wrong_t - delta) / (e^epsilon + delta)),
 
@@ -204,6 +208,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     if np.any(np.abs(seen) > 1):
         raise InputError(f"outcome must be -1, 0 or 1, got {checks.short_list(np.unique(seen))}")
     checks.below_one(delta, "delta")
+    # Ville's inequality: a fair bettor's capital ever reaches 1 / error with at most that error.
     needed = -np.log1p(-checks.level(level))
     right, wrong, none = (np.cumsum(seen == x)[:, None] for x in (1, -1, 0))
     fixed = wrong * np.log1p(-_STAKES) + none * np.log1p(-_STAKES * delta / (1 + delta))
@@ -211,6 +216,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     def refuted(epsilon: Floats) -> Bools:
         gain = _STAKES * (1 - delta) / (np.exp(epsilon)[:, None] + delta)
         logs = fixed + right * np.log1p(gain)
+        # Log of the mean capital, stabilised by the largest term.
         most = logs.max(axis=1)
         capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
         return np.asarray(capital >= needed, np.bool_)

@@ -1,4 +1,4 @@
-"""A claimed (epsilon, delta) against what attacks on canaries achieve."""
+"""Compare a claimed (epsilon, delta) with lower bounds from attacks on canaries."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.one_run import one_run_epsilon, right_guesses
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.03)
-"""Of the canaries that are guessed where nobody says how many.
+"""Default shares of the canaries that are guessed.
 
-Not all of them: half of the guesses say that a canary was put in, and coins seldom put in half."""
+Fewer than all: half of the guesses say that a canary was put in, and coins seldom put in half."""
 
 CHOOSE_FROM = 500
-"""So many canaries or more choose one number of guesses by a share of them, fewer try all."""
+"""From this number on, a share of the canaries chooses one number of guesses; fewer try all."""
 
 CHOOSING = 0.2
 """The share of the canaries that chooses."""
@@ -30,19 +30,19 @@ _TRIED = (1.0, 0.9, 0.7, 0.5, 0.25, 0.1, 0.03, 0.01)
 """Shares of the canaries to choose from."""
 
 GAUSSIAN = "the mechanism is Gaussian: two normals one standard deviation wide, mu apart"
-"""What the Gaussian bounds take for granted."""
+"""Assumption of the Gaussian bounds, as reports print it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyClaim:
-    """What somebody says of a mechanism: that it is (epsilon, delta)-differentially private."""
+    """A claim that a mechanism is (epsilon, delta)-differentially private."""
 
     epsilon: float
-    """At least 0, finite; of adding or removing one record."""
+    """At least 0, finite; for adding or removing one record."""
     delta: float
     """In [0, 1)."""
     accountant: str = ""
-    """Who added it up, such as ``RDP (PrivacyGauge)``; empty where it is somebody's word."""
+    """Accountant that computed it, such as ``RDP (PrivacyGauge)``; empty where there is none."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < np.inf:
@@ -52,17 +52,17 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyBound:
-    """A lower bound on epsilon at the claim's delta, beside the largest that there could be."""
+    """A lower bound on epsilon at the claim's delta, with the largest possible bound."""
 
     name: str
     """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian``, ``ranks-dp-sgd`` or
     ``sequential``."""
     assumption: str
-    """What it takes for granted; empty where nothing."""
+    """Assumption of the bound, as reports print it; empty where there is none."""
     estimate: Estimate
     """`low` and `value` are the bound; `high` is infinity."""
     largest: float
-    """The bound that a perfect attack on so many canaries would reach."""
+    """The bound of a perfect attack on this number of canaries."""
 
     @property
     def condition(self) -> str:
@@ -74,22 +74,22 @@ class PrivacyBound:
         return self.estimate.low > claim.epsilon
 
     def could_refute(self, claim: PrivacyClaim) -> bool:
-        """Return whether any attack on so many canaries could have shown the claim too small."""
+        """Return whether a perfect attack on this number of canaries would refute the claim."""
         return self.largest > claim.epsilon
 
 
 @dataclass(frozen=True, eq=False)
 class GuessCounts:
-    """How many guesses about the canaries of one run were right."""
+    """Numbers of guesses about the canaries of one run, and of right ones among them."""
 
     n_canaries: int
-    """Canaries that fair independent coins put in or left out, without those that choose."""
+    """Canaries that fair independent coins put in or left out, without the choosing ones."""
     n_guesses: Ints
     """(g,) Numbers of guesses, fixed before the scores were seen; ascending."""
     n_right: Ints
-    """(g,) How many of them are right."""
+    """(g,) Right guesses for each number of guesses."""
     n_choosing: int = 0
-    """Further canaries, which chose the number of guesses and are not judged."""
+    """Further canaries, which chose the number of guesses and are not evaluated."""
 
     def __post_init__(self) -> None:
         tried = checks.integers(self.n_guesses, "n_guesses")
@@ -109,12 +109,12 @@ class GuessCounts:
 def count_right_guesses(
     transcript: Transcript, n_guesses: Ints, rng: np.random.Generator
 ) -> GuessCounts:
-    """Return how many guesses about the canaries of one run are right.
+    """Count the right guesses about the canaries of one run.
 
     Parameters
     ----------
     transcript : Transcript
-        One row a canary. Each must have been put in by a fair coin of its own.
+        One row per canary. Each must have been put in by an independent fair coin.
     n_guesses : ndarray of int, shape (g,)
         Fixed before the scores were seen; several are corrected for.
     rng : numpy.random.Generator
@@ -138,26 +138,25 @@ def default_guesses(n_canaries: int) -> Ints:
 def chosen_guesses(
     transcript: Transcript, delta: float, level: float, share: float, rng: np.random.Generator
 ) -> GuessCounts:
-    """Return right guesses about some canaries of one run, as many as the others choose.
+    """Count right guesses about some canaries of one run; the others choose how many to guess.
 
     Parameters
     ----------
     transcript : Transcript
-        One row a canary. Each must have been put in by a fair coin of its own.
+        One row per canary. Each must have been put in by an independent fair coin.
     delta, level : float
         As in `one_run_epsilon`.
     share : float
-        Of the canaries that choose, in (0, 1).
+        Share of the canaries that choose, in (0, 1).
     rng : numpy.random.Generator
-        Draws who chooses, and orders equal scores.
+        Draws the choosing canaries, and breaks ties between scores.
 
     Notes
     -----
-    Whoever knows the coins of the choosing canaries still has to guess those of the others, which
-    are independent of them: the judged ones are a run with fewer canaries, whose number of
-    guesses was fixed before their coins were looked at. So nothing has to be corrected for. What
-    is chosen is the number whose bound would be the largest if the share of right guesses were
-    that of the choosing canaries, less one standard error.
+    The coins of the choosing canaries are independent of the others: the evaluated canaries are a
+    run with fewer canaries, whose number of guesses was fixed before their coins were seen. No
+    correction is needed. The chosen number has the largest bound if the share of right guesses is
+    that of the choosing canaries, minus one standard error.
     """
     if not 0.0 < share < 1.0:
         raise InputError(f"choosing must be in [0, 1), got {share}")
@@ -194,11 +193,11 @@ def stepwise_bound(
     Parameters
     ----------
     bounds : callable
-        ``bounds(right, level)`` are the bounds (g,) of so many right guesses (g,), each as if it
-        were the only one at that level.
-    found : Guessed
+        ``bounds(right, level)`` returns the bounds (g,) of numbers of right guesses (g,), each
+        valid on its own at that level.
+    found : GuessCounts
     level : float
-        Of the result, in (0, 1).
+        Level of the result, in (0, 1).
     reach : callable, optional
         The same for another family of bounds that is judged beside this one and never below it;
         both then hold together at `level`. Default: `bounds`.
@@ -223,13 +222,13 @@ def stepwise_bound(
 
 
 def bonferroni_level(level: float, looks: int) -> float:
-    """Return the level of each of several looks that hold together at `level` (Bonferroni)."""
+    """Return the level of each of several intervals that are jointly valid at `level`."""
     checks.at_least(1, looks=looks)
     return 1.0 - (1.0 - checks.level(level)) / looks
 
 
 def coins_p_value(n_in: int, n: int) -> float:
-    """Return how likely n fair coins put so few or so many in, or a more uneven share.
+    """Return the two-sided p-value of the number of canaries that n fair coins put in.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All bounds that an audit compares with a claim, at one level together."""
+"""All bounds that an audit compares with a claim, jointly valid at one level."""
 
 from __future__ import annotations
 
@@ -40,37 +40,37 @@ from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16
-"""Of a curve."""
+"""Points of a curve, at most."""
 
 _NO_GAUSSIAN = Skipped(
     "Gaussian bound", "at delta 0 no Gaussian mechanism is private for any epsilon"
 )
 
 _CUTS = 512
-"""Thresholds are chosen among so many."""
+"""Thresholds among which one is chosen."""
 
 _EXACT = "exact test of both counts"
 
 _CHOOSING = 0.2
-"""The share of the rows that choose the thresholds: the others have to carry the bound."""
+"""Share of the rows that choose the thresholds; the bound rests on the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Guesses about most of the rows, by thresholds that the others chose."""
+    """Guesses about most of the rows, by thresholds that the remaining rows chose."""
 
     rows: Transcript
     """All rows."""
     for_epsilon: Decisions
-    """By the threshold of the largest bound on epsilon."""
+    """Guesses by the threshold chosen for the bound on epsilon."""
     for_mu: Decisions
-    """By the threshold of the largest bound on mu."""
+    """Guesses by the threshold chosen for the bound on mu."""
     score: Floats
     """(j,) The scores of the judged rows."""
     epsilon_choice: ChosenCut
-    """What the others chose for epsilon."""
+    """Threshold that the other rows chose for epsilon."""
     mu_choice: ChosenCut
-    """What they chose for mu."""
+    """Threshold that the other rows chose for mu."""
 
     def epsilon(self, decisions: Decisions, delta: float, level: float) -> float:
         """Return the bound on epsilon from guesses about the judged rows."""
@@ -85,24 +85,24 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class BoundCurve:
-    """The bound at every number of guesses: to look at, not to choose from."""
+    """The bound at every number of guesses, for plots only: choosing from it is not valid."""
 
     n_guesses: Ints
     """(p,) Ascending."""
     low: Floats
-    """(p,) The bound, each as if it were the only one; the largest of them holds at no level."""
+    """(p,) The bounds, each valid on its own; their maximum is not a valid bound."""
     largest: Floats
-    """(p,) The bound of a perfect attack with so many guesses."""
+    """(p,) The bound of a perfect attack at each number of guesses."""
 
 
 def one_run_bounds(
     found: GuessCounts, delta: float, level: float = 0.95
 ) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
-    """Return the bounds from one run, which hold together at `level`, and what was left out.
+    """Return the bounds from one run, jointly valid at `level`, and those that were skipped.
 
     Parameters
     ----------
-    found : Guessed
+    found : GuessCounts
     delta : float
         In [0, 1); at 0 there is no Gaussian bound.
     level : float
@@ -111,10 +111,10 @@ def one_run_bounds(
     Notes
     -----
     `one_run_epsilon` and `one_run_mu`, corrected for several numbers of guesses by
-    `stepwise_bound`. Nothing has to be corrected for the two of them: the Gaussian bound is the
-    larger of both for each number of guesses, which bounds one and the same probability. If the
-    mechanism is Gaussian, this one refutes whatever the other refutes; if it is not, only the other
-    is claimed to hold.
+    `stepwise_bound`. The pair itself needs no correction: for each number of guesses, the Gaussian
+    bound is the larger of the two, which bounds one and the same probability. If the mechanism is
+    Gaussian, the Gaussian bound refutes everything that the other refutes; if it is not, only the
+    other is claimed to hold.
     """
     if delta == 0.0:
         return (_one_run_bound("one-run", found, delta, level),), (_NO_GAUSSIAN,)
@@ -144,7 +144,7 @@ def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
 
 def _one_run_bound(name: str, found: GuessCounts, delta: float, level: float) -> PrivacyBound:
     m = found.n_canaries
-    # Whoever is always right would choose to guess about all.
+    # A perfect attack would choose to guess about every canary.
     most = np.array([m]) if found.n_choosing else found.n_guesses
     perfect = replace(found, n_guesses=most, n_right=most)
     kind = _free_bounds if name == "one-run" else _gaussian_bounds
@@ -153,7 +153,14 @@ def _one_run_bound(name: str, found: GuessCounts, delta: float, level: float) ->
         stepwise_bound(partial(kind, x, delta), x, level, partial(reach, x, delta))
         for x in (found, perfect)
     )
-    estimate = Estimate(value=low, low=low, high=np.inf, level=level, n=m, method=_method(found))
+    numbers = len(found.n_guesses)
+    if found.n_choosing:
+        method = f"one run, number of guesses chosen by {found.n_choosing} other canaries"
+    elif numbers == 1:
+        method = "one run, number of guesses fixed"
+    else:
+        method = f"one run, {numbers} numbers of guesses corrected for (Tarone)"
+    estimate = _lower_bound(low, level, m, method)
     return PrivacyBound(name, "" if name == "one-run" else GAUSSIAN, estimate, largest)
 
 
@@ -170,7 +177,7 @@ def _gaussian_bounds(found: GuessCounts, delta: float, right: Ints, level: float
     return np.maximum(free, [gaussian_epsilon(x, delta) for x in mu])
 
 
-# Both bounds, and those of a perfect attack, look at the same ones again and again.
+# Cached: both bounds, and those of a perfect attack, ask for the same arguments many times.
 @lru_cache(maxsize=4096)
 def _free(
     m: int, r: tuple[int, ...], v: tuple[int, ...], delta: float, level: float
@@ -178,17 +185,8 @@ def _free(
     return tuple(one_run_epsilon(m, r, n_right=v, delta=delta, level=level).tolist())
 
 
-def _method(found: GuessCounts) -> str:
-    if found.n_choosing:
-        return f"one run, number of guesses chosen by {found.n_choosing} other canaries"
-    numbers = len(found.n_guesses)
-    if numbers == 1:
-        return "one run, number of guesses fixed"
-    return f"one run, {numbers} numbers of guesses corrected for (Tarone)"
-
-
 def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: int = 0) -> HeldOut:
-    """Return guesses about four fifths of the rows, by thresholds that the others chose.
+    """Guess four fifths of the rows, by thresholds chosen on the others.
 
     Parameters
     ----------
@@ -226,18 +224,18 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
 def rates_bounds(
     found: HeldOut, delta: float, level: float = 0.95, mechanism: SampledSteps | None = None
 ) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
-    """Return the bounds from true- and false-positive rates, which hold together at `level`.
+    """Return the bounds from true- and false-positive rates, jointly valid at `level`.
 
     Parameters
     ----------
     found : HeldOut
-        Of rows that are independent: one training run each.
+        Independent rows: one training run each.
     delta : float
         In [0, 1); at 0 there is no Gaussian bound.
     level : float
         In (0, 1).
     mechanism : SampledSteps, optional
-        What the second bound assumes. Default: a Gaussian mechanism.
+        Mechanism that the second bound assumes. Default: a Gaussian mechanism.
     """
     methods = 1 if delta == 0.0 else 2
     each = bonferroni_level(level, methods)
@@ -250,7 +248,15 @@ def rates_bounds(
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
     if mechanism is not None:
-        return (rates, _of_ranks(found.rows, mechanism, delta, level)), ()
+        rows = found.rows
+        perfect_rows = replace(rows, score=np.where(rows.secret, 1.0, 0.0))
+        low, largest = (
+            mechanism.epsilon(mechanism.noise_ruled_out(x, each), delta)
+            for x in (rows, perfect_rows)
+        )
+        method = "area of known steps, Bonferroni over 2"
+        estimate = _lower_bound(low, level, len(rows), method)
+        return (rates, PrivacyBound("ranks-dp-sgd", mechanism.assumption, estimate, largest)), ()
     mu = found.mu(found.for_mu, each)
     best = found.mu(perfect, each)
     estimate = _lower_bound(gaussian_epsilon(mu, delta), level, n, method)
@@ -258,27 +264,15 @@ def rates_bounds(
     return (rates, gaussian), ()
 
 
-def _of_ranks(
-    rows: Transcript, mechanism: SampledSteps, delta: float, level: float
-) -> PrivacyBound:
-    perfect = replace(rows, score=np.where(rows.secret, 1.0, 0.0))
-    low, largest = (
-        mechanism.epsilon(mechanism.noise_ruled_out(x, bonferroni_level(level, 2)), delta)
-        for x in (rows, perfect)
-    )
-    estimate = _lower_bound(low, level, len(rows), "area of known steps, Bonferroni over 2")
-    return PrivacyBound("ranks-dp-sgd", mechanism.assumption, estimate, largest)
-
-
 def sequential_bounds(
     transcript: Transcript, delta: float, level: float = 0.95
 ) -> tuple[PrivacyBound, BoundCurve]:
-    """Return the bound from trainings one after the other, and how it grew with their number.
+    """Return the bound from successive training runs, and its growth with their number.
 
     Parameters
     ----------
     transcript : Transcript
-        One row a training run, in their order; each bit is a fair coin of its own.
+        One row per training run, in order; each bit is an independent fair coin.
     delta : float
         In [0, 1).
     level : float
@@ -315,7 +309,10 @@ def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
         np.count_nonzero(found.score >= cuts[log_spaced_counts(len(secret)) - 1][:, None], 1)
     )
     numbers = numbers[numbers < len(secret)]
-    low = [_bound_of_highest(found, int(k), delta, level) for k in numbers]
+    # cuts[k - 1] is the k-th highest score, so that at least k rows are called members.
+    low = [
+        found.epsilon(Decisions(found.score >= cuts[k - 1], secret), delta, level) for k in numbers
+    ]
     perfect = found.epsilon(Decisions(secret, secret), delta, level)
     return BoundCurve(
         numbers.astype(np.int64), np.array(low, np.float64), np.full(len(low), perfect)
@@ -329,9 +326,9 @@ def log_spaced_counts(largest: int) -> Ints:
 
 
 def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[float, float]:
-    """Return the cut whose bound on mu is the largest on these rows, and that bound.
+    """Return the cut with the largest bound on mu on these rows, and that bound, at least 0.
 
-    It is worth nothing on these rows, at least 0 all the same: judge the cut on others.
+    The bound is not valid on the rows that chose the cut: use the cut on others.
 
     Parameters
     ----------
@@ -358,12 +355,6 @@ def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[floa
     found = ndtri(tpr_low) + ndtri(rest)
     best = int(np.argmax(found))
     return float(cuts[best]), max(0.0, float(found[best]))
-
-
-def _bound_of_highest(found: HeldOut, k: int, delta: float, level: float) -> float:
-    cut = np.partition(found.score, len(found.score) - k)[len(found.score) - k]
-    decisions = Decisions(found.score >= cut, found.for_epsilon.secret)
-    return found.epsilon(decisions, delta, level)
 
 
 def _lower_bound(low: float, level: float, n: int, method: str) -> Estimate:

@@ -1,4 +1,4 @@
-"""How canaries were trained on, and what each design shows of a claimed (epsilon, delta)."""
+"""Training designs for canaries, and the bounds each gives on a claimed (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
@@ -41,10 +40,10 @@ from privacygauge.evaluate.sampled_steps import SampledSteps
 
 @dataclass(frozen=True)
 class OneRun:
-    """All canaries in one training run, each put in by a fair coin of its own."""
+    """All canaries in one training run, each put in by an independent fair coin."""
 
     n_guesses: tuple[int, ...] = ()
-    """How many canaries are guessed, fixed before the scores were seen; several are corrected
+    """Numbers of canaries to guess, fixed before the scores were seen; several are corrected
     for. By default a fifth of the canaries chooses the number (`choosing`); of fewer than 150
     canaries 3%, 10%, 25%, 50% and 90% are guessed, corrected for."""
     choosing: float | None = None
@@ -62,49 +61,49 @@ class OneRun:
 
 @dataclass(frozen=True)
 class ManyRuns:
-    """A training run of its own for every row, with or without a canary."""
+    """One training run per row, with or without a canary."""
 
     mechanism: SampledSteps | None = None
-    """What the second bound assumes. Default: a Gaussian mechanism."""
+    """Mechanism that the second bound assumes. Default: a Gaussian mechanism."""
 
 
 @dataclass(frozen=True)
 class Sequential:
-    """A training run of its own for every row, in the order of the rows.
+    """One training run per row, in the order of the rows.
 
-    A fair coin decides before each training whether its canary is put in. The audit may be
-    repeated after every training and stopped whenever one likes, such as once the claim is refuted.
+    A fair coin decides before each run whether its canary is put in. The audit may be repeated
+    after every run and stopped at any time, such as once the claim is refuted.
     """
 
 
 Design = OneRun | ManyRuns | Sequential
-"""How the canaries were trained on."""
+"""A design of training runs with canaries."""
 
 ONE_RUN = OneRun()
-"""The default: it is valid for many runs too, if coins were drawn."""
+"""The default design; it is also valid for many runs, if coins were drawn."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundsOfDesign:
-    """What one of the designs gives of a claim."""
+    """Lower bounds on epsilon from one design, and the counts behind them."""
 
     design: str
-    """``one-run``: all canaries in one training; ``many-runs``: a training for every row;
-    ``sequential``: the same, in their order."""
+    """``one-run``: all canaries in one training run; ``many-runs``: one training run per row;
+    ``sequential``: one training run per row, evaluated in order."""
     bounds: tuple[PrivacyBound, ...]
-    """Which hold together: first what assumes nothing, then what assumes a Gaussian mechanism."""
+    """Jointly valid bounds: first the assumption-free one, then that for a Gaussian mechanism."""
     guessed: GuessCounts | None
-    """Right guesses at each number of guesses; None where every row is a training."""
+    """Right guesses at each number of guesses; None where every row is a training run."""
     rates: tuple[Fact, ...]
-    """The rates behind the bounds of many runs; empty for one."""
+    """The rates behind the bounds of many runs; empty for one run."""
     curve: BoundCurve
-    """The bound by the number of guesses, or of trainings one after the other: to look at."""
+    """The bound by the number of guesses, or of training runs so far; for plots only."""
     left_out: tuple[Skipped, ...] = ()
-    """Bounds that there are not, and why."""
+    """Bounds that were skipped, with reasons."""
 
     @property
     def free(self) -> PrivacyBound:
-        """The bound that assumes nothing."""
+        """The assumption-free bound."""
         return self.bounds[0]
 
     @property
@@ -116,19 +115,19 @@ class BoundsOfDesign:
 def bounds_by(
     design: Design, transcript: Transcript, claim: PrivacyClaim, seed: int, level: float
 ) -> BoundsOfDesign:
-    """Return the bounds on epsilon that a design gives, and what is behind them.
+    """Return the lower bounds on epsilon from one design, with the counts behind them.
 
     Parameters
     ----------
     design : OneRun, ManyRuns or Sequential
     transcript : Transcript
-        A row a canary, or a training; in the order of the trainings where that matters.
+        One row per canary or per training run; in training order for `Sequential`.
     claim : PrivacyClaim
-        Whose delta the bounds are at.
+        Its delta is that of the bounds.
     seed : int
-        Orders equal scores, and draws the rows that choose thresholds.
+        Breaks ties between scores, and draws the rows that choose thresholds.
     level : float
-        Of all bounds together, in (0, 1).
+        Joint level of all bounds, in (0, 1).
     """
     if isinstance(design, OneRun):
         return _one_run(transcript, design, claim=claim, seed=seed, level=level)
@@ -158,7 +157,7 @@ def _one_run(
 def guessed_by(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> GuessCounts:
-    """Return how many guesses about the canaries of one run are right, as a design has it."""
+    """Count the right guesses about the canaries of one run under a design."""
     n = len(transcript)
     share = design.choosing
     if share is None:
@@ -166,7 +165,11 @@ def guessed_by(
     if share:
         rng = seeds.stream(seed, "choosing")
         return chosen_guesses(transcript, claim.delta, level=level, share=share, rng=rng)
-    return count_right_guesses(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
+    largest = max(design.n_guesses, default=0)
+    if largest > n:
+        raise InputError(f"n_guesses must be at most {n} (the canaries), got {largest}")
+    numbers = np.unique(design.n_guesses).astype(np.int64) if largest else default_guesses(n)
+    return count_right_guesses(transcript, numbers, seeds.stream(seed, "ties"))
 
 
 def _many_runs(
@@ -192,15 +195,6 @@ def _many_runs(
         curve=curve,
         left_out=skipped,
     )
-
-
-def _numbers(design: OneRun, n: int) -> Ints:
-    if not design.n_guesses:
-        return default_guesses(n)
-    largest = max(design.n_guesses)
-    if largest > n:
-        raise InputError(f"n_guesses must be at most {n} (the canaries), got {largest}")
-    return np.unique(design.n_guesses).astype(np.int64)
 
 
 def inverted_by(

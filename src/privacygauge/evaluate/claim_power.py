@@ -1,7 +1,7 @@
-"""What an attack on canaries would have shown of a training that keeps no promise at all.
+"""Power of an attack on canaries: the claims it would refute with the guarantee switched off.
 
-Beside it what has to hold before a claim is compared: whose privacy it is about, and whether scores
-look like those of the mechanism that is assumed.
+Also the checks that come before a claim is compared: the unit of privacy it is about, and whether
+the scores look like those of the assumed mechanism.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from privacygauge.evaluate.claim_bounds import (
 from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun, Sequential, guessed_by
 
 OFTEN = 0.8
-"""How often what is called detectable is shown."""
+"""Power at which a violation is called detectable."""
 DRAWS = 20
-"""Audits of the control that are drawn."""
+"""Bootstrap audits of the control."""
 
 
 NOT_NORMAL = 0.05
-"""Scores are called not normal at this p-value: an assumption that may be wrong is not made."""
+"""P-value below which scores count as not normal, so that normality is not assumed."""
 _FEWEST = 20
 
 
@@ -41,15 +41,14 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
     ----------
     transcript : Transcript
     sampled : bool
-        Whether a record takes part in some steps alone: then only the scores of what was left out
-        are normal.
+        Whether each step samples its records: then only the scores of non-members are normal.
 
     Notes
     -----
-    The test of D'Agostino & Pearson (1973) of skewness and kurtosis, of what was put in and of what
-    was left out, added up. Scores may be a function of what a Gaussian mechanism gives, and not
-    normal; then nothing is known of it, and nothing is assumed. Nor is it of fewer than 20 scores
-    on a side, which show nothing.
+    The skewness and kurtosis test of D'Agostino & Pearson (1973), its statistics summed over
+    members and non-members. Scores may be a non-normal function of a Gaussian mechanism's output;
+    the assumption then cannot be checked and is not made. Nor is it made for fewer than 20 scores
+    on a side.
     """
     score = transcript.score
     secret = transcript.secret
@@ -57,7 +56,7 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
         return False
     views = [score]
     if score.max() < 0:
-        # Log-probabilities, as the losses of a classifier are: normal is what lies before them.
+        # Log-probabilities, as classifiers give: their logits may be the normal quantity.
         views.append(score - np.log(-np.expm1(score)))
     sides = (~secret,) if sampled else (secret, ~secret)
     return any(_normal([view[side] for side in sides]) for view in views)
@@ -74,7 +73,7 @@ def _normal(sides: Sequence[Floats]) -> bool:
 
 
 def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:
-    """Return what a claim about one record says of k records that come or go together.
+    """Return the claim about groups of k records that follows from a claim about one record.
 
     Notes
     -----
@@ -89,6 +88,7 @@ def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:
     if k == 1:
         return claim
     together = k * claim.epsilon
+    # Capped before the exponential overflows; delta is clipped below 1 in any case.
     times = k if claim.epsilon == 0 else np.expm1(min(together, 700.0)) / np.expm1(claim.epsilon)
     delta = min(float(claim.delta * times), 1 - 1e-9)
     return PrivacyClaim(together, delta, claim.accountant)
@@ -96,17 +96,17 @@ def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:
 
 @dataclass(frozen=True)
 class Power:
-    """What the same attack shows of a control: a training whose guarantee is switched off."""
+    """Power of the same attack on a control: training with the guarantee switched off."""
 
     control: str
-    """What was switched off."""
+    """Name of the part that was switched off."""
     n: int
-    """Canaries, or trainings, of the control."""
+    """Canaries, or training runs, of the control."""
     bound: float
-    """The bound that assumes nothing, of the control's own scores."""
+    """Assumption-free lower bound on epsilon from the control's own scores."""
     detectable: float
-    """The bound that four in five audits of the control exceed: of claims below, this attack would
-    have told that the control breaks them."""
+    """Epsilon that the bound exceeds in four of five audits of the control: this attack would have
+    refuted any smaller claim about it."""
 
     def would_refute(self, claim: PrivacyClaim) -> bool:
         """Return whether the control is refuted in at least four of five audits."""
@@ -122,28 +122,29 @@ def power_of(
     seed: int,
     level: float,
 ) -> Power:
-    """Return what audits of `n` canaries show of a control.
+    """Return the power of audits with `n` canaries on a control, by a double bootstrap.
 
     Parameters
     ----------
     control : Transcript
-        The same attack's scores where the guarantee is switched off; a row a canary, or a training.
+        The same attack's scores with the guarantee switched off; one row per canary or per
+        training run.
     name : str
-        What was switched off.
+        Name of the part that was switched off.
     design, claim, level
         As in `bounds_by`.
     n : int
-        Canaries, or trainings, of the audit that is asked about.
+        Canaries, or training runs, of the audit in question.
     seed : int
-        Draws the audits.
+        Seed of the bootstrap.
 
     Notes
     -----
-    Another control of the same training is drawn from the control's rows with replacement, and an
-    audit from those (the bootstrap twice): what is known of the control is itself one draw. Coins
-    are those of the design. Rows of a sequential audit keep their order. A row that is drawn twice
-    may choose a threshold and be judged by it, which flatters the bounds: by how much, is seen from
-    audits as large as the control, whose bound is known, and is taken off.
+    A further control is drawn from the control's rows with replacement, and an audit from that
+    one, because the control is itself one draw. Coins are those of the design. Rows of a
+    sequential audit keep their order. A row that is drawn twice may choose a threshold and be
+    judged by it, which biases the bounds upwards; the bias is estimated from audits as large as
+    the control, whose bound is known, and subtracted.
     """
     own = _free(design, control, claim=claim, seed=seed, level=level)
     bounds = _simulate_bounds(control, design, claim=claim, n=n, seed=seed, level=level)
@@ -160,7 +161,7 @@ def power_of(
 def _simulate_bounds(
     control: Transcript, design: Design, claim: PrivacyClaim, n: int, seed: int, level: float
 ) -> Floats:
-    """Return the bounds of audits of n rows, each drawn from a draw of the control, ascending."""
+    """Return the bounds of audits of n rows, by a double bootstrap of the control, ascending."""
     bounds = np.zeros(DRAWS)
     sides = [np.flatnonzero(control.secret), np.flatnonzero(~control.secret)]
     fair = isinstance(design, OneRun | Sequential)
@@ -182,7 +183,7 @@ def _simulate_bounds(
 def _free(
     design: Design, played: Transcript, claim: PrivacyClaim, seed: int, level: float
 ) -> float:
-    """Return the bound that assumes nothing, as `bounds_by` has it, without its curve."""
+    """Return the assumption-free bound of `bounds_by`, without its curve."""
     if isinstance(design, Sequential):
         return sequential_bounds(played, claim.delta, level)[0].estimate.low
     if isinstance(design, ManyRuns):

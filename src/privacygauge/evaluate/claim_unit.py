@@ -1,4 +1,4 @@
-"""Whose privacy a claim is about, and between which data sets: what it promises of canaries."""
+"""The unit of privacy of a claim, its neighbouring data sets, and the consequences for canaries."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Adjacency = Literal["add-remove", "replace"]
 """Data sets that a claim calls neighbours differ by a unit added or removed, or by one replaced."""
 
 LeftOut = Literal["removed", "replaced"]
-"""What is in the place of a canary that is left out: nothing, or another record."""
+"""Substitute for a canary that is left out: nothing (removed) or another record (replaced)."""
 
 
 @dataclass(frozen=True)
 class ClaimUnit:
-    """The unit of a claim, and the neighbours that it speaks of."""
+    """The unit of privacy of a claim, and its neighbouring relation."""
 
     records: int | None = 1
     """Number of records that the claim lets come and go together, at least 1; None for a person
     with however many."""
     adjacency: Adjacency = "add-remove"
-    """Which data sets are neighbours."""
+    """Neighbouring relation of the claim."""
 
     def __post_init__(self) -> None:
         if self.records is not None:
@@ -33,7 +33,7 @@ class ClaimUnit:
 
     @property
     def text(self) -> str:
-        """The unit in words.
+        """The unit, as reports print it.
 
         Examples
         --------
@@ -44,7 +44,7 @@ class ClaimUnit:
         return f"{who} {'replaced' if self.adjacency == 'replace' else 'added or removed'}"
 
     def steps(self, canaries: int, left_out: LeftOut) -> int:
-        """Return how many neighbours lie between the data sets that an audit compares.
+        """Return the number of neighbouring steps between the data sets that an audit compares.
 
         Parameters
         ----------
@@ -61,8 +61,8 @@ class ClaimUnit:
         Notes
         -----
         Replacing a record is removing one and adding another, so a claim about adding or removing
-        promises it two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: what is
-        private to replacing may give the number of records away.
+        covers it in two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: a
+        mechanism that is private under replacement may reveal the number of records.
 
         Examples
         --------
@@ -84,7 +84,7 @@ class ClaimUnit:
 
 
 RECORD = ClaimUnit()
-"""One record added or removed: what accountants of DP-SGD speak of."""
+"""One record added or removed, the neighbouring relation of accountants for DP-SGD."""
 
 
 def claim_unit(of: str | int, adjacency: Adjacency) -> ClaimUnit:

@@ -1,4 +1,4 @@
-"""Defences of a classifier side by side: the best attacks, all of which hold together."""
+"""Comparison of a classifier's defences by their best attacks, with jointly valid intervals."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from privacygauge.evaluate.risk import Risk
 
 @dataclass(frozen=True, eq=False)
 class AfterEpoch:
-    """The undefended model after an epoch: what stopping there would have released."""
+    """The undefended model after an epoch, as early stopping would have released it."""
 
     epoch: int
-    """Epochs that were made."""
+    """Epochs of training, at least 1."""
     train_accuracy: Estimate
     """The model's accuracy on members."""
     accuracy: Estimate
     """Its accuracy on non-members."""
     best: BestAttack
-    """By an adversary whose shadow models were stopped after the same epoch."""
+    """Best attack by an adversary whose shadow models were stopped after the same epoch."""
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedDefence:
-    """One defence beside the others."""
+    """One defence in a comparison."""
 
     judged: JudgedDefence
-    """All that was found about it."""
+    """Results for the defence by itself."""
     adaptive: BestAttack
-    """By an adversary who defends its own shadow model too."""
+    """Best attack by an adversary that defends its shadow model too."""
     non_adaptive: BestAttack
-    """By an adversary who learnt on undefended shadow answers."""
+    """Best attack by an adversary that learnt on undefended shadow answers."""
     undone: bool
-    """Whether who knows the defence can compute the true answers from the defended ones."""
+    """Whether an adversary that knows the defence can compute the true answers from its answers."""
     left: BestAttack
-    """What counts: whoever goes further of the two, and with the undefended answers where the
-    defence can be undone."""
+    """The attack that counts: the stronger of the two, or the one on the undefended answers where
+    the defence can be undone."""
     at_training: bool = False
     """Whether the model was trained again; a defence on answers leaves it as it is."""
     stopped: AfterEpoch | Skipped | None = None
-    """Of a defence at training: the undefended model after the first epoch whose accuracy, by
+    """For a defence at training: the undefended model after the first epoch whose accuracy, by
     shadow models, is not below the defended one's."""
     claim: PrivacyClaim | None = None
-    """What an accountant says of it, where it is differentially private."""
+    """The accountant's (epsilon, delta), where the defence is differentially private."""
 
     @property
     def ignored(self) -> bool:
-        """Whether the adversary who does not know the defence goes further."""
+        """Whether the adversary that does not know the defence attacks better."""
         return self.by(self.non_adaptive)
 
     def by(self, reached: BestAttack) -> bool:
-        """Return whether what is left is what this adversary reaches."""
+        """Return whether `left` is the result of this adversary."""
         if self.left.reached.by_ranking:
             return self.left.auc is reached.auc
         return self.left.accuracy is reached.accuracy
@@ -67,7 +67,7 @@ class ComparedDefence:
     def worth(self) -> str:
         """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
 
-        Significantly, by the intervals that hold together; empty where there is nothing to compare.
+        Significantly, by the jointly valid intervals; empty where there is nothing to compare.
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
@@ -103,16 +103,16 @@ class ComparedDefence:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedDefences:
-    """What attacks reach on the model as it is, and behind each defence."""
+    """Results of the attacks on the undefended model and behind each defence."""
 
     undefended: Headline
-    """The best attack on the model as it is, corrected for the choice."""
+    """The best attack on the undefended model, corrected for the choice."""
     risk: Risk
-    """The privacy risk score on the model as it is."""
+    """The privacy risk score on the undefended model."""
     none: BestAttack
-    """What the best attack reaches on the model as it is."""
+    """The best attack on the undefended model, corrected for all comparisons."""
     compared: tuple[ComparedDefence, ...]
-    """Of every defence, in the order they were given. All of it holds together with `none`."""
+    """One result per defence, in the order given; jointly valid with `none`."""
     n_in: int
     """Members among the judged records."""
     n_out: int
@@ -138,7 +138,7 @@ class ComparedDefences:
     def best(self) -> ComparedDefence:
         """The defence that leaves least to attack; of equals the one that changes least.
 
-        One behind which attacks take members for non-members comes last: it hides a leak.
+        A defence behind which attacks take members for non-members comes last: it hides a leak.
         """
         return min(
             self.compared,
@@ -147,7 +147,7 @@ class ComparedDefences:
 
     @property
     def n_attacks(self) -> int:
-        """How many attacks were played in every game."""
+        """Number of attacks in every game."""
         return len(self.compared[0].judged.attacks)
 
     def helps(self, c: ComparedDefence) -> bool:
@@ -158,7 +158,7 @@ class ComparedDefences:
     def gentler(self) -> ComparedDefence | None:
         """The defence that is as good as the best, as far as anybody can tell, and changes less.
 
-        None where there is no such, or the best does not help; of several that which changes least.
+        None where there is none, or the best does not help; of several, the one that changes least.
         """
         best = self.best
         if not self.helps(best):
@@ -210,14 +210,14 @@ def compare_defences(
 ) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
     """Return the best attack without a defence, and with each of them.
 
-    Whoever undoes a defence, where it can be `undone`, attacks the model as it is. The best attacks
-    of so many games more, `beside`, have to hold together with these.
+    Where a defence can be `undone`, the adversary attacks the undefended model. `beside` is the
+    number of further games whose best attacks are jointly valid with these.
 
     Notes
     -----
     Bonferroni over all attacks on the undefended model, and behind each defence by both kinds of
-    adversaries: all intervals hold together. Who knows a defence is free to ignore it, so what is
-    left is never less than what the non-adaptive adversary reaches.
+    adversaries: all intervals are jointly valid. An adversary that knows a defence may ignore it,
+    so the result behind the defence is never below that of the non-adaptive adversary.
     """
     n = n_together(len(undefended), len(defences), beside)
     none = best_attack(undefended, n, level)
@@ -235,5 +235,5 @@ def compare_defences(
 
 
 def n_together(attacks: int, defences: int, beside: int = 0) -> int:
-    """Return how many results of each kind a comparison holds together."""
+    """Return the number of results of each kind that a comparison is corrected for."""
     return attacks * (2 * defences + 1 + beside)

@@ -28,6 +28,7 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
 
 def _fisher_interval(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a correlation with the interval of half-width `half`, made for its arctanh."""
+    # arctanh is infinite at -1 and 1.
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
     low = float(np.tanh(centre - half))
     high = float(np.tanh(centre + half))

@@ -1,4 +1,4 @@
-"""The numbers behind every plot: thin enough to draw, true where it matters."""
+"""The numbers behind every plot, thinned without moving the reported points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTS = 500
 """A curve with more points is thinned; none keeps more."""
 
 BINS = 40
-"""Bins of a score distribution, at most; fewer for fewer records."""
+"""Largest number of bins of a score distribution; fewer records get fewer bins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +26,9 @@ class Curve:
     """A ROC curve, thinned."""
 
     attack: Evaluation
-    """Whose curve it is."""
+    """The attack of the curve."""
     thresholds: Floats
-    """(p,) Falling from infinity."""
+    """(p,) Thresholds, descending from infinity."""
     true_positives: Ints
     """(p,) Members at or above each threshold."""
     false_positives: Ints
@@ -47,12 +47,12 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class ScoreShares:
-    """How the scores of one attack are spread, members and non-members apart."""
+    """Histogram of the scores of one attack, for members and for non-members."""
 
     attack: Evaluation
     """The attack."""
     edges: Floats
-    """(b + 1,) Edges of the bins; what lies beyond the ends is counted in the outer bins."""
+    """(b + 1,) Edges of the bins; scores beyond the ends are counted in the outer bins."""
     members: Floats
     """(b,) Share of the members in each bin."""
     nonmembers: Floats
@@ -75,7 +75,7 @@ def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
 
 
 def roc_columns(evaluations: Sequence[Evaluation]) -> dict[str, NDArray[Any]]:
-    """Return the ROC curves below one another, thinned to at most `POINTS` points each.
+    """Return the ROC curves as one table, thinned to at most `POINTS` points each.
 
     Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
     ("member" if the score is at least this), ``true_positives``, ``false_positives``, ``tpr``,
@@ -98,7 +98,7 @@ def roc_columns(evaluations: Sequence[Evaluation]) -> dict[str, NDArray[Any]]:
 
 
 def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
-    """Return which points of a ROC curve to keep, at most `limit` of them if that is 500 or more.
+    """Return the indices of the points of a ROC curve to keep, at most `limit` if that is >= 500.
 
     Kept are the ends, the point of the best accuracy, the last point within every reported FPR,
     and points at steps of 1% and of equal ratio along both axes: between two neighbours the
@@ -122,9 +122,9 @@ def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
 
 
 def score_shares(attack: Evaluation) -> ScoreShares:
-    """Return how the scores of an attack are spread.
+    """Return the histogram of an attack's scores.
 
-    Bins of equal width over all but the outermost half percent of either end.
+    Bins have equal width and cover all but the outermost half percent at either end.
     """
     inside = attack.roc.members
     outside = attack.roc.nonmembers
@@ -133,11 +133,10 @@ def score_shares(attack: Evaluation) -> ScoreShares:
     high = max(x[int(np.ceil(0.995 * (len(x) - 1)))] for x in (inside, outside))
     n_bins = int(min(BINS, np.ceil(2 * min(len(inside), len(outside)) ** (1 / 3))))
     edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
-    shares = (_shares(x, edges) for x in (inside, outside))
+    # Scores beyond the outermost edges count in the outer bins, so those edges are left out.
+    upto = [
+        np.concatenate([[0], np.searchsorted(x, edges[1:-1], side="left"), [len(x)]])
+        for x in (inside, outside)
+    ]
+    shares = [np.diff(counts) / counts[-1] for counts in upto]
     return ScoreShares(attack, edges, *shares)
-
-
-def _shares(ascending: Floats, edges: Floats) -> Floats:
-    ends = np.searchsorted(ascending, edges[1:-1], side="left")
-    counts = np.diff(np.concatenate([[0], ends, [len(ascending)]]))
-    return counts / len(ascending)

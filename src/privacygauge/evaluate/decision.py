@@ -15,12 +15,12 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import rates
 
 FEW_UNITS = 10
-"""Fewer units of one side say little about how much units differ."""
+"""With fewer units on one side, the variance between units is poorly estimated."""
 
 PRIORS = (0.01, 0.1, 0.5)
-"""The shares of members among the people asked about for which precision is reported."""
+"""Shares of members in the population for which precision is reported."""
 EQUAL_SIDES = ", at equal sides"
-"""What the method of a precision says where members and non-members are not as many."""
+"""Suffix of a precision's method where members and non-members differ in number."""
 
 
 def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
@@ -103,9 +103,9 @@ def false_positive_rate(decisions: Decisions, level: float = 0.95) -> Estimate:
 
 
 def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
-    """Return how often "member" is right when half of those asked about are members, in [0, 1].
+    """Return the precision of "member" at equal numbers of members and non-members, in [0, 1].
 
-    How many members a file holds is an accident of the audit. `sample_precision` is for that
+    The share of members in a file is an accident of the audit. `sample_precision` is for that
     mixture, `positive_predictive_value` for any other. Skipped where nothing was guessed to be a
     member.
 
@@ -147,7 +147,7 @@ def with_odds(share: Estimate, factor: float) -> Estimate:
 def positive_predictive_value(
     decisions: Decisions, prior: float, level: float = 0.95
 ) -> Estimate | Skipped:
-    """Return how often "member" is right when a share `prior` of those asked about are members.
+    """Return the precision of "member" at a share `prior` of members in the population, in [0, 1].
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def positive_predictive_value(
 def predictive_values(
     decisions: Decisions, priors: Sequence[float] = PRIORS, level: float = 0.95
 ) -> tuple[tuple[float, Estimate | Skipped], ...]:
-    """Return `positive_predictive_value` at several priors, each beside its prior."""
+    """Return pairs of a prior and its `positive_predictive_value`."""
     return tuple((p, positive_predictive_value(decisions, p, level)) for p in priors)
 
 

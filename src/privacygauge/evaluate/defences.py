@@ -1,4 +1,4 @@
-"""What a defence was found to be worth, and what it costs: plain values and their estimates."""
+"""Results for one defence: attacks on it, privacy risk and costs, as plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.risk import Risk
 
 RISK_QUANTILES = (0.5, 0.9, 0.99)
-"""The shares of the members at or below the risk scores that are reported."""
+"""Shares of the members at or below each reported quantile of the risk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,13 @@ class AttackedDefence:
     """One attack without the defence and with it."""
 
     undefended: Evaluation
-    """On the model as it is."""
+    """On the undefended model."""
     non_adaptive: Evaluation
-    """On the defended model, by an adversary who learnt on undefended shadow answers."""
+    """On the defended model, by an adversary that learnt on undefended shadow answers."""
     adaptive: Evaluation
-    """On the defended model, by an adversary who defends its own shadow model too."""
+    """On the defended model, by an adversary that defends its shadow model too."""
     lost: Estimate
-    """Balanced accuracy that the adaptive attack lost to the defence."""
+    """Loss in balanced accuracy of the adaptive attack due to the defence."""
 
     @property
     def title(self) -> str:
@@ -55,49 +55,49 @@ class RiskQuantile:
     """A quantile of the members' privacy risk scores, without the defence and with it."""
 
     share: float
-    """The share of the members whose score is at most this."""
+    """Share of the members whose score is at most the quantile, in (0, 1)."""
     undefended: Estimate
-    """On the model as it is."""
+    """The quantile on the undefended model, in [0, 1]."""
     defended: Estimate
-    """By an adversary who defends its own shadow model too."""
+    """The quantile by an adversary that defends its shadow model too, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class WorstRecord:
-    """One of the records with the highest privacy risk score left."""
+    """One of the records with the highest privacy risk score behind the defence."""
 
     id: str
     """The user's id, or the row's number."""
     member: bool
     """Whether it was in the training set."""
     undefended: float
-    """Its score on the model as it is, in [0, 1]."""
+    """Its score on the undefended model, in [0, 1]."""
     defended: float
     """Its score with the defence, in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedDefence:
-    """One defence: what attacks achieve in spite of it, and what it costs."""
+    """One defence: the attacks on it, and its costs."""
 
     name: str
-    """The defence."""
+    """Name of the defence."""
     variant: str
-    """Its parameters."""
+    """Parameters of the defence, as reports print them."""
     attacks: tuple[AttackedDefence, ...]
     """All attacks in the order they were given."""
     headline: Headline
     """The best adaptive attack, corrected for the choice."""
     costs: tuple[Fact, ...]
-    """The model's accuracy without the defence and with it, and how many answers changed."""
+    """The model's accuracy without the defence and with it, and the share of changed answers."""
     distance: Estimate
     """Mean L1 distance between the released and the true answers, in [0, 2]."""
     risk: Risk
-    """The privacy risk score of adversaries who know the defence."""
+    """The privacy risk score of adversaries that know the defence."""
     quantiles: tuple[RiskQuantile, ...]
-    """How the members' risk is distributed."""
+    """Quantiles of the members' risk."""
     worst: tuple[WorstRecord, ...]
-    """The records with the highest risk left, the highest first."""
+    """The records with the highest risk behind the defence, the highest first."""
 
     @property
     def title(self) -> str:
@@ -127,10 +127,10 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
 
     Notes
     -----
-    The guesses are paired: what both get right or wrong adds no doubt. Variance of a difference
-    of paired proportions after Bonett & Price (2012), one record added to each kind of change,
-    for members and non-members apart. Where units repeat, that of as many records as the rows are
-    worth if all rows of a unit are alike, with equal shares of either kind of change.
+    The guesses are paired: records that both get right or wrong add no variance. Variance of a
+    difference of paired proportions after Bonett & Price (2012), one record added to each kind of
+    change, for members and non-members separately. Where units repeat, the variance is that of the
+    effective number of records, with equal shares of either kind of change.
     """
     if not all(np.array_equal(getattr(before, x), getattr(after, x)) for x in ("target", "unit")):
         raise InputError("before and after must be guesses on the same targets and units")
@@ -164,7 +164,7 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
 def quantile(
     values: Floats, share: float, level: float = 0.95, *, worth: int | None = None
 ) -> Estimate:
-    """Return the smallest value that at least a share of all values do not exceed.
+    """Return the smallest value that at least a given share of the values do not exceed.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def quantile(
     level : float
         In (0, 1).
     worth : int, optional
-        How many independent values these are worth, in 1..n; default: all.
+        Effective number of independent values, in 1..n; default: all.
 
     Notes
     -----
@@ -187,6 +187,7 @@ def quantile(
     ordered = np.sort(values)
     n = len(values)
     tail = (1 - checks.level(level)) / 2
+    # n * share may lie just above the whole number that is meant.
     value = ordered[max(int(np.ceil(n * share - 1e-9)), 1) - 1]
     m = n if worth is None else worth
     # The rank among the independent values, as a place among all of them.

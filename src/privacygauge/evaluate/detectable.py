@@ -1,4 +1,4 @@
-"""The smallest leak that an audit of a given size would see: what so much work buys."""
+"""The smallest leak that an audit of a given size would detect."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from privacygauge.evaluate.few_fits import accuracy_of_fits
 from privacygauge.evaluate.roc import Roc, area_of_rows
 
 POWER = 0.8
-"""The share of audits in which a leak is to be seen."""
+"""Power: the share of audits in which a leak must be detected."""
 
 SHARE = 0.25
-"""Of a verdict's error, for few records and for groups each: a verdict is the gravest answer to
-several questions."""
+"""Share of a verdict's error for each of the questions of few records and of groups: a verdict is
+the gravest answer to several questions."""
 
 AVERAGE_SHARE = 0.5
-"""Of a verdict's error, for the average where it is one of three questions. Its intervals have two
-sides and only one of them alarms, so that it errs as often as each of the other two."""
+"""Share of a verdict's error for the average, where it is one of three questions. Only one side of
+its two-sided intervals raises an alarm, so that it errs as often as each of the other two."""
 
 GAMES = 200
-"""Audits that are simulated; the share of those that see a leak is off by 0.03."""
+"""Simulated audits; the estimated power has an error of about 0.03."""
 
 _HALVINGS = 8
+"""Bisection steps of a search."""
 _WIDE = 8.0
-"""Standard errors: far more than it takes to be seen."""
+"""Standard errors at which a first search ends: for most sizes far beyond the detectable leak."""
 _FARTHEST = 8.0
 """Standard deviations between members and others; the area is 1 - 8e-9."""
 
 
 @lru_cache
 def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWER) -> float | None:
-    """Return the smallest area under the ROC curve that an audit would mostly see.
+    """Return the smallest AUC that an audit detects with its power.
 
     Parameters
     ----------
     n_in, n_out : int
         Independent rows of members and of non-members, at least 1.
     level : float
-        Of the interval, in (0, 1).
+        Level of the interval, in (0, 1).
     power : float
         The share of audits in which the interval of `auc` lies above 1/2, in (0, 1).
 
@@ -74,6 +75,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
         return float(np.mean(np.array(lows) > 0.5))
 
     wide = min(_FARTHEST, _WIDE * np.sqrt(1 / n_in + 1 / n_out))
+    # The first search is finer, the second covers small samples.
     shift = _smallest(seen, 0.0, wide, power) or _smallest(seen, wide, _FARTHEST, power)
     return None if shift is None else float(ndtr(shift / np.sqrt(2)))
 
@@ -82,7 +84,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
 def smallest_accuracy(
     n_canaries: int, fits: int = 1, level: float = 0.95, power: float = POWER
 ) -> float | None:
-    """Return the smallest share of right guesses about canaries that an audit would mostly see.
+    """Return the smallest accuracy on canaries that an audit detects with its power.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def smallest_accuracy(
     fits : int
         At least 1.
     level : float
-        Of the interval, in (0, 1).
+        Level of the interval, in (0, 1).
     power : float
         The share of audits in which the interval of `accuracy_of_fits` lies above 1/2.
 
@@ -118,14 +120,14 @@ def smallest_accuracy(
 
 
 def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -> float | None:
-    """Return the smallest average leak that one of several attacks would mostly show.
+    """Return the smallest average leak that one of several attacks detects with its power.
 
     Parameters
     ----------
     n_in, n_out : int
         Independent members and non-members, at least 1.
     each : float
-        The level of each attack's interval, in (0, 1): that at which all hold together.
+        Level of each attack's interval at which all are jointly valid, in (0, 1).
     power : float
         The share of audits in which the interval of the area under the ROC curve of the one attack
         that sees the leak lies above 1/2, in (0, 1).
@@ -153,10 +155,12 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
     fewest = min(n_in, n_out)
     if fewest < 2:
         return None
+    # Only one side of the two-sided interval shows a leak.
     error = (1 - each) / 2
     reach = float(stdtrit(fewest - 1, 1 - error) + ndtri(power))
 
     def seen(area: float) -> float:
+        # Variance of the AUC for exponential scores (Hanley & McNeil 1982).
         inside = area / (2 - area) - area**2
         outside = 2 * area**2 / (1 + area) - area**2
         spread = area * (1 - area) + (n_in - 1) * inside + (n_out - 1) * outside
@@ -169,6 +173,7 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (low, middle) if seen(middle) > 0 else (middle, high)
+        # The accuracy of the best threshold on normal scores with that AUC.
         return float(ndtr(ndtri(high) / np.sqrt(2)))
     return None
 
@@ -176,7 +181,7 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
 def _smallest(
     seen: Callable[[float], float], low: float, high: float, power: float
 ) -> float | None:
-    """Return where what is seen, which rises, comes to `power`."""
+    """Return the smallest argument at which the increasing power curve `seen` reaches `power`."""
     if seen(high) < power:
         return None
     for _ in range(_HALVINGS):

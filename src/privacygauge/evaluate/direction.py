@@ -1,4 +1,4 @@
-"""Attacks that tell members from non-members, but the wrong way round."""
+"""Attacks that separate members from non-members the wrong way round."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from privacygauge.evaluate.rate_at_fpr import FEW, exposed_rate, may_expose, tpr
 from privacygauge.evaluate.roc import Roc, auc, roc
 
 Scored = tuple[str, Transcript]
-"""An attack's title, and its scores beside the secrets."""
+"""An attack's title, and its scores with the secrets."""
 
 
 @dataclass(frozen=True)
 class InvertedAttack:
-    """An attack that gives something away, but takes the sides for each other."""
+    """An attack that separates the sides, but the wrong way round."""
 
     attack: str
-    """Its title."""
+    """Title of the attack."""
     auc: Estimate
     """Area under its ROC curve; the interval allows for the number of attacks. It holds 1/2 only
     where a few records at one end of the scores give the sides away."""
@@ -36,7 +36,7 @@ def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[InvertedAttack,
     Parameters
     ----------
     areas : iterable of (str, Estimate)
-        Titles and areas, whose intervals hold together.
+        Titles and AUCs, with jointly valid intervals.
     """
     return tuple(InvertedAttack(title, area) for title, area in areas if area.high < 0.5)
 
@@ -51,19 +51,19 @@ def inverted_attacks(
     played : sequence of (str, Transcript)
         Titles and scores, at least one.
     level : float
-        In (0, 1), of all intervals together.
+        Joint level of all intervals, in (0, 1).
     looks : int, optional
-        So many intervals hold together; as many as there are attacks by default.
+        Number of jointly valid intervals; default: the number of attacks.
 
     Returns
     -------
-    tuple of Inverted
+    tuple of InvertedAttack
         Empty with probability at least ``1 - (1 - level) / 2`` where scores tell nothing.
 
     Notes
     -----
-    Bonferroni over the looks. Whoever reverses the scores of such an attack beats guessing, so it
-    is never evidence of safety.
+    Bonferroni over the looks. Reversing the scores of such an attack beats guessing, so it is never
+    evidence of safety.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def inverted_attacks(
 def inverted_at_one_end(
     played: Sequence[Scored], level: float = 0.95, *, seed: int = 0
 ) -> tuple[InvertedAttack, ...]:
-    """Return the attacks that would find a leak if scores or sides were turned round.
+    """Return the attacks that would find a leak if scores or sides were reversed.
 
-    For audits in which neither an area nor the guesses tell anything. It looks for what else is
-    counted as a leak: a few records that are badly exposed, the best threshold in hindsight, and
-    a bound on epsilon above 0.
+    For audits in which neither an AUC nor the guesses show anything. It checks the other evidence
+    that counts as a leak: a few badly exposed records, the best threshold in hindsight, and a bound
+    on epsilon above 0.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def mirrors(transcript: Transcript) -> tuple[Transcript, Transcript]:
 
 
 def _leaks_turned(transcript: Transcript, level: float) -> bool:
-    """Return whether either mirror of a transcript would be called a leak by its scores alone."""
+    """Return whether the scores of either mirror of a transcript would count as a leak."""
     curve = roc(transcript)
     independent = transcript.independent
     swapped = Roc(curve.nonmembers, curve.members), independent[::-1]
@@ -131,9 +131,8 @@ def _leaks_turned(transcript: Transcript, level: float) -> bool:
     if best_accuracy(swapped[0], level, independent=swapped[1]).low > 0.5:
         return True
     reversed_ = Roc(-curve.members[::-1], -curve.nonmembers[::-1]), independent
-    return any(_exposes(*mirror, level) for mirror in (reversed_, swapped))
-
-
-def _exposes(curve: Roc, independent: tuple[int, int], level: float) -> bool:
-    few = [fpr for fpr in FEW if may_expose(curve, fpr)]
-    return exposed_rate(tprs_at_fprs(curve, few, level, independent=independent)) is not None
+    for mirror, n in (reversed_, swapped):
+        few = [fpr for fpr in FEW if may_expose(mirror, fpr)]
+        if exposed_rate(tprs_at_fprs(mirror, few, level, independent=n)) is not None:
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""Lower bounds on the epsilon of differential privacy, from what attacks achieve."""
+"""Lower bounds on the epsilon of differential privacy, from the error rates of attacks."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
 
 
 def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> float:
-    """Return the bound that a perfect attack would reach with so many targets.
+    """Return the bound of a perfect attack on a given number of targets.
 
-    A bound near this value says that the sample, not the model, was the limit.
+    A bound near this value is limited by the sample, not by the model.
     """
     if min(n_in, n_out) == 0:
         return 0.0
@@ -70,7 +70,7 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
 def audit_epsilon(
     transcripts: Sequence[Transcript], delta: float = 0.0, level: float = 0.95, seed: int = 0
 ) -> tuple[Estimate, int]:
-    """Return one valid bound for a whole suite of attacks, and which attack gave it.
+    """Return one valid bound for a whole suite of attacks, and the index of its attack.
 
     The attack and the threshold are chosen on one half of the units; the bound is then taken
     once, on the other half.
@@ -116,7 +116,7 @@ def best_cut(
 ) -> tuple[float, float]:
     """Return the largest bound over all cuts of these rows, and its cut.
 
-    The bound itself is worth nothing: the cut was chosen on these rows. Judge it on others.
+    The bound itself is not valid, since the cut was chosen on these rows: use the cut on others.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Everything that is reported about one attack."""
+"""The evaluation of one attack."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from privacygauge.evaluate.roc import Roc, auc, roc
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How well one attack did, each number with its doubt."""
+    """Results of one attack, each number with its interval."""
 
     name: str
-    """The attack."""
+    """Name of the attack."""
     variant: str
-    """Which of its forms; empty where there is one only."""
+    """Variant of the attack; empty where there is only one."""
     thresholds: str
     """``per-class``, ``global`` or ``none``."""
     rule: str
-    """How the threshold behind the guesses was chosen."""
+    """Rule that chose the threshold of the guesses."""
     n_in: int
     """Rows of members."""
     n_out: int
@@ -39,13 +39,13 @@ class Evaluation:
     advantage: Estimate
     """TPR - FPR of the guesses; 0 is chance."""
     precision: Estimate | Skipped
-    """Share of members among the guessed, if half of those asked about were members."""
+    """Precision of "member" at equal numbers of members and non-members, in [0, 1]."""
     recall: Estimate
-    """Share of the members that were guessed."""
+    """Share of the members guessed to be members (TPR), in [0, 1]."""
     false_positive_rate: Estimate
-    """Share of the non-members that were guessed to be members."""
+    """Share of the non-members guessed to be members (FPR), in [0, 1]."""
     predictive_values: tuple[tuple[float, Estimate | Skipped], ...]
-    """Prior, and the precision if that share of those asked about were members."""
+    """Pairs of a prior, the share of members in the population, and the precision at it."""
     epsilon: Estimate
     """Lower bound on epsilon from the guesses (`low`)."""
     auc: Estimate
@@ -55,9 +55,9 @@ class Evaluation:
     best_accuracy: Estimate
     """Balanced accuracy of the best threshold in hindsight: no attacker knows it beforehand."""
     roc: Roc
-    """The curve."""
+    """The ROC curve."""
     notes: tuple[str, ...] = ()
-    """What the attack had to say."""
+    """Remarks of the attack, for the report."""
 
     @property
     def title(self) -> str:
@@ -66,7 +66,7 @@ class Evaluation:
 
 
 def title(name: str, variant: str, thresholds: str) -> str:
-    """Return what an attack is called in reports: no two attacks of an audit share it."""
+    """Return an attack's title in reports, unique among the attacks of an audit."""
     extra = [x for x in (variant, thresholds) if x and x != "none"]
     return f"{name} ({', '.join(extra)})" if extra else name
 
@@ -81,7 +81,7 @@ def evaluate(
     thresholds: str = "none",
     notes: tuple[str, ...] = (),
 ) -> Evaluation:
-    """Return every number about an attack.
+    """Evaluate an attack from its scores and its guesses.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def evaluate(
     decisions : Decisions
         Its guesses on the same rows.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
     variant, thresholds : str
-        Which form of the attack this is.
+        Form of the attack.
     notes : tuple of str
-        For the reader.
+        Remarks of the attack, for the report.
     """
     checks.level(level)
     curve = roc(transcript)

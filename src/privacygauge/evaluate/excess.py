@@ -1,4 +1,4 @@
-"""What an attack achieves beyond a control, as a share of what there is to gain."""
+"""Gain of an attack over a control, as a share of the largest possible gain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 
 LOWEST = -1.0
-"""A risk below it is given as this: that the control does better says nothing more."""
+"""Lower values are clipped: by how much the control does better does not matter."""
 
 
 def excess(
@@ -68,6 +68,7 @@ def excess(
     others_low = second.low
     others_high = second.high
     product = ours * others
+    # The limits of the ratio are the roots of two quadratic equations (MOVER).
     least = _smaller_root(
         others_high * (2 * others - others_high),
         product - correlation * (ours - ours_low) * (others_high - others),
@@ -88,7 +89,7 @@ def excess(
 
 
 def _smaller_root(a: float, b: float, c: float) -> float:
-    """Return the least r of at least 0 with a r^2 - 2 b r + c = 0, 0 where c is."""
+    """Return the smallest r >= 0 with a r^2 - 2 b r + c = 0, and 0 where c <= 0."""
     return c / (b + _root(a, b, c)) if c > 0 else 0.0
 
 

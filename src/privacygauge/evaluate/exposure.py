@@ -1,6 +1,6 @@
-"""Exposure: how far up a canary ranks that was trained on, among canaries that were not.
+"""Exposure: the rank of a trained-on canary's loss among canaries that were not trained on.
 
-Beside it stands the bound on epsilon that the same canaries of one training give.
+Also the lower bound on epsilon from the same canaries of one training run.
 """
 
 from __future__ import annotations
@@ -64,23 +64,23 @@ def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CanaryFindings:
-    """What a training gave away of its canaries."""
+    """Exposure, epsilon lower bound and AUC of the canaries of one training run."""
 
     inside: Bools
     """(k,) True where a fair coin put the canary into the training set."""
     score: Floats
     """(k,) Higher means more likely a member."""
     loss: Floats
-    """(k,) Of the trained model."""
+    """(k,) Loss of the trained model on each canary."""
     exposure: Floats
-    """Of each canary that was trained on, in bits; see `exposures`."""
+    """(m,) Exposure of each canary that was trained on, in bits; see `exposures`."""
     largest: float
-    """The exposure of a canary that is better known than all that were not trained on."""
+    """The largest possible exposure, in bits: that of a canary whose loss is below all others."""
     epsilon: PrivacyBound
-    """Lower bound on epsilon from this one training."""
+    """Lower bound on epsilon from this one training run."""
     known: Estimate
-    """Share of pairs in which the canary that was trained on has a lower loss than the other:
-    0.5 where nothing was memorised, whatever the scores are made of."""
+    """Share of pairs in which the trained-on canary has the lower loss, in [0, 1]; 0.5 where
+    nothing was memorised, however the scores are computed."""
 
     def sentence(self) -> str:
         """Return the findings in words."""
@@ -95,12 +95,12 @@ class CanaryFindings:
 def canary_findings(
     inside: Bools, score: Floats, loss: Floats, compared: Floats, seed: int, level: float
 ) -> CanaryFindings:
-    """Return what became of canaries.
+    """Return exposure, epsilon lower bound and AUC of the canaries of one training run.
 
     Parameters
     ----------
     inside : ndarray of bool, shape (k,)
-        Some are, and some are not.
+        True where the canary was trained on; both values must occur.
     score, loss : ndarray of float, shape (k,)
         As in `CanaryFindings`.
     compared : ndarray of float, shape (n,)

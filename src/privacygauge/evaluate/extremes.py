@@ -1,7 +1,7 @@
-"""How rare values beyond all others are, as the tail of the others says.
+"""Rarity of values beyond all others, extrapolated from the tail of the others.
 
-Ranks alone need many exposed records: that the three highest scores are all members happens by
-chance. How far they lie above everybody else says more.
+Ranks alone need many exposed records: the three highest scores may all be members by chance. Their
+distance from all others carries more information.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from scipy.stats import poisson
 from privacygauge.core.checks import Floats
 
 SURELY = 1e-3
-"""Values stand apart where chance makes as many with at most this probability."""
+"""Values stand apart where chance gives as many with at most this probability."""
 
 _TAIL = 0.1
-"""The highest tenth of the values says how fast higher ones become rare, of `_MOST` at most."""
+"""Share of the values, at most `_MOST` of them, to which the tail is fitted."""
 _FEWEST = 20
+"""Fewest values that a tail is fitted to."""
 _MOST = 200
+"""Most values that a tail is fitted to."""
 _STANDARD_ERRORS = 2.0
-"""By so many the tail is taken to be heavier than it looks."""
+"""Standard errors that are added to the fitted shape, so that the tail is not too light."""
 _LIGHTEST = 0.05
+"""Smallest shape of a tail."""
 _HEAVIEST = 0.5
-"""A heavier tail has no variance, and its moments do not say how heavy it is: nothing stands apart
-from it."""
+"""Largest shape: a heavier tail has no variance, moments do not estimate its shape, and no value
+stands out from it."""
 _COUNTS = (3, 4, 5, 7, 10, 15, 25, 50, 100)
-"""Numbers of values that are looked at, beside all that lie above the others."""
+"""Numbers of highest values that are tested, beside all that lie above the others."""
 
 
 @dataclass(frozen=True)
 class ParetoTail:
-    """A generalised Pareto distribution of what lies above a threshold.
+    """A generalised Pareto distribution of the values above a threshold.
 
     Notes
     -----
@@ -43,13 +46,13 @@ class ParetoTail:
 
     threshold: float
     share: float
-    """Of the values above the threshold."""
+    """Share of the values above the threshold, in (0, 1)."""
     scale: float
     shape: float
 
     @classmethod
     def of(cls, values: Floats) -> ParetoTail | None:
-        """Return the tail of values; None where too few lie in it, or they hardly differ."""
+        """Fit the tail of values; None where too few lie in it, or they hardly differ."""
         ordered = np.sort(values)[::-1]
         n = min(int(_TAIL * len(ordered)), _MOST)
         if n < _FEWEST or not np.isfinite(ordered[[0, n]]).all():
@@ -67,22 +70,22 @@ class ParetoTail:
         return cls(float(ordered[n]), n / len(ordered), mean * (1 - shape), heavier)
 
     def beyond(self, value: float) -> float:
-        """Return the probability of a higher value than this one, which is above the threshold."""
+        """Return the probability of a value above the given one, which is above the threshold."""
         excess = max(value - self.threshold, 0.0) / self.scale
         return float(self.share * (1 + self.shape * excess) ** (-1 / self.shape))
 
 
 def standing_apart(values: Floats, others: Floats, *, times: float = 1.0) -> tuple[int, float]:
-    """Return how many of the highest values stand apart from all others, and how many by chance.
+    """Return how many of the highest values stand apart from all others, and the expected number.
 
     Parameters
     ----------
     values : ndarray of float, shape (n,)
         Those that may stand apart.
     others : ndarray of float, shape (m,)
-        Of the same distribution where nothing is special about `values`.
+        Values of the same distribution, unless `values` are special.
     times : float
-        How many times as many values there are as `values`, where each is the highest of several.
+        Number of draws per value in `values`, where each is the highest of several.
 
     Returns
     -------

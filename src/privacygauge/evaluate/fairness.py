@@ -1,12 +1,13 @@
-"""Is the comparison fair? A blind attacker, and the rows on which it is blind.
+"""Fairness of the comparison: a blind attacker, and the rows on which it fails.
 
-Whatever tells members from non-members without asking the release is no leak of the release. A
-blind attacker learns membership from what is known of a record anyway: its class, its columns,
-what other models say of it. Where it wins, members and non-members are compared only where they
-are alike in what it learnt; where no such rows are left, nothing can be told.
+A difference between members and non-members that shows without querying the release is not a leak
+of the release. A blind attacker learns membership from public knowledge about a record: its class,
+its columns, the predictions of other models. Where it succeeds, members and non-members are
+compared only on rows that are alike in this knowledge; where no such rows are left, the audit
+cannot tell anything.
 
-The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given what is
-known, answers and bits are exchangeable if nothing leaks, and so they are given the score alone.
+The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given the known
+columns, answers and bits are exchangeable if nothing leaks, and therefore also given the score.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from privacygauge.core.transcript import Transcript, tied
 from privacygauge.evaluate.roc import auc
 
 N_FOLDS = 5
-"""Parts of the units: the blind attacker judges each by what it learnt from others."""
+"""Folds of the units: the blind attacker judges each with a model fitted on the others."""
 
 FEWEST = 10
-"""With fewer units of either side a blind attacker learns nothing."""
+"""Fewest units of either side on which a blind attacker is trained."""
 
 MOST_LEVELS = 60
-"""Texts with more different values than this are described by their order and their form."""
+"""Texts with more distinct values are cut into groups by their order."""
 
 _BINS = 10, 40
-"""Numbers of many values are cut into so many groups of equal size, few rows into the fewer: what
-is left of a difference within a group is what attacks may find."""
+"""Numeric columns with many values are cut into this many groups of equal size, the smaller number
+where rows are few: attacks may still find differences within a group."""
 
 _ROWS_A_BIN = 40
 
 _PRIOR = 2.0
-"""Rows of either side that each group begins with: a rare group says little."""
+"""Prior rows of either side in each group, so that rare groups carry little evidence."""
 
 _STRATA = (20, 40, 80, 160)
 """Numbers of strata of the score, tried in turn until the blind attacker is blind inside them.
@@ -59,32 +60,32 @@ ENOUGH = 0.5
 the members at all."""
 
 _TRIGGER = 4
-"""So many times smaller is the error where the blind attacker is said to win."""
+"""Factor by which the error is reduced for the statement that the blind attacker succeeds."""
 
 _SURELY = 25
-"""So many times smaller is the error where members and non-members are called twins."""
+"""Factor by which the error is reduced for the statement that the sides are twins."""
 
 _FARTHEST = 8.0
-"""Standard deviations from a mean: nothing of a normal distribution lies farther."""
+"""Standard deviations from a mean beyond which a normal distribution has no mass."""
 
 TWINS = "twins"
-"""What `Comparison.state` says where members and non-members are more alike than chance allows."""
+"""`Comparison.state` where members and non-members are more alike than chance allows."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column in which members and non-members differ, whatever the release says."""
+    """A column in which members and non-members differ, without the release."""
 
     column: str
-    """What is known of a record without asking the release."""
+    """Name of a column that is known without querying the release."""
     auc: Estimate | None
-    """How well this column alone tells the sides apart, on units it was not learnt from; None where
-    the sides have nothing in common in it."""
+    """AUC of this column alone, on units that it was not trained on; None where the sides have no
+    values in common."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """On which rows members and non-members can be compared."""
+    """The rows on which members and non-members can be compared."""
 
     state: str
     """``fair``: as they are; ``matched``: on rows that are alike; ``different``: nowhere; or
@@ -92,25 +93,25 @@ class Comparison:
     compared: Bools
     """(n,) The rows to compare; all of them unless the state is ``matched``."""
     blind: Estimate | None
-    """Area under the blind attacker's curve on all rows; None where it had nothing to learn."""
+    """AUC of the blind attacker on all rows; None where it had nothing to learn from."""
     left: Estimate | None = None
     """The same on the rows that are compared, where they were matched."""
     differences: tuple[Difference, ...] = ()
     """The columns that tell the sides apart, the plainest first; empty where only several together
     do."""
     copied: int = 0
-    """Rows that are left out since they have copies on the other side."""
+    """Rows that are left out because they have copies on the other side."""
     invented: int = 0
-    """Rows that are left out since they lie between others, and are nobody's."""
+    """Rows that are left out because they were interpolated from others."""
     doubtful: tuple[str, ...] = ()
     """Columns of the user's on which rows were matched and that have to do with the answers: they
     may have been made from them."""
     placebo: Estimate | None = None
-    """Area under the curve of models that cannot know the members, on the rows that are compared;
-    None where there are none."""
+    """AUC of models that were not trained on the members, on the compared rows; None where there
+    are none."""
     clustered: bool = False
-    """Whether rows seem to be of the same people, though nothing says of whom: how many of them
-    are independent is not known."""
+    """Whether rows seem to share people without unit labels, so that the number of independent
+    rows is unknown."""
 
     @property
     def told(self) -> bool:
@@ -118,16 +119,16 @@ class Comparison:
         return self.state in ("fair", "matched")
 
     def beyond_placebo(self, area: Estimate) -> bool:
-        """Return whether an attack goes beyond what models find that cannot know the members.
+        """Return whether an attack beats the placebo: models that were not trained on the members.
 
-        A placebo whose interval holds chance sets no bar; any other has to be passed by the lower
-        end of the attack's area.
+        A placebo whose interval contains chance sets no bar; any other has to be exceeded by the
+        lower limit of the attack's AUC.
         """
         found = self.placebo
         return found is None or found.low <= 0.5 or area.low > found.value
 
     def few_beyond_placebo(self, members: int, top: int, n_in: int, n_out: int) -> bool:
-        """Return whether more members stand out than models find that cannot know the members.
+        """Return whether more members stand out than the placebo explains.
 
         Where scores of the placebo's area are normal on both sides, of `n_in` and `n_out` units,
         the highest `top` hold a share of members that `members` of them must exceed by more than
@@ -163,29 +164,29 @@ def compare(
     invented: Bools | None = None,
     placebo: Mapping[str, NDArray[Any]] | None = None,
 ) -> Comparison:
-    """Return the rows on which members and non-members are alike in what is known of them.
+    """Return the rows on which members and non-members have alike known columns.
 
     Parameters
     ----------
     known : mapping of str to ndarray, shape (n,)
-        What is known of each row without asking the release: numbers, or texts.
+        Columns known without querying the release: numbers or texts.
     secret : ndarray of bool, shape (n,)
         True for a member.
     unit : ndarray of int, shape (n,)
-        Whom each row is about; rows of one unit are never learnt from and judged.
+        Unit of each row; rows of one unit are never on both sides of a fold.
     rng : numpy.random.Generator
         Deals the folds, and draws which rows of a stratum are kept.
     level : float
-        In (0, 1). Of sides that differ in nothing, matching is tried in at most ``1 - level`` of
+        In (0, 1). Where the sides do not differ, matching is tried in at most ``1 - level`` of
         all comparisons; it does no harm there.
     copied : ndarray of bool, shape (n,), optional
         Rows with an equal, or nearly equal, one on the other side: they are not compared, and
         where they are most of a side, nothing is.
     invented : ndarray of bool, shape (n,), optional
-        Rows that were made from others and are nobody's: they are not compared either.
+        Rows that were interpolated from others: they are not compared either.
     placebo : mapping of str to ndarray, shape (n,), optional
-        What models say that cannot know the members. It is known too, but rows are not matched on
-        it: it tells whether what they were matched on was enough.
+        Predictions of models that were not trained on the members. Rows are not matched on them:
+        they show whether matching on `known` was enough.
 
     Returns
     -------
@@ -268,17 +269,22 @@ def compare(
 def group_codes(values: NDArray[Any]) -> Ints | None:
     """Return a column as numbers of groups, (n,), None where all its values are the same.
 
-    Numbers of many values are cut at their quantiles, with a group for what is missing; texts of
-    many different values at quantiles of their alphabetical order. What a value is called decides
-    nothing else, and neither does which side it occurs on.
+    Numbers with many values are cut at their quantiles, with a group for missing ones; texts with
+    many values are cut at quantiles of their alphabetical order. Groups depend on nothing else, in
+    particular not on the secret.
     """
     array = np.asarray(values)
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     if array.dtype.kind in "iufmM":
-        numbers = array.astype(np.float64) if array.dtype.kind in "iuf" else _of_dates(array)
+        if array.dtype.kind in "iuf":
+            numbers = array.astype(np.float64)
+        else:
+            numbers = array.astype(np.int64).astype(np.float64)
+            numbers[np.isnat(array)] = np.nan
         return _quantile_codes(numbers)
-    texts = np.array(["" if _missing(x) else str(x) for x in array.tolist()], np.object_)
+    # A missing number is not equal to itself.
+    texts = np.array(["" if x is None or x != x else str(x) for x in array.tolist()], np.object_)
     as_numbers = _as_numbers(texts)
     if as_numbers is not None:
         return _quantile_codes(as_numbers)
@@ -288,18 +294,8 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
     return code if len(different) <= MOST_LEVELS else _quantile_codes(code.astype(np.float64))
 
 
-def _of_dates(array: NDArray[Any]) -> Floats:
-    numbers = array.astype(np.int64).astype(np.float64)
-    numbers[np.isnat(array)] = np.nan
-    return numbers
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value != value  # a missing number is not itself
-
-
 def _as_numbers(texts: NDArray[Any]) -> Floats | None:
-    """Return texts as numbers if all that are not empty are; None otherwise."""
+    """Parse texts as numbers, empty ones as NaN; None where any is not a number."""
     given = texts != ""
     numbers = np.full(len(texts), np.nan)
     try:
@@ -344,13 +340,12 @@ def _blind(
     rng: np.random.Generator,
     level: float,
 ) -> Estimate:
-    """Return the area under the curve of the better of two blind attackers, for both together.
+    """Return the AUC of the better of two blind attackers, corrected for the choice.
 
-    One adds up the columns' log-odds, the other looks for interactions by boosting. A fold is
-    judged by what was learnt from the folds before it: given those, its scores are those of a fixed
-    model, so that intervals hold. Where every fold learns from all others, pairs of folds are right
-    or wrong together, and an interval at 98% left out 1/2 in eight of a hundred comparisons of
-    equal sides.
+    One adds up the columns' log-odds, the other looks for interactions by boosting. Each fold is
+    scored by a model fitted on the folds before it: given those, the model is fixed, so that
+    intervals are valid. With ordinary cross-fitting the errors of folds are correlated, and a 98%
+    interval excluded 1/2 in eight of a hundred comparisons of equal sides.
     """
     fold = folds_of(unit, secret, N_FOLDS, rng)
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
@@ -379,7 +374,7 @@ def _blind(
 def _propensity(
     columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Return each row's score by the blind attackers, learnt from the units of other folds."""
+    """Return each row's score by blind attackers fitted on the units of other folds."""
     fold = folds_of(unit, secret, N_FOLDS, rng)
     score = np.zeros(len(secret))
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
@@ -452,7 +447,7 @@ def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
 
 
 def _overlap(strata: Ints, secret: Bools) -> float:
-    """Return the share of the members in strata that hold some non-members."""
+    """Return the share of the members in strata with enough non-members."""
     n = int(strata.max()) + 1
     inside = np.bincount(strata[secret], minlength=n)
     outside = np.bincount(strata[~secret], minlength=n)
@@ -460,14 +455,13 @@ def _overlap(strata: Ints, secret: Bools) -> float:
 
 
 def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:
-    """Return which rows are kept so that members are the same share of every stratum.
+    """Return the rows to keep so that members are the same share of every stratum.
 
     Rows of a unit are kept or left out together, but for one unit a stratum: else more units of the
     side that has more rows would be left, with fewer rows each, and units would differ where rows
     are alike.
 
-    Of all shares the one is taken that leaves the comparison the most precise: the largest
-    ``1 / (1 / n_in + 1 / n_out)``.
+    The chosen share gives the most precise comparison: the largest ``1 / (1 / n_in + 1 / n_out)``.
     """
     n = int(strata.max()) + 1
     inside = np.bincount(strata[secret], minlength=n).astype(np.float64)

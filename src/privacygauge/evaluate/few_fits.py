@@ -1,4 +1,4 @@
-"""What guesses about canaries show that coins put into a few fits, or into a single one."""
+"""Lower bounds from guesses about canaries that fair coins put into one fit or a few fits."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from privacygauge.evaluate.over_targets import mean_auc_of_models
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CHOOSING = 0.2
-"""The share of the canaries that chooses among several attacks, and is not judged."""
+"""Share of the canaries that chooses among several attacks and is not evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
 class GuessedInFits:
-    """How well one attack tells which canaries are in which fit."""
+    """Results of one attack on the canaries of a few fits."""
 
     attack: str
-    """The attack: of several the one that the choosing canaries chose."""
+    """Title of the attack, chosen by the choosing canaries where several were given."""
     canary: Ints
-    """(r,) The canaries that are judged, by their place."""
+    """(r,) Indices of the evaluated canaries."""
     score: Floats
-    """(t, r) Scores of the judged canaries in each fit; higher means more likely in."""
+    """(t, r) Scores of the evaluated canaries in each fit; higher means more likely in."""
     secret: Bools
     """(t, r) True where the canary was in."""
     accuracy: Estimate
@@ -43,18 +43,18 @@ class GuessedInFits:
 def guessed_in_fits(
     scores: Mapping[str, Floats], secret: Bools, seed: int = 0, level: float = 0.95
 ) -> GuessedInFits:
-    """Return how well canaries are guessed that coins put into a few fits.
+    """Evaluate attacks on canaries that coins put into a few fits.
 
     Parameters
     ----------
     scores : mapping of str to ndarray of float, shape (t, n)
-        What each attack says of n canaries in t fits; higher means more likely in.
+        Scores of each attack for n canaries in t fits; higher means more likely in.
     secret : ndarray of bool, shape (t, n)
-        True where a fair coin of its own put the canary into the fit.
+        True where an independent fair coin put the canary into the fit.
     seed : int
-        Draws which canaries choose among several attacks, and orders equal scores.
+        Draws the canaries that choose among several attacks, and breaks ties between scores.
     level : float
-        Of each interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Raises
     ------
@@ -118,18 +118,18 @@ def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
 
     Notes
     -----
-    Of a fit that says nothing of the canaries every guess is right with probability 1/2, by a coin
-    of its own: Clopper & Pearson's interval of all guesses then holds. Where fits leak by different
-    amounts the fit is the independent unit, and Student's interval of the fits' shares holds: the
-    wider end of both is given. How much fits differ a single one cannot say: its interval is about
-    that fit.
+    If fits carry no information about the canaries, every guess is right with probability 1/2,
+    independently: Clopper & Pearson's interval of all guesses is then valid. Where fits leak by
+    different amounts, the fit is the independent unit, and Student's interval of the fits' shares
+    is valid. The wider limit of both is returned. A single fit cannot show how much fits differ:
+    its interval is about that fit.
     """
     coins = rates.share(int(right.sum()), len(right) * n, level)
     return _by_fit(coins, right / n)
 
 
 def _by_fit(found: Estimate, values: Floats) -> Estimate:
-    """Return a mean over fits with an interval that holds where fits differ too."""
+    """Return a mean over fits with an interval that is also valid where fits differ."""
     if len(values) == 1:
         return found
     fits = rates.mean(values, found.level, unit="fits", least=0.0, most=1.0)
@@ -139,6 +139,6 @@ def _by_fit(found: Estimate, values: Floats) -> Estimate:
 
 
 def _agreement(score: Floats, secret: Bools) -> float:
-    """Return how much higher, within each fit, those that are in rank than those that are out."""
+    """Return the members' rank advantage over the non-members, summed over fits."""
     ranks = rankdata(score, axis=1) - (score.shape[1] + 1) / 2
     return float((ranks * (secret - 0.5)).sum())

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: what mu means as epsilon and delta, and its lower bound."""
+"""Gaussian differential privacy: conversion of mu to (epsilon, delta), and a lower bound on mu."""
 
 from __future__ import annotations
 
@@ -106,6 +106,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2.0
+    # On the log scale, so that tiny deltas are not lost.
     wanted = np.log(delta)
     low = high
     while _log_delta(low, epsilon) > wanted:
@@ -136,18 +137,12 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
     """
     tpr = decision.recall(decisions, level)
     fpr = decision.false_positive_rate(decisions, level)
-    low = _distance(tpr.low, fpr.high)
+    # Rates of 0 and 1 are infinitely far apart; two rates at the same end say nothing.
+    low = float(ndtri(tpr.low) - ndtri(fpr.high)) if tpr.low > fpr.high else 0.0
     method = "Clopper-Pearson, Bonferroni"
     return Estimate(
         value=low, low=low, high=np.inf, level=level, n=decisions.n_units, method=method
     )
-
-
-def _distance(tpr: float, fpr: float) -> float:
-    # A rate of 0 or 1 is infinitely far out; both at the same end say nothing.
-    if tpr <= fpr:
-        return 0.0
-    return float(ndtri(tpr) - ndtri(fpr))
 
 
 def _log_delta(mu: float, epsilon: float) -> float:

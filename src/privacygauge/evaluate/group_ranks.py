@@ -1,4 +1,4 @@
-"""Groups whose members any attack ranks above their non-members, allowing for all of both."""
+"""Groups whose members an attack ranks above their non-members, corrected for both."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.unit_scores import unit_rounds
 
 SMALLEST = 10
-"""A group needs so many members and so many non-members, of different units."""
+"""Fewest members, and fewest non-members, of different units in a group."""
 
 DEALS = 399
-"""Other bits are dealt so often: p-values are multiples of 1/400."""
+"""Permutations of the secret; p-values are multiples of 1/400."""
 
 MOST = 2_000
-"""Units of a group whose ranks are looked at, drawn by chance where there are more."""
+"""Most units of a group that are ranked; drawn at random where there are more."""
 
 _TYPICAL = 3.5
 """Standardised rank sums that groups are shown at; there a factor on a p-value is a difference of
 its logarithm over this."""
 
 _BLOCK = 1 << 22
-"""Bits that are held at once."""
+"""Bits in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,26 @@ class RankedGroup:
     """A group whose members some attack ranks above its non-members."""
 
     column: str
-    """What the records were grouped by."""
+    """Name of the column that defines the group."""
     group: str
-    """The value that they share."""
+    """Value of the column in the group."""
     attack: str
-    """The attack that ranks them best."""
+    """Title of the attack that ranks the group best."""
     auc: Estimate
-    """Area under its ROC curve inside the group; the intervals of all attacks and groups hold
-    together."""
+    """Its AUC inside the group; the intervals of all attacks and groups are jointly valid."""
     p_value: float
-    """For "no attack ranks the members of any group better than chance"."""
+    """P-value of "no attack ranks the members of any group better than chance"."""
 
 
 @dataclass(frozen=True)
 class RankedGroups:
-    """What rankings show of groups."""
+    """Groups that attacks rank better than all records together."""
 
     shown: tuple[RankedGroup, ...]
-    """Ranked better than chance does, and better than all records together; the best first."""
+    """Groups ranked better than chance and better than all records together; the best first."""
     smallest: int | None
     """Records in the smallest group, half of them members, that would be shown if its members had
-    its highest scores; None where no group was looked at, or none would be shown."""
+    its highest scores; None where no group was tested, or none would be shown."""
 
 
 def ranked_groups(
@@ -190,7 +189,7 @@ class _Group:
 
     @cached_property
     def _rounds(self) -> list[tuple[Bools, int]]:
-        """The rows of each round, and how many they are."""
+        """The rows of each round, and their number."""
         parts = (self.stage == number for number in np.unique(self.stage))
         return [(part, int(np.count_nonzero(part))) for part in parts]
 
@@ -239,7 +238,7 @@ def _largest_of_deals(
 ) -> Floats:
     """Return the largest standardised rank sum of each deal of the bits, (DEALS,).
 
-    Each attack's are `behind`, (attacks,), what they are.
+    Those of each attack are reduced by its handicap `behind`, (attacks,).
     """
     found = np.full(DEALS, -np.inf)
     step = max(1, _BLOCK // len(inside))
@@ -253,7 +252,7 @@ def _largest_of_deals(
 
 
 def _dealt(inside: Bools, stage: Ints, deals: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return bits as they come where those of each round are dealt by chance, (deals, n)."""
+    """Return bits permuted within each round, (deals, n)."""
     bits = np.zeros((deals, len(inside)), np.bool_)
     for number in np.unique(stage):
         columns = np.flatnonzero(stage == number)
@@ -269,7 +268,7 @@ def _dealt(inside: Bools, stage: Ints, deals: int, rng: np.random.Generator) -> 
 
 
 def _smallest(critical: float, most: int, n_rounds: int) -> int | None:
-    """Return the records of the smallest group that is ranked beyond a value if wholly known."""
+    """Return the records of the smallest group that exceeds `critical` if ranked perfectly."""
     half = np.arange(max(SMALLEST, n_rounds), most + 1)
     standardised = half**2 / 2 / np.sqrt(half**2 * (2 * half + 1) / 12)
     # Each round tells one record less than it has from the others.

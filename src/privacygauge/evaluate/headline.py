@@ -1,4 +1,4 @@
-"""The result that is spoken of, and numbers about a release itself."""
+"""The headline result of an audit, and numbers about the release itself."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from privacygauge.evaluate.roc import supported_accuracy
 
 @dataclass(frozen=True)
 class AttackReach:
-    """How far an attack goes, on the scale of balanced accuracies."""
+    """The success of an attack, on the scale of balanced accuracies."""
 
     accuracy: Estimate
-    """Of its guesses, or what the best threshold of its ranking reaches at least."""
+    """Balanced accuracy of its guesses, or a lower bound for its ranking's best threshold."""
     by_ranking: bool
     """Whether the ranking decided: the threshold of the guesses did not carry over."""
 
 
 def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
-    """Return what goes further, guesses or ranking.
+    """Return the better supported of two accuracies: of the guesses, or of the ranking.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
 
     Returns
     -------
-    Reached
+    AttackReach
         The accuracy itself, unless the lower end of `supported_accuracy` is higher, and above 1/2.
     """
     ranked = supported_accuracy(auc)
@@ -44,10 +44,10 @@ def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
 
 @dataclass(frozen=True)
 class Headline:
-    """The one result that the verdict speaks of, corrected for having looked at many attacks."""
+    """The one result that the verdict is based on, corrected for the number of attacks."""
 
     attack: Evaluation
-    """The attack that goes furthest, by its guesses or by its ranking."""
+    """The strongest attack, by its guesses or by its ranking."""
     accuracy: Estimate
     """Its balanced accuracy; the interval allows for the choice among all attacks."""
     auc: Estimate
@@ -57,15 +57,15 @@ class Headline:
     epsilon_attack: str
     """The attack behind that bound."""
     epsilon_limit: float
-    """The largest bound that so many records could ever show."""
+    """The largest bound that this number of records can show."""
     each: float
-    """The level of each interval at which those of all attacks hold together, in (0, 1)."""
+    """Level of each interval at which those of all attacks are jointly valid, in (0, 1)."""
     inverted: tuple[InvertedAttack, ...] = ()
     """Attacks that tell the sides apart the wrong way round, corrected for their number."""
 
     @property
     def reached(self) -> AttackReach:
-        """How far the attack goes, by whichever goes further: its guesses or its ranking."""
+        """The better supported accuracy: of its guesses or of its ranking."""
         return best_supported(self.accuracy, self.auc)
 
 
@@ -74,23 +74,23 @@ class Fact:
     """A number about the release itself, such as the model's accuracy on non-members."""
 
     label: str
-    """What it is."""
+    """Label of the number, as reports print it."""
     estimate: Estimate
     """The number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """An attack that finds many more members than guessing does, with hardly a false alarm."""
+    """An attack that finds many more members than guessing at a low false-positive rate."""
 
     attack: Evaluation
     """The attack."""
     rate: RateAtFpr
-    """Where it does."""
+    """The true-positive rate at that false-positive rate."""
 
 
 def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
-    """Return where an attack finds at least ten times as many members as guessing would.
+    """Return the rate at which an attack finds at least ten times as many members as guessing.
 
     Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
     of several the one that exceeds guessing most.

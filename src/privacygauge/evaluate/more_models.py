@@ -1,4 +1,4 @@
-"""What further shadow models would buy, foretold from parts of those there are."""
+"""Forecast of the AUC with further shadow models, extrapolated from halves of the present ones."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.roc import placements, roc
 
 SPLITS = 6
-"""So many times the models are cut into random halves."""
+"""Random splits of the models into halves."""
 
 FEWEST = 16
-"""With fewer, half of the models leave many records on one side only: no law of averages yet."""
+"""Fewest models: with fewer, half of them leave many records on one side only."""
 
 FORMS_CHANGE = 64
-"""From so many models on LiRA has variances for each record: no half foretells across."""
+"""Number of models from which LiRA estimates variances per record, so that no smaller half
+predicts it."""
 
 LAWS = (0.5, 1.0, 2.0)
-"""What is lost for want of models falls with this power of their number: the slowest, the one of
+"""Exponents by which the loss in AUC falls with the number of models: the slowest, that of
 averages, and the fastest that the interval allows for."""
 
 
 @dataclass(frozen=True)
 class Foretold:
-    """What an attack would reach with further shadow models."""
+    """Forecast of an attack's AUC with further shadow models."""
 
     title: str
-    """The attack."""
+    """Title of the attack."""
     now: float
-    """Its AUC with the models there are."""
+    """Its AUC with the present models."""
     half: float
     """Its mean AUC with half of them."""
     auc: Estimate
-    """Its AUC with further ones, on the same target and records; `n` counts the models there
-    are."""
+    """Its AUC with `n_models`, on the same target and records; `n` counts the present models."""
     n_models: int
-    """The models that there would be."""
+    """Number of models of the forecast."""
 
 
 def foretold(
@@ -55,34 +55,34 @@ def foretold(
     rng: np.random.Generator,
     level: float = 0.95,
 ) -> Foretold | Skipped:
-    """Return the AUC that an attack would have on the same records with more shadow models.
+    """Forecast the AUC of an attack on the same records with more shadow models.
 
     Parameters
     ----------
     attack : Attack
-        One that compares the target with the adversary's models record by record.
+        An attack that compares the target with the adversary's models record by record.
     dealt : Round
-        With the k models there are.
+        A round with the k present models.
     n_models : int
-        So many models in all, more than k.
+        Number of models of the forecast, more than k.
     rng : numpy.random.Generator
-        Cuts the models in halves.
+        Splits the models into halves.
     level : float
         In (0, 1).
 
     Returns
     -------
     Foretold or Skipped
-        Skipped where the attack is, with fewer than 16 models, or where half of the models and all
-        of the further ones are on different sides of 64, where LiRA changes its form.
+        Skipped where the attack is, with fewer than 16 models, or where k / 2 and `n_models` are on
+        different sides of 64, where LiRA changes its form.
 
     Notes
     -----
-    With k models an average over them errs by 1 / k, and so does the area of an attack that uses
-    averages: ``AUC(k) = A - B / k`` to first order, so that the step from k / 2 to k models tells
-    that from k to more. The interval allows for powers of k from 1/2 to 2, for the luck of which
-    models are added, as halves of the models differ, and for that of the halves. It is about this
-    target and these records alone: they stay.
+    The variance of an average over k models falls as 1 / k, and so does the loss in AUC of an
+    attack that uses averages: ``AUC(k) = A - B / k`` to first order, so that the step from k / 2 to
+    k models predicts the step from k to more. The interval allows for exponents of k from 1/2 to 2,
+    for the random choice of further models, as seen from the differences between halves, and for
+    the sampling error of the halves. It is conditional on this target and these records.
     """
     checks.level(level)
     name = title(attack.name, attack.variant, attack.thresholds)
@@ -101,9 +101,13 @@ def foretold(
     if now is None or not np.isfinite(halves).all():
         return Skipped(name, "it cannot be played with half of the models")
     half = float(halves.mean())
-    steps = [_step(k, n_models, law) for law in LAWS]
+    # The step from k to n_models over the step from k / 2 to k, where the loss falls as n^-law.
+    steps = []
+    for law in LAWS:
+        lost = [float(n) ** -law for n in (k / 2, k, n_models)]
+        steps.append(float((lost[1] - lost[2]) / (lost[0] - lost[1])))
     ends = [now + step * (now - half) for step in steps]
-    # Halves differ from all as all will from more, or by twice that variance where scores are sums.
+    # Halves differ from all models as these will from more, or by twice that variance for sums.
     luck = float(halves.var(ddof=1))
     of_halves = float(halves.mean(axis=1).var(ddof=1)) * steps[1] ** 2
     reach = float(stdtrit(SPLITS - 1, 0.5 + level / 2)) * np.sqrt(luck + of_halves)
@@ -115,14 +119,8 @@ def foretold(
     return Foretold(name, now=now, half=half, auc=auc, n_models=n_models)
 
 
-def _step(k: int, n_models: int, law: float) -> float:
-    """Return the step from k to more models over that from k / 2 to k."""
-    lost = [float(n) ** -law for n in (k / 2, k, n_models)]
-    return float((lost[1] - lost[2]) / (lost[0] - lost[1]))
-
-
 def _area(attack: Attack, dealt: Round, worlds: Worlds, part: Ints) -> float | None:
-    """Return the area with some of the models; None where the attack is skipped."""
+    """Return the AUC with some of the models; None where the attack is skipped."""
     seen = dealt.observation
     found = attack.score(
         Observation(seen.signals, seen.stratum, worlds=worlds.some(part)), np.random.default_rng(0)
@@ -135,7 +133,7 @@ def _area(attack: Attack, dealt: Round, worlds: Worlds, part: Ints) -> float | N
 def what_more_buy(
     attacks: Sequence[Attack], dealt: Round, rng: np.random.Generator, level: float = 0.95
 ) -> list[Foretold | Skipped]:
-    """Return what each attack would reach with twice as many models, or just below 64.
+    """Forecast each attack's AUC with twice as many models, or just below 64.
 
     Parameters
     ----------

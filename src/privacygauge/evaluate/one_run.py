@@ -12,11 +12,12 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.trade_off import largest_refuted, refuted_by
 
 _HALVINGS = 36
+"""Bisection steps of the search for epsilon."""
 _STEP = 1e-6
-"""Of the search; and by how much a second theorem has to improve a bound to be looked at."""
+"""Least improvement in epsilon by the second theorem that is searched for."""
 
 _LARGEST = 40.0
-"""No epsilon above is looked for: e^-40 is nothing beside 1."""
+"""Upper end of the search: e^-40 is negligible beside 1."""
 
 
 def one_run_epsilon(
@@ -33,9 +34,9 @@ def one_run_epsilon(
     n_canaries : int
         Canaries that fair independent coins put into the training set or left out.
     n_guesses : array_like of int
-        How many were guessed, fixed before anything was seen; in 0..n_canaries.
+        Number of guesses, fixed in advance; in 0..n_canaries.
     n_right : array_like of int, of the same shape
-        How many of the guesses are right.
+        Number of right guesses, in 0..n_guesses.
     delta : float
         In [0, 1): of adding or removing one canary.
     level : float
@@ -53,7 +54,7 @@ def one_run_epsilon(
 
     Notes
     -----
-    Of a mechanism that is (epsilon, delta)-private, at least v of r guesses are right with
+    If a mechanism is (epsilon, delta)-private, at least v of r guesses are right with
     probability at most ``f(v) + 2 m delta max_i (f(v - i) - f(v)) / i``, where
     ``f(v) = P[Binomial(r, e^eps / (1 + e^eps)) >= v]`` (Steinke, Nasr & Jagielski 2023, theorem
     5.2): for all canaries together, however their scores depend on each other. An epsilon is
@@ -78,7 +79,14 @@ def one_run_epsilon(
     pure = _logit_limit(r, v, beta)
     if delta == 0.0:
         return pure
-    low = _with_delta(n_canaries, r, v=v, delta=delta, beta=beta, pure=pure)
+    # By bisection: the bounds lie between 0 and those at delta = 0.
+    low = np.zeros(r.shape)
+    high = pure.copy()
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        refuted = _tail(n_canaries, r, v=v, delta=delta, epsilon=middle) <= beta
+        low = np.where(refuted, middle, low)
+        high = np.where(refuted, high, middle)
     found = [
         _by_trade_off((n_canaries, int(a), int(b)), delta, beta=beta, low=float(x), pure=float(y))
         for a, b, x, y in zip(r.flat, v.flat, low.flat, pure.flat, strict=True)
@@ -89,7 +97,7 @@ def one_run_epsilon(
 def largest_one_run_epsilon(
     n_canaries: int, n_guesses: ArrayLike, delta: float = 0.0, level: float = 0.95
 ) -> Floats:
-    """Return the bound that `one_run_epsilon` gives where every guess is right.
+    """Return the bound of `one_run_epsilon` if every guess is right.
 
     A claim above it cannot be refuted, whatever the attack. At delta = 0 it is
     ``ln(q / (1 - q))`` with ``q = (1 - level)^(1 / n_guesses)``.
@@ -103,11 +111,11 @@ def largest_one_run_epsilon(
 
 
 def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.Generator) -> Ints:
-    """Return how many guesses are right, for each number of guesses.
+    """Return the number of right guesses, for each number of guesses.
 
-    Of r guesses, half (rounded up) say that the canaries of the highest scores are members, the
-    others that those of the lowest are not; no guess is made about the rest. Equal scores are
-    put in a random order, which the order of the rows cannot give away.
+    Of r guesses, half (rounded up) say that the canaries with the highest scores are members, the
+    others that those with the lowest are not; the rest are not guessed. Equal scores are put in
+    random order, so that the order of the rows gives nothing away.
 
     Parameters
     ----------
@@ -124,23 +132,12 @@ def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.
     -------
     ndarray of int, shape (g,)
     """
+    # A random order first: the stable sort then breaks ties at random.
     shuffled = rng.permutation(len(score))
     member = secret[shuffled[np.argsort(score[shuffled], kind="stable")]]
     found = np.concatenate([[0], np.cumsum(member[::-1])])
     rejected = np.concatenate([[0], np.cumsum(~member)])
     return np.asarray(found[(n_guesses + 1) // 2] + rejected[n_guesses // 2], np.int64)
-
-
-def _with_delta(m: int, r: Ints, v: Ints, delta: float, beta: float, pure: Floats) -> Floats:
-    """Return the bounds, which lie between 0 and those at delta = 0."""
-    low = np.zeros(r.shape)
-    high = pure.copy()
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        refuted = _tail(m, r, v=v, delta=delta, epsilon=middle) <= beta
-        low = np.where(refuted, middle, low)
-        high = np.where(refuted, high, middle)
-    return low
 
 
 def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
@@ -159,6 +156,7 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
         rises = mean(middle + 1) > mean(middle)
         low = np.where(rises, middle + 1, low)
         high = np.where(rises, high, middle)
+    # The neighbour too: with equal densities, rounding may move the bisection by one.
     return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
 
 

@@ -1,4 +1,4 @@
-"""How an attack does on average over several target models, and when their number is enough."""
+"""Mean results of an attack over several target models, and a stopping rule for their number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privacygauge.evaluate.rate_at_fpr import FPRS
 from privacygauge.evaluate.roc import influences, placements, roc
 
 LOOKS = (8, 16, 32, 64)
-"""Numbers of targets at which a width is looked at: few, and fixed before anything is seen."""
+"""Numbers of targets at which the width is checked: few, and fixed in advance."""
 
 
 def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
@@ -39,9 +39,9 @@ def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Es
 
     Notes
     -----
-    The variance has two ways in (Cameron, Gelbach & Miller 2011): what rows of a unit add in all
-    targets, as DeLong's method has it, and by how much more the targets' areas differ than their
-    rows explain, with one degree of freedom less than there are targets. Scores are compared
+    The variance is two-way clustered (Cameron, Gelbach & Miller 2011): the contributions of a
+    unit's rows in all targets, by DeLong's method, and the variance between the targets' AUCs
+    beyond that of their rows, with one degree of freedom fewer than targets. Scores are compared
     within a target only.
     """
     if len(targets) < 2:
@@ -82,11 +82,11 @@ class OverTargets:
     """One attack on several target models."""
 
     title: str
-    """The attack."""
+    """Title of the attack."""
     targets: tuple[Transcript, ...]
-    """Its scores beside the secrets, one a target model."""
+    """Scores with secrets, one transcript per target model."""
     level: float
-    """Of the interval."""
+    """Level of the intervals, in (0, 1)."""
 
     @cached_property
     def auc(self) -> Estimate:
@@ -95,7 +95,7 @@ class OverTargets:
 
     @cached_property
     def tpr_at_fpr(self) -> dict[float, float]:
-        """The mean true-positive rate at each false-positive rate that so many records resolve.
+        """Mean true-positive rate at each false-positive rate that the records resolve.
 
         Those at which a target's non-members give at least one false positive.
         """
@@ -110,16 +110,16 @@ class OverTargets:
 
 @dataclass(frozen=True, eq=False)
 class SeveralTargets:
-    """What attacks do on average over as many target models as a width asked for."""
+    """Attack results averaged over as many target models as the requested width needs."""
 
     attacks: tuple[OverTargets, ...]
-    """One an attack, all on the same targets."""
+    """One entry per attack, all on the same targets."""
     asked: float
-    """The half-width that the interval of every attack's AUC was to reach."""
+    """Requested half-width of the interval of every attack's AUC."""
     n_targets: int
-    """Target models, one of them that of the rest of the report."""
+    """Target models, including the one of the rest of the report."""
     n_shadows: int
-    """Shadow models that every target was attacked with."""
+    """Shadow models per target."""
 
     @property
     def half_width(self) -> float:
@@ -128,7 +128,7 @@ class SeveralTargets:
 
     @property
     def reached(self) -> bool:
-        """Whether all are as narrow as was asked."""
+        """Whether all intervals reach the requested width."""
         return self.half_width <= self.asked
 
 

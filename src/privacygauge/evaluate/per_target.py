@@ -1,4 +1,4 @@
-"""How often an attack is right about each single record."""
+"""Accuracy of an attack on each single record."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class Correlation:
     """Pearson's correlation over records."""
 
     estimate: Estimate
-    """With Fisher's interval, in [-1, 1]."""
+    """Pearson's correlation with Fisher's interval, in [-1, 1]."""
     p_value: float
-    """Two-sided, of no correlation."""
+    """Two-sided p-value of no correlation."""
 
 
 def per_target(decisions: Decisions) -> PerTarget:
-    """Return how often the guesses about each record are right.
+    """Count the right guesses about each record.
 
     Long et al. (2017), section 5.4: the share of correct guesses on a record in all attacks.
     """

@@ -1,4 +1,4 @@
-"""Attacks that were played: the game, its records, and what was judged on them."""
+"""Results of played attacks: the game, its records and their evaluations."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class GameDescription:
     name: str
     """Short name, as in docs/attacks.md."""
     question: str
-    """What the adversary tries to guess."""
+    """The adversary's question, as reports print it."""
     adversary: str
-    """What the adversary sees and has."""
+    """The adversary's access and resources, as reports print them."""
     secret: str
-    """Where the secret bits come from: drawn by coins, or given with the data."""
+    """Origin of the secret bits: drawn by coins, or given with the data."""
     thresholds: str
-    """On which rows thresholds were learnt."""
+    """Rows on which thresholds were learnt, as reports print them."""
     n_in: int
     """Members among the targets."""
     n_out: int
@@ -54,9 +54,9 @@ class Records:
     contents: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns of the user's data; filled only when the user asked for them."""
     unit: Ints | None = None
-    """(n,) The person behind each record; None where each is a person of its own."""
+    """(n,) Person behind each record; None where all are different people."""
     vulnerability: Vulnerability | None = None
-    """What models with and without each record show; None where none were compared."""
+    """Vulnerability from models with and without each record; None where none were compared."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -76,20 +76,20 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Attacks:
-    """Attacks that were judged on the same units, and what to speak of."""
+    """Attacks evaluated on the same units, with the headline of the verdict."""
 
     game: GameDescription
-    """What was played, with the number of members and non-members."""
+    """The game, with its numbers of members and non-members."""
     evaluations: tuple[Evaluation, ...]
-    """One an attack, in the order of the suite."""
+    """One per attack, in the order of the suite."""
     headline: Headline
-    """What the verdict speaks of."""
+    """Results that the verdict is based on."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     groups: tuple[Slice, ...] = ()
     """Groups of records that are significantly more exposed than the others."""
     questions: Questions | None = None
-    """What is shown of few records and of groups; None where nothing but the average is asked."""
+    """Results for few records and for groups; None where only the average is in question."""
 
     @property
     def best(self) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Playing attacks on rounds that were dealt, and picking the result to speak of."""
+"""Play attacks on dealt rounds, and choose the headline result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.simultaneous import simultaneous_level
 
 Result = tuple[Play, Evaluation] | Skipped
-"""What an attack did."""
+"""An attack's scores with their evaluation, or the reason why it was skipped."""
 
 
 def audit(
@@ -39,7 +39,7 @@ def audit(
     seed: int = 0,
     level: float = 0.95,
 ) -> list[Result]:
-    """Return what every attack did in rounds that were dealt already.
+    """Play and evaluate attacks in rounds that were already dealt.
 
     Parameters
     ----------
@@ -47,12 +47,11 @@ def audit(
         From a game's `deal`; dealing is the only step that trains anything.
     attacks : sequence of Attack
     compared : ndarray of bool, shape (n,), optional
-        The targets, by number, on which members and non-members are compared; default: all.
+        True for the targets on which members and non-members are compared; default: all.
     seed : int
-        Every attack draws from a generator of its own, so that a further attack changes no
-        other's numbers.
+        Every attack draws from its own generator, so that adding one changes no other's numbers.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
@@ -64,7 +63,14 @@ def audit(
     InputError
         If two attacks share a title, or there are fewer than two members or non-members.
     """
-    _require_pairs(rounds)
+    # One target on a side would say nothing of others.
+    secret = np.concatenate([dealt.secret for dealt in rounds])
+    unit = np.concatenate([dealt.unit for dealt in rounds])
+    n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
+    if min(n_in, n_out) < 2:
+        raise InputError(
+            f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
+        )
     titles = [title(attack.name, attack.variant, attack.thresholds) for attack in attacks]
     twice = next((name for name in titles if titles.count(name) > 1), None)
     if twice is not None:
@@ -76,17 +82,6 @@ def audit(
             delayed(_audit_one)(attack, rounds, compared, seed, level) for attack in attacks
         )
     )
-
-
-def _require_pairs(rounds: Sequence[Round]) -> None:
-    """Refuse targets of which one side has fewer than two units: one says nothing of others."""
-    secret = np.concatenate([dealt.secret for dealt in rounds])
-    unit = np.concatenate([dealt.unit for dealt in rounds])
-    n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
-    if min(n_in, n_out) < 2:
-        raise InputError(
-            f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
-        )
 
 
 def _count_up_to_two(unit: Ints) -> int:
@@ -103,6 +98,14 @@ def _audit_one(
         return played
     if compared is not None:
         played = played.on(compared)
+    # Equal scores or equal guesses are evaluated, with a warning.
+    notes = played.notes
+    guess = played.decisions.guess
+    if tied(played.transcript.score):
+        notes = (*notes, f"It {TIED}.")
+    elif guess.all() or not guess.any():
+        side = "a member" if guess[0] else "a non-member"
+        notes = (*notes, f"Its threshold calls every record {side}, so the guesses tell nothing.")
     evaluation = evaluate(
         attack.name,
         played.transcript,
@@ -110,26 +113,15 @@ def _audit_one(
         level,
         variant=attack.variant,
         thresholds=attack.thresholds,
-        notes=(*played.notes, *_tie_warnings(played)),
+        notes=notes,
     )
     return played, evaluation
 
 
-def _tie_warnings(played: Play) -> tuple[str, ...]:
-    """Return what to say of scores, or of guesses, that are all the same."""
-    if tied(played.transcript.score):
-        return (f"It {TIED}.",)
-    guess = played.decisions.guess
-    if guess.all() or not guess.any():
-        side = "a member" if guess[0] else "a non-member"
-        return (f"Its threshold calls every record {side}, so the guesses tell nothing.",)
-    return ()
-
-
 def telling(results: Sequence[Result]) -> list[Result]:
-    """Return results with those skipped whose scores are all the same.
+    """Replace results whose scores are all equal by `Skipped`.
 
-    Beside a defence they are kept, with a note: they may be what it achieved.
+    Audits of a defence keep them, with a note: equal scores may be the effect of the defence.
     """
     return [
         Skipped(result[1].title, TIED)
@@ -165,7 +157,7 @@ def risk_of(
     *,
     compared: Bools | None = None,
 ) -> tuple[Risk, Floats]:
-    """Return the privacy risk score of targets of these classes, assessed, and that of each.
+    """Return the assessed privacy risk score of the targets, and the score of each target.
 
     It is assessed on the targets that are compared, as in `audit`.
     """
@@ -201,8 +193,8 @@ def furthest_attack(
 ) -> tuple[Evaluation, Estimate, Estimate]:
     """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
 
-    By its guesses, unless the ranking of an attack goes further (`best_supported`). Intervals made
-    at the level `each` hold together at `level`.
+    By its guesses, unless its ranking supports a higher accuracy (`best_supported`). Intervals at
+    the level `each` are jointly valid at `level`.
     """
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
@@ -236,7 +228,7 @@ def headline(
     share: float = 1.0,
     among: Sequence[tuple[Play, Evaluation]] | None = None,
 ) -> Headline:
-    """Return the result that the verdict speaks of.
+    """Return the headline result, on which the verdict is based.
 
     Parameters
     ----------
@@ -247,9 +239,9 @@ def headline(
     level : float
         In (0, 1).
     share : float
-        Of the error ``1 - level``, in (0, 1], that these intervals may use.
+        Share of the error ``1 - level`` that these intervals may use, in (0, 1].
     among : sequence of (Play, Evaluation), optional
-        All attacks that were looked at, where `played` were chosen from them.
+        All attacks, where `played` were chosen from them.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""The questions that one verdict answers: the average, few records, groups; and what it could see.
+"""The questions that one verdict answers: the average, few records and groups, with their power.
 
-An audit that looks at the average alone calls a release safe whose model knows ten records by
-heart. Each question has a quarter of the verdict's error, the average as one side of its two-sided
-intervals. All hold together at the level of the audit, however they depend on each other; the last
-quarter is for the reasons that raise a grade in spite of an average that shows nothing.
+An audit that looks at the average alone calls a release safe even if its model has memorised ten
+records. Each question has a quarter of the verdict's error, the average as one side of its
+two-sided intervals. All are jointly valid at the level of the audit, whatever their dependence;
+the last quarter is for the reasons that raise a grade although the average shows nothing.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 
 @dataclass(frozen=True)
 class Detectable:
-    """The least that the same audit would show in four of five plays, question by question."""
+    """The smallest leak that the same audit detects with its power, for each question."""
 
     average: float | None
-    """Balanced accuracy of the best threshold, in (1/2, 1]; None where nothing would be shown."""
+    """Balanced accuracy of the best threshold, in (1/2, 1]; None where none is detectable."""
     records: int | None
-    """Members wholly exposed, above all other scores; None where not even all would be shown."""
+    """Fully exposed members, above all other scores; None where not even all are detectable."""
     group: int | None
-    """Records in a group whose members are all known for sure, as many members as others; None
-    where no group was looked at, or none would be shown."""
+    """Records in a fully exposed group, half of them members; None where no group was tested, or
+    none is detectable."""
     n_in: int
     """Independent members."""
     n_out: int
     """Independent non-members."""
     power: float = POWER
-    """The share of audits in which it is shown."""
+    """Share of audits that detect it, in (0, 1)."""
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What an audit shows beside the average, and the least that it could have shown."""
+    """Findings about few records and groups, and the smallest leaks that could have been shown."""
 
     tail: Tail | None
-    """Few records; None where there are too few to show anything."""
+    """Test of few records; None where there are too few to show anything."""
     groups: tuple[Slice, ...]
-    """Groups that are shown to be more exposed than the rest, the worst first."""
+    """Groups shown to be more exposed than the rest, the worst first."""
     detectable: Detectable
-    """The least that could have been shown."""
+    """The smallest leaks that could have been shown."""
 
     @property
     def exposed(self) -> int:
-        """The number of members that are shown to stand out, at least."""
+        """Lower bound on the number of members that stand out."""
         return 0 if self.tail is None else self.tail.exposed
 
 
@@ -65,22 +65,22 @@ def answer_questions(
     *,
     handicaps: Mapping[str, float] | None = None,
 ) -> Questions:
-    """Return what attacks show of few records and of groups, and what they could have shown.
+    """Test few records and groups, and find the smallest leaks that could have been shown.
 
     Parameters
     ----------
     played : sequence of (str, Transcript)
         Titles and scores of all attacks, on the same rows.
     slices : SliceTable or None
-        Groups of the records, at the same level; None where there are none.
+        Groups of the records, at the same level; None where none are given.
     rng : numpy.random.Generator
-        Deals other bits for the test of few records.
+        Permutes the secret for the test of few records.
     each : float
-        The level of each attack's interval (`Headline.each`).
+        Level of each attack's interval (`Headline.each`).
     level : float
-        Of the whole verdict, in (0, 1).
+        Level of the whole verdict, in (0, 1).
     handicaps : mapping of str to float, optional
-        Of attacks by their titles, as in `tail`.
+        Handicaps by attack title, as in `tail`.
     """
     checks.level(level)
     rows = played[0][1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +25,7 @@ FEW = (0.01, 0.001)
 """False-positive rates at which a few badly exposed records show."""
 
 TIMES = 10.0
-"""Number of times more members than by guessing that are found there where records are exposed."""
+"""Ratio of TPR to FPR from which a few records count as exposed."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,26 @@ def tpr_at_fpr(
     level : float
         In (0, 1).
     independent : tuple of int, optional
-        How many different targets stand behind the members' and the non-members' rows
-        (`Transcript.independent`); default: all rows. The intervals are those of
-        so many rows, which is cautious where rows of one target are not all alike.
+        Numbers of independent member and non-member rows (`Transcript.independent`); default: all
+        rows. The intervals are those of this many rows, which is conservative where rows of one
+        target are not all alike.
 
     Returns
     -------
     RateAtFpr
         The value is that of a threshold, with ties on one side of it; nothing is interpolated.
-        Where a tie straddles the rate, the interval also holds what breaking it by chance gives.
+        Where a tie straddles the rate, the interval also covers the tie broken at random.
 
     Notes
     -----
-    How many of n_out non-members lie above the threshold with the true rate `fpr` is
-    Binomial(n_out, fpr), whatever the scores: Clopper-Pearson's limits are mixed over that law.
-    An interval for the members alone ignores that the threshold was chosen on the non-members
-    available, and on pure noise leaves out chance two to three times too often.
+    The number of non-members above the threshold with the true rate `fpr` is Binomial(n_out, fpr)
+    for any scores: Clopper-Pearson's limits are mixed over that distribution. An interval for the
+    members alone ignores that the threshold was chosen on these non-members, and on pure noise
+    excludes chance two to three times too often.
     """
     checks.level(fpr, "fpr")
     n_in, n_out = independent or (curve.n_in, curve.n_out)
+    # fpr * n_out may lie just below the whole number that is meant.
     hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     low, high = _mixed_limits(curve, fpr, level=level, n_in=n_in, n_out=n_out)
     value = hits / curve.n_in
@@ -113,9 +114,9 @@ def tprs_at_fprs(
 
 
 def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
-    """Return where at least ten times as many members are found as by guessing; None if nowhere.
+    """Return the rate with at least ten times as many members as by guessing; None without one.
 
-    Only resolved rates of `FEW` count, with the lower end of their interval; of several the one
+    Only resolved rates of `FEW` count, by the lower limit of their interval; of several, the one
     that exceeds guessing most.
     """
     some = [
@@ -127,9 +128,9 @@ def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
 
 
 def may_expose(curve: Roc, fpr: float) -> bool:
-    """Return whether so many members are found at a rate that `exposed_rate` may count it.
+    """Return whether the TPR at an FPR is high enough for `exposed_rate` to count it.
 
-    It is known without an interval, whose lower end is never above the rate itself.
+    Needs no interval: the lower limit is never above the rate itself.
     """
     hits, _ = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     return hits >= TIMES * fpr * curve.n_in
@@ -157,9 +158,11 @@ def _mixed_limits(
     most.
     """
     tail = (1.0 - checks.level(level)) / 2.0
+    # Ranks outside these quantiles have a negligible weight.
     ends = bdtrik(np.array([1e-9, 1 - 1e-9]), n_out, fpr)
     ranks = np.arange(max(int(ends[0]) - 1, 0), min(int(ends[1]) + 2, n_out) + 1)
     weights = np.exp(
+        # The binomial probability of each rank.
         gammaln(n_out + 1)
         - gammaln(ranks + 1)
         - gammaln(n_out - ranks + 1)
@@ -176,17 +179,19 @@ def _mixed_limits(
     most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
 
     low = _low_end(*_distinct(least, weights), n_in, tail)
-    return low, _high_end(*_distinct(most, weights), n_in, tail)
+    # The upper limit of the hits is the lower one of the misses.
+    hits, weights = _distinct(most, weights)
+    return low, 1.0 - _low_end(n_in - hits[::-1], weights[::-1], n_in, tail)
 
 
 def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the different counts and what the weights of each add up to."""
+    """Return the distinct counts and the total weight of each."""
     values, place = np.unique(hits, return_inverse=True)
     return values, np.asarray(np.bincount(place, weights), np.float64)
 
 
 def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
-    """Return where so many hits of n or more have the probability `tail`, by weight."""
+    """Return the rate at which at least `hits` of n have the probability `tail`, by weight."""
     certain = float(weights[hits <= 0].sum())
     a = np.maximum(hits[hits > 0], 1e-9)
     w = weights[hits > 0]
@@ -195,18 +200,14 @@ def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
         return 0.0
     # The root lies between those of the fewest and of the most hits: of none, 0.
     ends = betaincinv(a[[0, -1]], b[[0, -1]], tail) * [not certain, 1]
-    return _root(lambda x: float(w @ betainc(a, b, x)) + certain - tail, ends)
-
-
-def _high_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
-    """Return where so many hits of n or fewer have the probability `tail`, by weight."""
-    return 1.0 - _low_end(n - hits[::-1], weights[::-1], n, tail)
-
-
-def _root(rising: Callable[[float], float], ends: Floats) -> float:
-    low = max(ends[0] - 1e-9, 0.0)
-    high = min(ends[1] + 1e-9, 1.0)
-    return float(brentq(rising, low, high, xtol=1e-9))
+    return float(
+        brentq(
+            lambda x: float(w @ betainc(a, b, x)) + certain - tail,
+            max(ends[0] - 1e-9, 0.0),
+            min(ends[1] + 1e-9, 1.0),
+            xtol=1e-9,
+        )
+    )
 
 
 def _hits_upto(curve: Roc, counts: Floats) -> Floats:

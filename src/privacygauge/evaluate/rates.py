@@ -74,6 +74,7 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     value = successes / n
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
+    # Rounding must not exclude the value itself.
     return max(0.0, min(value, middle - half)), min(1.0, max(value, middle + half))
 
 
@@ -82,7 +83,7 @@ def share(
 ) -> Estimate:
     """Return ``successes / n`` with Clopper-Pearson's interval, in [0, 1].
 
-    Where the trials are worth only `effective` independent ones, the interval is that of so many.
+    With `effective`, the interval is that of this many independent trials.
     """
     worth = float(n) if effective is None else effective
     value = successes / n
@@ -155,11 +156,11 @@ def mean(
     level : float
         In (0, 1).
     unit : str
-        What a value belongs to, for the name of the method.
+        Name of a value's unit, for the name of the method.
     owner : ndarray of int, shape (n,), optional
-        Which unit each value belongs to; default: each to one of its own.
+        Unit of each value; default: all different.
     least, most : float
-        No such mean lies beyond: the interval is cut there.
+        Range of possible means, at which the interval is cut.
     """
     owner = np.arange(len(values)) if owner is None else owner
     n = checks.n_distinct(owner)
@@ -196,6 +197,7 @@ def standard_error_of_units(influence: Floats, unit: Ints) -> float:
 
 def on_logit_scale(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a number in (0, 1) with the interval of half-width `half`, made for its log odds."""
+    # The delta method: the derivative of the logit.
     half /= value * (1 - value)
     low = float(expit(logit(value) - half))
     high = float(expit(logit(value) + half))
@@ -204,7 +206,7 @@ def on_logit_scale(value: float, half: float, level: float, n: int, method: str)
 
 
 def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
-    """Return an area without any variance to be seen: as sure as so many pairs can make it."""
+    """Return an AUC whose variance cannot be estimated, with the interval of `pairs` pairs."""
     low, high = clopper_pearson(value * pairs, pairs, level)
     return Estimate(
         value=value, low=low, high=high, level=level, n=n, method="Clopper-Pearson on pairs"
@@ -241,7 +243,7 @@ def difference(
     level : float
         In (0, 1).
     owners : pair of ndarray of int, shapes (n,) and (m,), optional
-        The unit of each value; default: each has one of its own.
+        Unit of each value; default: all different.
 
     Notes
     -----
@@ -267,7 +269,7 @@ def difference(
 
 
 def effective_size(hit: Bools, unit: Ints) -> float:
-    """Return how many independent trials carry as much information as these.
+    """Return the number of independent trials with the same information as these.
 
     Parameters
     ----------
@@ -287,6 +289,7 @@ def effective_size(hit: Bools, unit: Ints) -> float:
     if mean in (0.0, 1.0) or n_units < 2:
         return float(n_units)
     sums = np.bincount(inverse, weights=hit - mean)
+    # The variance of the sum over units; the binomial variance over it is the design effect.
     clustered = float(np.sum(sums**2)) * n_units / (n_units - 1)
     return float(np.clip(n * n * mean * (1 - mean) / max(clustered, 1e-300), 1, n))
 

@@ -1,4 +1,4 @@
-"""The privacy risk score of an audit, with everything that is needed to believe it, or not."""
+"""The privacy risk score of an audit, with its calibration and its checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 @dataclass(frozen=True)
 class CutRow:
-    """Guessing "member" from a risk score on."""
+    """Precision and recall of guessing "member" from a risk score on."""
 
     cut: float
     """Guess "member" where the score is at least this."""
@@ -38,7 +38,7 @@ class CutRow:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class: its members' mean risk beside its generalisation error."""
+    """One class: its members' mean risk and its generalisation error."""
 
     label: int
     """The class."""
@@ -54,28 +54,28 @@ class ClassRow:
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """A privacy risk score with everything that is needed to believe it, or not."""
+    """A privacy risk score with its calibration and its checks."""
 
     estimator: str
-    """How the score was estimated."""
+    """Name of the estimator, as reports print it."""
     member_scores: Floats
     """(n_in,) The members' scores, ascending: the CDF of Song & Mittal, Figure 5."""
     mean: Estimate
     """Mean score of the members."""
     reliability: Reliability
-    """Whether a score of .8 holds 80% members."""
+    """Calibration of the score."""
     cuts: tuple[CutRow, ...]
     """Precision and recall from a score on (Table 6)."""
     excess: tuple[tuple[float, Estimate], ...]
-    """Prior, and the members' mean score above it (Figure 10)."""
+    """Pairs of a prior and the members' mean score above it (Figure 10)."""
     classes: tuple[ClassRow, ...]
     """Classes with members and non-members (Figure 8)."""
     correlation: Estimate | Skipped
     """Pearson's correlation of mean risk and generalisation error over the classes."""
     notes: tuple[str, ...] = ()
-    """What the reader should know."""
+    """Notes for the reader of the report."""
     independent: int | None = None
-    """How many independent rows the members are worth; default: all."""
+    """Effective number of independent rows among the members; default: all."""
 
 
 def at_prior(score: Floats, prior: float) -> Floats:
@@ -96,14 +96,14 @@ def assess_risk(
     level: float = 0.95,
     notes: Sequence[str] = (),
 ) -> Risk:
-    """Return everything that section 4 of Song & Mittal (2021) reports of a risk score.
+    """Assess a risk score as in section 4 of Song & Mittal (2021).
 
     Parameters
     ----------
     transcript : Transcript
         Its scores are posterior probabilities at even odds, in [0, 1].
     estimator : str
-        How they were made, for the reader.
+        Name of the estimator, as reports print it.
     stratum : ndarray of int, shape (m,)
         The class of each row.
     correct : ndarray of bool, shape (m,)
@@ -113,7 +113,7 @@ def assess_risk(
     level : float
         In (0, 1).
     notes : sequence of str
-        What the estimator had to say.
+        Remarks of the estimator, for the report.
     """
     score = transcript.score
     secret = transcript.secret
@@ -127,12 +127,17 @@ def assess_risk(
     classes = _classes(
         score, secret, stratum=stratum, correct=correct, for_risk=everyone, for_error=everyone
     )
+    cuts = []
+    for cut in CUTS:
+        guesses = transcript.decided(score >= cut, f"risk {cut}")
+        precision = decision.precision(guesses, level)
+        cuts.append(CutRow(cut, precision, decision.recall(guesses, level)))
     return Risk(
         estimator,
         checks.frozen(sides.inside),
         mean=_mean_risk(sides, 0.5, level, above=0.0),
         reliability=reliability(score, secret, rng, level=level, worth=worth),
-        cuts=tuple(_cut_row(transcript, cut, level) for cut in CUTS),
+        cuts=tuple(cuts),
         excess=tuple((p, _mean_risk(sides, p, level, above=p)) for p in PRIORS),
         classes=classes,
         correlation=_risk_and_error(
@@ -147,19 +152,14 @@ def assess_risk(
     )
 
 
-def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
-    guesses = transcript.decided(transcript.score >= cut, f"risk {cut}")
-    return CutRow(cut, decision.precision(guesses, level), decision.recall(guesses, level))
-
-
 def _risk_and_error(
     rows: Sequence[ClassRow], apart: Sequence[ClassRow], level: float
 ) -> Estimate | Skipped:
     """Return the correlation over the classes, with an interval that holds 0 on noise.
 
     Computed on the same members, risk and error share their noise: where nothing leaks they
-    still go together. The interval is therefore stretched to what disjoint halves of the
-    members give.
+    are still correlated. The interval is therefore widened to cover that of disjoint halves of
+    the members.
     """
     published, halved = (
         correlation(
@@ -176,7 +176,7 @@ def _risk_and_error(
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """The scores of both sides, and whose they are."""
+    """The scores of both sides, with their units."""
 
     inside: Floats  # ascending
     outside: Floats
@@ -244,6 +244,7 @@ def _classes(
     n_in = sums(secret)
     n_out = sums(~secret)
     right = correct.astype(np.float64)
+    # Classes that lack a side become NaN, and are left out below.
     with np.errstate(invalid="ignore", divide="ignore"):
         risk = sums(secret & for_risk, score) / sums(secret & for_risk)
         error = sums(secret & for_error, right) / sums(secret & for_error)
@@ -261,12 +262,12 @@ def _classes(
 
 
 _POINTS = 500
-"""A drawn curve has at most so many points."""
+"""Points of a drawn curve, at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCdf:
-    """Which share of the members has at most which risk (Song & Mittal 2021, Figure 5)."""
+    """Distribution function of the members' risk (Song & Mittal 2021, Figure 5)."""
 
     risk: Floats
     """(p,) Risk scores, ascending."""
@@ -287,7 +288,7 @@ def risk_cdf(risk: Risk) -> RiskCdf:
 
 
 def spaced_classes(classes: Sequence[ClassRow]) -> list[ClassRow]:
-    """Return the classes by falling risk, without those too near to an earlier one to label."""
+    """Return the classes by descending risk, without those too close to an earlier one to label."""
     wide = np.ptp([row.generalisation_error for row in classes]) / 12
     high = np.ptp([row.mean_risk for row in classes]) / 20
     kept: list[ClassRow] = []

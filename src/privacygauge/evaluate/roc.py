@@ -37,7 +37,7 @@ class Roc:
 
     @cached_property
     def nonmembers_below(self) -> Ints:
-        """(n_in,) How many non-members score less than each member."""
+        """(n_in,) Number of non-members that score less than each member."""
         return np.searchsorted(self.nonmembers, self.members, side="left")
 
     @cached_property
@@ -143,7 +143,7 @@ def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
 
 
 def supported_accuracy(auc: Estimate) -> Estimate:
-    """Return the balanced accuracy that the best threshold of a ranking reaches at least.
+    """Return a lower bound on the balanced accuracy of a ranking's best threshold.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def supported_accuracy(auc: Estimate) -> Estimate:
 
 
 def placements(curve: Roc) -> tuple[Floats, Floats]:
-    """Return every row's share of the other side below it (above, for members), ties as halves.
+    """Return the placement values of DeLong et al.: shares of the other side, ties as halves.
 
     Members' shares of non-members below them, and non-members' shares of members above them,
     both in the order of the sorted scores.
@@ -206,9 +206,9 @@ def _variance(values: Floats) -> float:
 
 
 def influences(transcript: Transcript, curve: Roc) -> Floats:
-    """Return what each row adds to the error of the area under the curve, (m,).
+    """Return the influence of each row on the AUC, (m,).
 
-    Their sum is 0; the variance of the area is the sum of the squares of independent rows.
+    Influences sum to 0; for independent rows, the sum of their squares is the variance of the AUC.
     """
     result = np.empty(len(transcript))
     inside, outside = placements(curve)
@@ -223,10 +223,10 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
 def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
     """Return the variance of the area, the number of units and the degrees of freedom.
 
-    A unit that holds much of a side pulls the side's mean towards itself: what it adds is too
+    A unit that holds much of a side pulls the side's mean towards itself: its contribution is too
     small by the root of one minus its share (MacKinnon and White 1985, HC2). Where a few units
-    carry most of the variance, it has few degrees of freedom: by the kurtosis of what they add,
-    3 for normal errors of equal units.
+    carry most of the variance, it has few degrees of freedom, estimated from the kurtosis of the
+    contributions, which is 3 for normal errors of equal units.
     """
     part = influences(transcript, curve)
     _, index = np.unique(transcript.unit, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Noisy steps that sample their records, such as DP-SGD: what the ranks of scores say of them."""
+"""Noisy steps on sampled records, such as DP-SGD: lower bounds from the ranks of scores."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
 
 _LEAST_NOISE = 0.3
-"""No smaller noise is looked for."""
+"""Smallest noise multiplier of the search."""
 
+# The noise is searched between these two values of mu in the normal limit of many steps.
 _MOST_MU = 6.0
 _LEAST_MU = 0.02
-"""Of the normal limit of many steps: the noise that is looked for lies between."""
 
 _RATIO = 1.005
-"""Of one noise that is looked for to the next."""
+"""Ratio of successive noise multipliers of the search."""
 
 _FAR = 12.0
-"""Deviations at which a sum of losses ends."""
+"""Standard deviations at which the distribution of a sum of losses is cut."""
 
 _FINE = 500
+"""Grid points per standard deviation of the summed privacy loss."""
 _FINEST = 20
-"""Privacy losses in a deviation of the sum, and at least so many in one of a step."""
+"""Grid points per standard deviation of one step's privacy loss, at least."""
 
 
 @dataclass(frozen=True)
 class SampledSteps:
-    """Normal noise is added in steps, and a record takes part in each by a coin of its own.
+    """Steps of normal noise in which each record takes part by an independent coin.
 
-    The noise is not known: it is what an audit bounds. It is in multiples of the largest norm
-    of a record's part.
+    The noise is unknown: an audit bounds it. It is in multiples of the largest norm of a record's
+    contribution.
 
     Examples
     --------
@@ -49,9 +50,9 @@ class SampledSteps:
     """
 
     sampling_rate: float
-    """With what probability a record takes part in a step, in (0, 1]; independent of all others."""
+    """Probability that a record takes part in a step, in (0, 1]; independent of all others."""
     steps: int
-    """At least 1."""
+    """Number of steps, at least 1."""
 
     def __post_init__(self) -> None:
         if not 0 < self.sampling_rate <= 1:
@@ -60,14 +61,14 @@ class SampledSteps:
 
     @property
     def assumption(self) -> str:
-        """What a bound takes for granted, in words."""
+        """The assumption of a bound, as reports print it."""
         return (
             f"the mechanism is DP-SGD: normal noise in {self.steps:,} steps, each record in a step "
             f"with probability {self.sampling_rate:g}"
         )
 
     def noise_ruled_out(self, transcript: Transcript, level: float = 0.95) -> float:
-        """Return the noise that the ranks of scores rule out, together with all that is larger.
+        """Return the smallest noise that the ranks of scores rule out, with all larger ones.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ class SampledSteps:
         return float(noises[first])
 
     def contradicted(self, transcript: Transcript, level: float = 0.95) -> bool:
-        """Return whether scores rank better than such steps allow, even without any noise.
+        """Return whether scores rank better than such steps allow even without noise.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class SampledSteps:
         return p < 1 and auc(transcript).value > most.quantile(*sizes, limit)
 
     def epsilon(self, noise: float, delta: float) -> float:
-        """Return the smallest epsilon that all steps together keep at this delta.
+        """Return the smallest epsilon of all steps together at this delta.
 
         Parameters
         ----------
@@ -170,7 +171,7 @@ class SampledSteps:
         return float(brentq(excess, 0.0, float(found.loss[-1]), xtol=1e-9))
 
     def _noises(self) -> Floats:
-        """Return the noise multipliers that are looked for, falling."""
+        """Return the noise multipliers of the search, descending."""
         scale = self.sampling_rate * math.sqrt(self.steps)
         low = max(_LEAST_NOISE, scale / _MOST_MU)
         high = max(1.0, scale / _LEAST_MU)
@@ -180,18 +181,18 @@ class SampledSteps:
 
 @dataclass(frozen=True, eq=False)
 class _Losses:
-    """The log likelihood ratio of all steps with the record to those without, as masses."""
+    """Distribution of the privacy loss (log likelihood ratio, with to without) of all steps."""
 
     loss: Floats
-    """(j,) Ascending, evenly."""
+    """(j,) Privacy losses, ascending at even steps."""
     inside: Floats
-    """(j,) With the record."""
+    """(j,) Probability mass with the record."""
     outside: Floats
-    """(j,) Without it."""
+    """(j,) Probability mass without the record."""
 
     @classmethod
     def of(cls, steps: SampledSteps, noise: float) -> _Losses:
-        """Return those of so many steps, by a Fourier transform of one step's."""
+        """Return the losses of all steps, by a Fourier transform of one step's losses."""
         q = steps.sampling_rate
         n = steps.steps
         # Both distributions of a step, first on a grid of what is seen: mean and deviation.
@@ -231,7 +232,7 @@ class _Losses:
         return cls((start + np.arange(size)) * width, folded[0], folded[1])
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest delta at which the steps keep this epsilon."""
+        """Return the smallest delta at which the steps are (epsilon, delta)-private."""
         removed = self.inside @ np.maximum(-np.expm1(epsilon - self.loss), 0.0)
         added = self.outside @ np.maximum(-np.expm1(epsilon + self.loss), 0.0)
         return float(max(removed, added))
@@ -239,7 +240,7 @@ class _Losses:
 
 @dataclass(frozen=True)
 class _Area:
-    """The area under the ROC curve of the likelihood ratio, and what its variance is made of."""
+    """AUC of the likelihood ratio, with the pair probabilities that give its variance."""
 
     mean: float
     of_two_in: float
@@ -248,7 +249,7 @@ class _Area:
     """The probability that one member ranks above two non-members."""
 
     def quantile(self, n_in: int, n_out: int, deviations: float) -> float:
-        """Return the empirical area so many deviations above the mean, of so many rows."""
+        """Return the AUC of `n_in` and `n_out` rows that lies `deviations` above its mean."""
         square = self.mean**2
         variance = self.mean * (1 - self.mean)
         variance += (n_in - 1) * (self.of_two_in - square)

@@ -1,4 +1,4 @@
-"""Intervals of several attacks that hold together: guesses and rankings on the same records."""
+"""Jointly valid intervals of several attacks: guesses and rankings on the same records."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from privacygauge.core.game import Play
 from privacygauge.evaluate.roc import Roc
 
 DRAWS = 50_000
-"""Draws of the largest deviation: its 95% quantile is off by 0.006 standard errors."""
+"""Draws of the largest deviation; its 95% quantile has an error of 0.006 standard errors."""
 
 _MOST_UNITS = 20_000
-"""Units from which correlations are estimated, drawn where there are more: off by 0.007 at most."""
+"""Most units from which correlations are estimated, a random sample where there are more; the error
+is at most 0.007."""
 
 _FEWEST_UNITS = 20
-"""With fewer units on a side correlations are left to chance, and each interval gets its own share
-of the error."""
+"""With fewer units on a side, correlations cannot be estimated, and each interval gets its own
+share of the error."""
 
 
 def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) -> float:
-    """Return the level of each interval at which those of all accuracies and areas hold together.
+    """Return the level of each interval at which all accuracies and AUCs are jointly valid.
 
     Parameters
     ----------
     played : sequence of (Play, Roc)
         Attacks on the same rows, each with its curve.
     level : float
-        At which the ``2 * len(played)`` intervals hold together, in (0, 1).
+        Joint level of the ``2 * len(played)`` intervals, in (0, 1).
 
     Returns
     -------
@@ -56,6 +57,7 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     secret = decisions.secret
     if min(checks.n_distinct(unit[side]) for side in (secret, ~secret)) < _FEWEST_UNITS:
         return apart
+    # A fixed seed: the level is a property of the data, not of the audit's seed.
     rng = np.random.default_rng(0)
     n_units = int(unit.max()) + 1
     rows = np.arange(len(unit))
@@ -77,11 +79,12 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     largest = np.abs(draws @ vectors.T).max(axis=1)
     together = 2 * float(norm.cdf(np.quantile(largest, level))) - 1
     constant = int(np.count_nonzero(~varied))
+    # Results without variance take their Bonferroni share of the error.
     return float(np.clip(together - (1 - level) * constant / n_results, level, apart))
 
 
 def _terms(play: Play, curve: Roc, rows: Ints) -> tuple[Floats, Floats]:
-    """Return each row's part in the error of an attack's accuracy and in that of its area."""
+    """Return each row's contribution to the errors of an attack's accuracy and AUC."""
     guess = play.decisions.guess
     secret = play.decisions.secret
     score = play.transcript.score

@@ -1,4 +1,4 @@
-"""Which groups of records leak more than the rest, allowing for having looked at many."""
+"""Groups of records that leak more than the rest, corrected for the number of groups."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Slice:
     """The records that share one value of one column."""
 
     column: str
-    """What the records were grouped by."""
+    """Name of the column that defines the slice."""
     group: str
-    """The value that they share."""
+    """Value of the column in the slice."""
     n_in: int
     """Members in the slice."""
     n_out: int
     """Non-members in the slice."""
     accuracy: Estimate
-    """Balanced accuracy inside the slice; the intervals of all slices hold together."""
+    """Balanced accuracy inside the slice; the intervals of all slices are jointly valid."""
     excess: float
     """Balanced accuracy inside minus that of all other records."""
     p_value: float
-    """For "no more exposed than the other records", after Holm's correction for all slices."""
+    """P-value of "no more exposed than the other records", Holm-corrected for all slices."""
     announced: bool
-    """Whether the slice is more exposed than the rest, significantly at the level."""
+    """Whether the slice is significantly more exposed than the rest, at the level."""
     least: float = 0.0
-    """Lower end of the accuracy at a quarter of the error: what a verdict grades."""
+    """Lower limit of the accuracy at a quarter of the error, which the verdict grades."""
     shown: bool = False
     """Whether it counts in a verdict: with rankings, whether any attack ranks its members better
     than chance and than all records together; without, whether it is more exposed than the rest
@@ -53,7 +53,7 @@ class Slice:
 
     @property
     def reached(self) -> AttackReach:
-        """How far the slice is exposed, by guesses or by ranking, at a quarter of the error."""
+        """The better supported accuracy in the slice, at a quarter of the error."""
         guessed = replace(self.accuracy, low=self.least)
         if self.ranked is None:
             return AttackReach(guessed, by_ranking=False)
@@ -62,16 +62,16 @@ class Slice:
 
 @dataclass(frozen=True)
 class SliceTable:
-    """All slices that were looked at."""
+    """All slices that were tested."""
 
     attack: str
-    """The attack whose guesses were judged, named before looking."""
+    """Title of the attack whose guesses were evaluated, chosen before the test."""
     level: float
-    """All intervals together hold with this probability; so do all announcements."""
+    """Joint level of all intervals, and of all announcements, in (0, 1)."""
     slices: tuple[Slice, ...]
-    """By falling lower end of the accuracy."""
+    """Slices in descending order of the lower limit of the accuracy."""
     skipped: tuple[Skipped, ...]
-    """Slices that are too small to judge, by column."""
+    """Slices that are too small to evaluate, by column."""
     smallest: int | None = None
     """Records in the smallest slice, half of them members, that would count in a verdict in four of
     five audits if all its members were known for sure; None where no slice could be judged."""
@@ -95,7 +95,7 @@ def find_slices(
     level: float = 0.95,
     ranked: RankedGroups | None = None,
 ) -> SliceTable:
-    """Return the accuracy of the guesses in every group of every column.
+    """Evaluate the guesses in every group of every column.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def find_slices(
         In (0, 1). On guesses that are independent of membership, no slice at all is announced
         with at least this probability.
     ranked : RankedGroups, optional
-        What the rankings of all attacks show of the same groups. Decides what counts in a verdict.
+        Rankings of the same groups by all attacks, which decide the slices that count in a verdict.
 
     Returns
     -------
@@ -147,7 +147,11 @@ def find_slices(
     # One side of an interval at half of the error has a quarter of it.
     strictly = 1 - SHARE * (1 - level)
     graded = 1 - 2 * SHARE * (1 - level) / len(found)
-    excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
+    # Given how many members and how many non-members were guessed rightly in all, the numbers
+    # inside a slice that is like the rest are hypergeometric, and independent of each other.
+    right = decisions.guess == decisions.secret
+    tests = [_exact(*(_side(decisions, right, rows, side) for side in sides)) for *_, rows in found]
+    excess, raw = zip(*tests, strict=True)
     adjusted = holm(np.array(raw)).tolist()
     ranking = {} if ranked is None else {(g.column, g.group): g for g in ranked.shown}
     table = []
@@ -182,9 +186,9 @@ def find_slices(
 
 
 def deciles(values: Floats) -> NDArray[np.str_]:
-    """Return for every value the name of its tenth, such as ``"0.91 to 0.97"``.
+    """Return the label of every value's tenth, such as ``"0.91 to 0.97"``.
 
-    Tenths are cut at the values' own deciles; equal values are never parted, so that fewer than
+    Tenths are cut at the values' own deciles; equal values are never split, so that fewer than
     ten groups may come out.
     """
     edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)))
@@ -204,21 +208,8 @@ def holm(p_values: Floats) -> Floats:
     return adjusted
 
 
-def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
-    """Return the excess of balanced accuracy over the other rows, and its exact p-value.
-
-    Given how many members and how many non-members were guessed rightly in all, the numbers
-    inside a slice that is like the rest are hypergeometric, and independent of each other.
-    """
-    right = decisions.guess == decisions.secret
-    return _exact(
-        _side(decisions, right, rows, decisions.secret),
-        _side(decisions, right, rows, ~decisions.secret),
-    )
-
-
 def _exact(first: _Side, second: _Side) -> tuple[float, float]:
-    """Return the excess of a slice with these members and non-members, and its p-value."""
+    """Return the excess of a slice's balanced accuracy over the rest, and its exact p-value."""
     excess = first.excess(first.hits) + second.excess(second.hits)
     # For every number of hits on the first side: how many on the second reach the excess seen?
     counts, weights = first.law()
@@ -230,9 +221,9 @@ def _exact(first: _Side, second: _Side) -> tuple[float, float]:
 
 
 def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None:
-    """Return the records of the smallest slice that would mostly be shown, half of them members.
+    """Return the size of the smallest detectable slice, half of it members.
 
-    All its members are guessed rightly, its non-members as often as the others.
+    All its members are guessed right, its non-members as often as all others.
     """
     sides = decisions.secret, ~decisions.secret
     n_in, n_out = (_worth(decisions, side) for side in sides)
@@ -262,12 +253,12 @@ def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None
 
 
 def _worth(decisions: Decisions, rows: Bools) -> int:
-    """Return how many independent rows some rows are worth."""
+    """Return the effective number of independent rows among some rows."""
     return units.worth(decisions.unit[rows]) if rows.any() else 0
 
 
 def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side:
-    """Return one side's counts, of as many rows as are independent."""
+    """Return one side's counts, scaled to its effective number of independent rows."""
     inside = side & rows
     rest = side & ~rows
     n = _worth(decisions, inside)
@@ -295,6 +286,7 @@ class _Side:
         """Return the fewest hits that give at least this part of the excess."""
         rest = max(self.n_all - self.n, 1)
         hits = (2 * excess + self.hits_all / rest) / (1 / self.n + 1 / rest)
+        # Rounding must not add a hit to a whole number.
         return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
 
     def law(self) -> tuple[Ints, Floats]:

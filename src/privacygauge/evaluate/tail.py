@@ -1,9 +1,9 @@
-"""Few records, wholly exposed: more members among the highest scores than chance puts there.
+"""Test for a few fully exposed records: more members among the highest scores than by chance.
 
-The average of an audit hides a few records that a model knows by heart. Of the k highest scores of
-an attack the number of members is hypergeometric where scores tell nothing; the least p-value over
-all k of a grid and all attacks is compared with that of the same scores with other bits,
-so that nothing is lost to their number where attacks agree.
+The average of an audit hides a few memorised records. If scores carry no information, the number of
+members among the k highest scores of an attack is hypergeometric. The smallest p-value over a grid
+of k and over all attacks is compared with its distribution under permutations of the secret, which
+costs no power where attacks agree.
 """
 
 from __future__ import annotations
@@ -23,62 +23,64 @@ from privacygauge.evaluate.extremes import standing_apart
 from privacygauge.evaluate.unit_scores import equally_many, unit_rounds
 
 DEALS = 999
-"""Other bits are dealt so often: p-values are multiples of 1/1000."""
+"""Permutations of the secret; p-values are multiples of 1/1000."""
 
 DEEPEST = 0.1
-"""The grid ends at this share of the units: what lies deeper is the average's question."""
+"""The grid ends at this share of the units: leaks deeper down show in the average."""
 
 MOST = 500
-"""The grid ends there at the latest."""
+"""Largest depth of the grid."""
 
 _FIRST = 5
+"""First depth of the grid."""
 _FEWEST = 4
-"""Smaller tops show nothing."""
+"""Smallest depth: fewer records can show nothing."""
 _STEPS = 16
+"""Depths of the grid, at equal ratios."""
 _SHALLOW = 8
-"""Deeper tops have their p-values multiplied by their depth over this: a few exposed records show
-in shallow ones alone, and many in any."""
+"""P-values of deeper tops are multiplied by depth / 8: a few exposed records show only in shallow
+tops, many show at any depth."""
 _BLOCK = 1 << 22
-"""Bits that are held at once."""
+"""Bits in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Tail:
-    """Whether few members stand out at the top of any attack's ranking."""
+    """Result of the test for a few members that stand out at the top of an attack's ranking."""
 
     attack: str
-    """The attack whose top shows most."""
+    """Title of the attack with the most significant top."""
     top: int
-    """So many of the highest scores were looked at there, one a unit."""
+    """Size of that top: units with the highest scores."""
     members: int
     """Members among them."""
     expected: float
-    """Members that chance would put there."""
+    """Expected members among them by chance."""
     p_value: float
-    """For "scores tell nothing", allowing for all tops and all attacks."""
+    """P-value of "scores carry no information", corrected for all tops and all attacks."""
     exposed: int
-    """So many of the members stand out at least, with confidence `level`; 0 where nothing is
-    shown."""
+    """Lower bound on the number of members that stand out, with confidence `level`; 0 where
+    nothing is significant."""
     n_in: int
-    """Units that are members."""
+    """Member units."""
     n_out: int
-    """Units that are not."""
+    """Non-member units."""
     level: float
-    """Of the bound, in (0, 1), one-sided."""
+    """One-sided level of the bound, in (0, 1)."""
     critical: float
-    """A top whose own weighted p-value is at most this shows something; for `smallest_tail`."""
+    """Critical value of a top's own weighted p-value; for `smallest_tail`."""
     far_beyond: bool = False
-    """Whether ranks alone show nothing, and how far the top lies above all others does; `p_value`
-    is then that of the ranks of this one top."""
+    """Whether the distance of the top above all others is significant although its ranks are not;
+    `p_value` is then that of the ranks of this one top."""
 
     @property
     def shown(self) -> bool:
-        """Whether some members stand out."""
+        """Whether some members stand out significantly."""
         return self.exposed > 0
 
     @property
     def share(self) -> float:
-        """The share of the members that stand out, at least."""
+        """Lower bound on the share of the members that stand out, in [0, 1]."""
         return self.exposed / self.n_in
 
 
@@ -89,7 +91,7 @@ def tail(
     *,
     handicaps: Mapping[str, float] | None = None,
 ) -> Tail | None:
-    """Return whether few members stand out at the top of any attack's ranking.
+    """Test whether a few members stand out at the top of any attack's ranking.
 
     Parameters
     ----------
@@ -101,8 +103,8 @@ def tail(
         In (0, 1). Where scores tell nothing, something is shown with a probability of at most
         ``1 - level``.
     handicaps : mapping of str to float, optional
-        Factors, at least 1, on the p-values of attacks by their titles; 1 for the others. What is
-        less likely to see few records so takes less of the error from what sees them best.
+        Factors, at least 1, on the p-values of attacks by title; 1 for the others. Attacks that are
+        less likely to detect few records then take less of the error from the best ones.
 
     Returns
     -------
@@ -193,7 +195,7 @@ def _outstanding_attack(
 ) -> tuple[int, int, int] | None:
     """Return the attack whose highest scores are members' and far above all others.
 
-    Beside it how many these are, and how many of them are more than chance puts there.
+    Also returns their number, and the excess over the number expected by chance.
 
     That they are members' alone must be unlikely by their ranks, too: so heavy tails, or a few
     rows of another kind, are no leak.
@@ -210,12 +212,12 @@ def _outstanding_attack(
 
 
 def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
-    """Return the number of wholly exposed members that the same audit would mostly show.
+    """Return the smallest number of fully exposed members that the same audit detects.
 
     Parameters
     ----------
     found : Tail
-        Of the audit, whatever it shows.
+        Result of the audit.
     power : float
         The share of audits in which they are shown, in (0, 1).
 
@@ -247,10 +249,10 @@ def _depths(n: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class _Tops:
-    """The highest scores of one attack, and where tops of them end."""
+    """The highest scores of one attack, and the sizes of the tops to test."""
 
     order: Ints
-    """(k,) Their items, falling."""
+    """(k,) Items in descending order of score."""
     depths: Ints
     """(d,) Sizes of the tops, ascending: each ends between different scores."""
     table: Floats
@@ -265,9 +267,9 @@ class _Tops:
 def _tops(
     transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int, handicap: float
 ) -> _Tops:
-    """Return the tops of one attack that are nearest to a grid, none of which parts equal scores.
+    """Return the tops of one attack nearest to a grid that do not split equal scores.
 
-    A top that ended among equal scores would be no threshold's, and would depend on their order.
+    A top that ended among equal scores would match no threshold, and would depend on their order.
     """
     deepest = int(depths[-1])
     best = _highest_of_units(transcript, item, n)
@@ -336,7 +338,7 @@ def _bits(
 
 
 def _surely(members: int, top: int, n: int, n_in: int, critical: float) -> int:
-    """Return how many members stand out at least if a top holds so many."""
+    """Return a lower bound on the members that stand out, given the members in a top."""
     allowed = critical / max(1.0, top / _SHALLOW)
     exposed = np.arange(min(members, top))
     p = hypergeom.sf(members - exposed - 1, n - exposed, n_in - exposed, top - exposed)

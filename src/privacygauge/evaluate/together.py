@@ -1,4 +1,4 @@
-"""Several statements at a level: what holds for all of them at once."""
+"""Joint level of several statements, by Bonferroni's inequality."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that was found, with what it is said to hold at."""
+    """A finding with the level at which it is stated."""
 
     name: str
-    """What found it is called."""
+    """Name of the audit or test that made the statement."""
     level: float | None
-    """It holds at least as often; None where it was computed, and is not in doubt."""
+    """Level of the statement, in (0, 1); None where it was computed and is certain."""
     looks: int = 1
-    """Among so many numbers, each at that level, this one was chosen."""
+    """Number of comparisons, each at that level, among which this one was chosen; at least 1."""
 
     @property
     def risked(self) -> float:
-        """The probability, at most, that it is wrong; 0 where it was computed."""
+        """Upper bound on the probability that it is wrong; 0 where it was computed."""
         return 0.0 if self.level is None else min(1.0, self.looks * (1 - self.level))
 
 
 @dataclass(frozen=True)
 class JointStatement:
-    """What holds for all statements at once, by Bonferroni's inequality."""
+    """Joint level of several statements, by Bonferroni's inequality."""
 
     level: float | None
-    """All statements at a level hold together with at least this probability; None where the
-    inequality leaves nothing, or where there is no such statement."""
+    """Lower bound on the probability that all statements at a level hold; None where the
+    inequality is vacuous, or where there is no such statement."""
     asked: float
-    """The level that all of them are wanted to hold at."""
+    """Requested joint level, in (0, 1)."""
     needed: float | None
-    """The level that each has to be made at for that; None without such statements."""
+    """Level that each statement needs for that; None without such statements."""
     names: tuple[str, ...]
-    """What made a statement at a level; the others were computed."""
+    """Names of the statements at a level; the others were computed."""
 
 
 def joint_statement(found: Sequence[Statement], asked: float) -> JointStatement:
-    """Return what holds for all statements at once, wanted to hold at the level `asked`.
+    """Return the joint level of statements, and the level each needs for a joint level `asked`.
 
     Examples
     --------

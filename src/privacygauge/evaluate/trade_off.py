@@ -1,4 +1,4 @@
-"""Which trade-off curves the right guesses of one training run rule out."""
+"""Trade-off curves that the right guesses of one training run rule out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 _LANES = 64
+"""Candidates per refinement."""
 _ROUNDS = 4
-"""Candidates that are looked at together, and how often the interval between two is refined."""
+"""Refinements of the interval between two candidates."""
 
 _LARGEST_MU = 20.0
 
@@ -28,9 +29,9 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
     n_canaries : int
         Canaries that fair independent coins put into the training set or left out.
     n_guesses : int
-        How many were guessed, fixed before anything was seen; in 0..n_canaries.
+        Number of guesses, fixed in advance; in 0..n_canaries.
     n_right : int
-        How many of the guesses are right.
+        Number of right guesses, in 0..n_guesses.
     level : float
         In (0, 1).
 
@@ -71,7 +72,7 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
 def refuted_by(
     least: Callable[[Floats], Floats], m: int, r: int, v: int, beta: float, n_curves: int
 ) -> Bools:
-    """Return which curves make at least v right guesses of r less likely than `beta`.
+    """Return the curves under which at least v right guesses of r are less likely than `beta`.
 
     Parameters
     ----------

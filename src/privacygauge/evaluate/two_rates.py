@@ -1,7 +1,7 @@
-"""Lower bounds on privacy from two counts together: an exact test of a trade-off curve.
+"""Lower bounds on privacy parameters from an exact joint test of two counts.
 
-Two separate limits, of the true- and of the false-positive rate, take for granted that both
-counts were unlucky at once. Here the two are tested together.
+Separate limits for the true- and the false-positive rate allow for both counts being unlucky at
+once. A joint test of the two is less conservative.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ _POINTS = 65
 """False-positive rates at which the curve is tested."""
 
 _BLOCKS = 512
-"""Counts of false positives are taken together into at most so many blocks."""
+"""Blocks into which counts of false positives are grouped, at most."""
 
 _TOO_LOW = -2.0
-"""Counts so many deviations below the line show nothing; above, the order of counts is monotone."""
+"""Standard deviations from the line below which counts show nothing; above, their order is
+monotone."""
 
 _SPENT = 0.02
-"""The share of the error that the interval for the false-positive rate takes."""
+"""Share of the error that the interval for the false-positive rate uses."""
 
 _STEP = 1e-6
-"""By how much a bound is rounded down."""
+"""Tolerance by which a bound is rounded down."""
 
+# Upper ends of the searches.
 LARGEST_EPSILON = 40.0
 LARGEST_MU = 20.0
-"""Nothing above is looked for."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many members and non-members were called members, in independent rows."""
+    """True and false positives among independent rows."""
 
     hits: int
     """Members called members."""
@@ -67,22 +68,22 @@ class Counts:
 
     @property
     def turned(self) -> Counts:
-        """The same test for being left out: its hits are the true negatives."""
+        """The counts of the reversed test, whose hits are the true negatives."""
         return Counts(self.n_out - self.false, self.n_out, self.n_in - self.hits, self.n_in)
 
 
 @dataclass(frozen=True)
 class Line:
-    """How two counts are ordered: by how far the true-positive rate lies above a line.
+    """The line that orders counts, by the distance of the true-positive rate above it.
 
-    It should lie near the curve that the counts will just refute, and has to be fixed before they
-    are seen: any line gives a valid bound, a good one a large bound.
+    It must be fixed before the counts are seen. Any line gives a valid bound; one near the curve
+    that the counts just refute gives a large bound.
     """
 
     slope: float
-    """By the false-positive rate, above 0."""
+    """Slope in the false-positive rate, above 0."""
     offset: float
-    """The true-positive rate at a false-positive rate of 0."""
+    """True-positive rate at a false-positive rate of 0."""
 
     def __post_init__(self) -> None:
         if not 0 < self.slope < math.inf or not math.isfinite(self.offset):
@@ -111,11 +112,10 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     Notes
     -----
     Every test on an (epsilon, delta)-private mechanism has TPR at most
-    ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). How likely the
-    curve makes counts that lie as far above `line` as the observed ones, or farther, is summed
-    exactly, and the largest such probability over false-positive rates of a confidence interval
-    is taken (Berger & Boos 1994, with a fiftieth of the error for the interval), at 65 rates and
-    the curve's corner.
+    ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). The probability
+    under the curve of counts at least as far above `line` as the observed ones is summed exactly,
+    and maximised over the false-positive rates of a confidence interval (Berger & Boos 1994, with a
+    fiftieth of the error for the interval), at 65 rates and the curve's corner.
 
     Examples
     --------
@@ -155,18 +155,18 @@ def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
 
 @dataclass(frozen=True)
 class _Curves:
-    """A rising family of trade-off curves."""
+    """An increasing family of trade-off curves."""
 
     most: Callable[[float, Floats], Floats]
-    """From the parameter and false-positive rates to the largest true-positive rates."""
+    """Maps the parameter and false-positive rates to the largest true-positive rates."""
     corner: Callable[[float], float] | None
-    """From the parameter to the false-positive rate where the curve has a corner, if it has one."""
+    """Maps the parameter to the false-positive rate of the curve's corner; None without one."""
     end: float
-    """The largest parameter that is looked for."""
+    """Upper end of the search for the parameter."""
 
 
 def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float:
-    """Return the largest parameter of a family of curves that is ruled out, at least 0."""
+    """Return the largest parameter of a family of curves that the counts rule out, at least 0."""
     error = 1.0 - checks.level(level)
     distance = _distance(counts, line)
     if distance <= _TOO_LOW:
@@ -175,18 +175,20 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
     starts = _starts(counts.n_out, fpr)
     weights = _weights(counts.n_out, starts, fpr)
     least = _least_hits(counts, line, distance, starts)
+    # The interval for the false-positive rate has used the rest of the error.
     allowed = math.log(error * (1.0 - _SPENT))
 
     def excess(parameter: float) -> float:
         rates = fpr
         chances = weights
         corner = 0.0 if curves.corner is None else curves.corner(parameter)
-        # Between two of the rates a corner would be a peak that nobody saw.
+        # A corner between two of the rates would be a peak that the grid misses.
         if fpr[0] < corner < fpr[-1]:
             rates = np.append(fpr, corner)
             chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
         tail = _tail_probability(least, counts.n_in, curves.most(parameter, rates))
         likely = float(np.einsum("ij,ij->i", chances, tail).max())
+        # Log scale for the root search; the floor keeps an underflow finite.
         return math.log(max(likely, 1e-300)) - allowed
 
     if excess(0.0) >= 0:
@@ -197,11 +199,12 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
         if high == curves.end:
             return high
         low, high = high, min(2 * high, curves.end)
+    # Rounded down by more than the tolerance, so that the bound stays valid.
     return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
 
 
 def _distance(counts: Counts, line: Line) -> float:
-    """Return how far the counts lie above the line, in standard deviations."""
+    """Return the distance of the counts above the line, in standard deviations."""
     tpr = counts.hits / counts.n_in
     fpr = counts.false / counts.n_out
     # One false positive more, so that none at all is no certainty.
@@ -212,10 +215,10 @@ def _distance(counts: Counts, line: Line) -> float:
 
 
 def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> Floats:
-    """Return how many hits lie at least so far above the line, for each count of false positives.
+    """Return the fewest hits at this distance above the line, for each count of false positives.
 
     The root of a quadratic equation for the true-positive rate, the larger one for counts above
-    the line. It rises with the number of false positives. May exceed n_in: then no number does.
+    the line. It rises with the number of false positives. Above n_in, no count is as far.
     """
     base = line.offset + line.slope * false / counts.n_out
     spread = distance**2 * line.slope**2 * (false + 1) / counts.n_out**2
@@ -240,7 +243,9 @@ def _interval(counts: Counts, error: float) -> Floats:
 
 
 def _starts(n: int, fpr: Floats) -> Floats:
-    """Return where blocks of counts of false positives begin, 0 first."""
+    """Return the first counts of the blocks of false positives, ascending from 0."""
+    # Reach of the finest blocks: the bound is valid for any, a wider reach costs time, a narrower
+    # one tightness.
     reach = 7.5 * np.sqrt(n * fpr * (1 - fpr)) + 15.0
     low = max(0, math.floor(float((n * fpr - reach).min())))
     high = min(n, math.ceil(float((n * fpr + reach).max())))
@@ -249,13 +254,13 @@ def _starts(n: int, fpr: Floats) -> Floats:
 
 
 def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:
-    """Return how likely the count of false positives is in each block, (rates, blocks)."""
+    """Return the probability of each block of false positives, (rates, blocks)."""
     upto = bdtr(np.append(starts[1:] - 1, n), n, fpr[:, None])
     return np.diff(upto, axis=1, prepend=0.0)
 
 
 def _tail_probability(least: Floats, n: int, tpr: Floats) -> Floats:
-    """Return the probability of at least so many hits, (rates, blocks)."""
+    """Return the probability of at least `least` hits, (rates, blocks)."""
     inside = np.clip(least, 1, n)
     tail = betainc(inside, n - inside + 1.0, tpr[:, None])
     return np.where(least <= 0, 1.0, np.where(least > n, 0.0, tail))

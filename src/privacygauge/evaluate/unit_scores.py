@@ -1,4 +1,4 @@
-"""Units as one score each: rows of one person never count as several."""
+"""One score per unit, so that rows of one person never count as several."""
 
 from __future__ import annotations
 

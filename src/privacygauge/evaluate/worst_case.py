@@ -1,4 +1,4 @@
-"""What was found of canaries, beside what was found of ordinary records: plain values."""
+"""Attack results on canaries next to those on ordinary records: plain values."""
 
 from __future__ import annotations
 
@@ -49,22 +49,21 @@ def tprs_of_repeated(
     as if all its rows were the same.
     """
     curve = curve or roc(transcript)
-    return tuple(_rate_of_attack(transcript, curve, fpr, level) for fpr in fprs)
-
-
-def _rate_of_attack(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAtFpr:
-    checks.level(fpr, "fpr")
-    count = int(np.floor(fpr * curve.n_out + 1e-9))
-    guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
-    n_in, n_out = (
-        _worth(guess[side], transcript.unit[side], level)
-        for side in (transcript.secret, ~transcript.secret)
-    )
-    return tpr_at_fpr(curve, fpr, level, independent=(n_in, n_out))
+    found = []
+    for fpr in fprs:
+        checks.level(fpr, "fpr")
+        count = int(np.floor(fpr * curve.n_out + 1e-9))
+        guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
+        n_in, n_out = (
+            _worth(guess[side], transcript.unit[side], level)
+            for side in (transcript.secret, ~transcript.secret)
+        )
+        found.append(tpr_at_fpr(curve, fpr, level, independent=(n_in, n_out)))
+    return tuple(found)
 
 
 def _worth(hit: Bools, unit: Ints, level: float) -> int:
-    """Return how many independent rows these are worth, at least 1."""
+    """Return the effective number of independent rows, at least 1."""
     n = len(hit)
     n_units = checks.n_distinct(unit)
     if n_units == n:
@@ -85,9 +84,9 @@ class AttackedTargets:
     rates: tuple[RateAtFpr, ...]
     """True-positive rates at false-positive rates."""
     corrected: tuple[RateAtFpr, ...]
-    """The same with intervals that hold for all that is compared together (Bonferroni)."""
+    """The same rates with intervals corrected for all comparisons (Bonferroni)."""
     corrected_auc: Estimate
-    """The area with such an interval."""
+    """The AUC with such an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +96,16 @@ class TargetRisk:
     name: str
     """``canaries`` or ``ordinary``."""
     n_targets: int
-    """Different records."""
+    """Number of distinct records."""
     n_models: int
-    """Models that were targets."""
+    """Number of target models."""
     attacks: tuple[AttackedTargets, ...]
-    """In the order in which they were given; at least one."""
+    """Attacks in the order given; at least one."""
 
     def highest(self, fpr: float) -> tuple[str, RateAtFpr]:
-        """Return the attack with the highest lower end at this FPR, corrected for the choice.
+        """Return the attack with the highest lower limit at this FPR, corrected for the choice.
 
-        Of equal ones that which finds most.
+        Ties go to the highest rate.
 
         Parameters
         ----------
@@ -143,26 +142,26 @@ class TargetRisk:
 
 @dataclass(frozen=True, eq=False)
 class WorstCaseFindings:
-    """Risk of canaries with a wrong label beside that of ordinary records, in the same models."""
+    """Risk of canaries with a wrong label and of ordinary records, in the same models."""
 
     model: str
-    """What was trained."""
+    """Name of the model that was trained."""
     label: str
-    """Which wrong class canaries got."""
+    """Rule that gave canaries their wrong class."""
     canaries: TargetRisk
-    """The worst case."""
+    """Results on canaries, the worst case."""
     ordinary: TargetRisk
-    """The average case."""
+    """Results on ordinary records, the average case."""
     test_accuracy: Estimate
-    """Of the models on ordinary records that they were not trained on."""
+    """Accuracy of the models on ordinary records that they were not trained on, in [0, 1]."""
     seed: int
-    """All random draws derive from it."""
+    """Seed of all random draws."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     skipped: tuple[Skipped, ...]
     """Attacks that could not be played."""
     warnings: tuple[str, ...]
-    """What the reader should know."""
+    """Warnings for the reader of the report."""
 
     @property
     def groups(self) -> tuple[TargetRisk, TargetRisk]:
@@ -200,12 +199,12 @@ def attacked_targets(
     *,
     n_together: int = 1,
 ) -> AttackedTargets:
-    """Return what one attack achieves on one group of targets.
+    """Evaluate one attack on one group of targets: AUC and TPR at each FPR.
 
     Parameters
     ----------
     attack : str
-        Its name.
+        Name of the attack.
     transcript : Transcript
         All rounds, with their targets.
     fprs : sequence of float
@@ -213,7 +212,7 @@ def attacked_targets(
     level : float
         In (0, 1).
     n_together : int
-        How many numbers the corrected intervals hold for together.
+        Number of intervals that the corrected ones cover jointly.
     """
     curve = roc(transcript)
     each = 1.0 - (1.0 - level) / n_together
@@ -222,33 +221,33 @@ def attacked_targets(
         attack=attack,
         auc=auc(transcript, level, curve=curve),
         rates=rates,
-        # Whether so many records can tell has nothing to do with the level.
+        # Whether the records resolve a rate does not depend on the level.
         corrected=tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
         corrected_auc=auc(transcript, each, curve=curve),
     )
 
 
 NO_DEFENCE = "no defence"
-"""What the undefended training is called."""
+"""Title of the undefended training, as reports print it."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttackedTraining:
-    """One way to train, and what attacks find of its canaries and ordinary records."""
+    """One training method, with the attack results on its canaries and ordinary records."""
 
     title: str
     """The defence's name with its parameters, or `NO_DEFENCE`."""
     found: WorstCaseFindings
-    """All that was found; its corrected intervals hold for all trainings together."""
+    """Attack results; the corrected intervals cover all training methods jointly."""
     claim: PrivacyClaim | None = None
-    """What an accountant says of the training, where it is differentially private."""
+    """The accountant's (epsilon, delta), where the training is differentially private."""
 
     def canaries(self, fpr: float) -> RateAtFpr:
-        """Return what the best attack finds of the canaries."""
+        """Return the best attack's TPR at `fpr` on the canaries."""
         return self.found.canaries.highest(fpr)[1]
 
     def ordinary(self, fpr: float) -> RateAtFpr:
-        """Return what the best attack finds of the ordinary records."""
+        """Return the best attack's TPR at `fpr` on the ordinary records."""
         return self.found.ordinary.highest(fpr)[1]
 
     @property

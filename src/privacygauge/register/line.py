@@ -18,7 +18,7 @@ from privacygauge.report.render import SCHEMA
 from privacygauge.report.values import Measure, Severity, Worst
 
 SEVERITIES = tuple(reversed(Severity))
-"""From grave to mild; an audit that cannot tell stands above what is known to be moderate."""
+"""From grave to mild; an audit that cannot tell ranks above a leak known to be moderate."""
 
 WORST = 10
 """Number of ids that are named in a line."""
@@ -26,7 +26,7 @@ WORST = 10
 
 @dataclass(frozen=True)
 class Number(Measure):
-    """The one number of an audit, as its own report rounds it."""
+    """One number of an audit, as its own report rounds it."""
 
     found: Estimate | float
     """The number, with its interval where it was estimated and not computed; may be infinite."""
@@ -38,17 +38,17 @@ class Number(Measure):
 
     @property
     def value(self) -> float:
-        """The number without its doubt."""
+        """The number without its interval."""
         return self.found.value if isinstance(self.found, Estimate) else self.found
 
     @property
     def method(self) -> str:
-        """How the interval was made, or that there is none."""
+        """Method of the interval, or the text "computed, not estimated"."""
         return "computed, not estimated" if self.estimate is None else self.estimate.method
 
     @property
     def stated(self) -> Statement:
-        """What is said of it at a level, if anything is."""
+        """The number as a statement at its level."""
         return Statement(self.name, self.level, self.looks)
 
 
@@ -57,35 +57,35 @@ class RegisterLine:
     """One audit in a risk register, in the words of its own report."""
 
     name: str
-    """What the owner calls it."""
+    """Name of the line, given by the owner."""
     kind: str
-    """Which kind of audit it is, in words."""
+    """Kind of audit, in words."""
     task: str
-    """The task in a model card: what an attacker does."""
+    """The attacker's task, as a model card names it."""
     audited: str
-    """What was audited."""
+    """The audited release."""
     game: str
-    """What was played, in a sentence for somebody who is not a specialist."""
+    """The game, in a sentence for readers who are not specialists."""
     knowledge: str
-    """What the attacker sees and has."""
+    """The attacker's access and knowledge."""
     number: Number
-    """The number that the verdict speaks of."""
+    """The number that the verdict is based on."""
     further: tuple[Number, ...]
-    """The others that a release can be held to, as far as they were computed."""
+    """The other computed numbers that limits apply to."""
     measures: Mapping[str, float]
-    """Everything that a release can be held to, by name."""
+    """All numbers that limits apply to, by name."""
     severity: Severity
-    """How grave it is."""
+    """Severity of the grade."""
     grade: str
     """The grade as the report gives it."""
     headline: str
     """The verdict in one line."""
     unsaid: str
-    """What the result does not say."""
+    """The limits of the result."""
     advice: tuple[str, ...]
-    """What to do next."""
+    """Advice, the most urgent first."""
     worst: Worst
-    """Who is exposed most: at most `WORST` ids."""
+    """The most exposed records: at most `WORST` ids."""
     files: tuple[str, ...]
     """Names of the files that were audited."""
     made: str
@@ -93,22 +93,22 @@ class RegisterLine:
     version: str
     """PrivacyGauge's version that made the report."""
     seed: int
-    """What its random draws derive from."""
+    """Seed of all random draws."""
     warnings: tuple[str, ...]
-    """What may mislead."""
+    """Warnings about the result."""
     sha256: str
-    """Of its `report.json`."""
+    """The sha256 of its `report.json`, in hexadecimal."""
 
 
 def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine:
-    """Return what the text of a ``report.json`` says, whatever its kind.
+    """Parse the text of a ``report.json`` of any kind.
 
-    `where` is what messages call the report.
+    `where` names the report in messages.
 
     Raises
     ------
     InputError
-        One line: damaged, foreign, or of another version, and the way out.
+        If the report is damaged, foreign or of another version; one line, with the way out.
     """
     report = Part(where, _document(text, where), "write that report again")
     about = report.part("about")
@@ -214,14 +214,14 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Part:
-    """An object of a JSON document; what it holds is had by its key."""
+    """An object of a JSON document, with typed access to its values by key."""
 
     where: str
-    """What messages call it: the file, and the keys on the way."""
+    """Its name in messages: the file, and the keys that lead to it."""
     value: Mapping[str, Any]
-    """Its content."""
+    """The object."""
     mend: str
-    """What messages say is to be done about a document that is not sound."""
+    """Way out of a damaged document, for messages."""
 
     def __contains__(self, key: str) -> bool:
         return self.value.get(key) is not None

@@ -17,7 +17,7 @@ from privacygauge.register.says import sure
 from privacygauge.report.numbers import count, plain, rate
 
 Plain: TypeAlias = "str | bool | int | float | Sequence[Plain] | Mapping[str, Plain]"
-"""What can be written."""
+"""A value that can be written as YAML."""
 
 _STEERS = re.compile(r"([\\`*_{}\[\]<>#|~$@&])")
 _LINKS = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")
@@ -35,10 +35,10 @@ def render(line: RegisterLine, dataset: str) -> str:
 def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     """Return a ``model-index`` with one result: the audit's numbers with their intervals.
 
-    Types of metrics begin with the task, such as ``membership-inference-accuracy``, so that nobody
-    takes an attack's accuracy for the model's. The first is the number that the verdict speaks of.
-    ``args`` says how each was made: level, n, method, date, version and seed. ``verified`` is
-    false: it is the hub's to say.
+    Types of metrics begin with the task, such as ``membership-inference-accuracy``, so that an
+    attack's accuracy is not mistaken for the model's. The first is the number behind the verdict.
+    ``args`` has the level, n, method, date, version and seed of each. ``verified`` is false, since
+    only the hub can verify.
 
     Notes
     -----
@@ -118,7 +118,7 @@ def _cells(number: Number) -> tuple[str, ...]:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return a text on one line in which Markdown finds nothing to do.
+    r"""Return a text on one line with Markdown syntax escaped.
 
     Examples
     --------
@@ -131,11 +131,11 @@ def escape_markdown(text: str) -> str:
 
 
 def block(value: Mapping[str, Plain]) -> str:
-    r"""Return a mapping as a YAML block, from which YAML 1.1 and 1.2 read the same.
+    r"""Return a mapping as a YAML block that YAML 1.1 and 1.2 parse alike.
 
-    Keys are ours and are written as they are; texts are the user's and are quoted, on one line,
-    without characters that steer. Infinity becomes the text ``infinite``: JSON, to which hubs turn
-    it, has none.
+    Keys are ours and are written unquoted; texts may be the user's and are quoted, on one line,
+    without control characters. Infinity becomes the text ``infinite``, since the hub converts the
+    block to JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Finished audits, read again: a risk register of several, the model card of one."""
+"""Read finished audits: a risk register of several, or the model card of one."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from privacygauge.report.values import Origin, Report, Severity
 from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 REPORT = "report.json"
-"""What a register reads in a folder."""
+"""File that a register reads in a folder."""
 
 STEM = "register"
-"""What its files are called."""
+"""Stem of the names of a register's files."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskRegister(Reported):
-    """Several audits as a release board needs them, with ways to look at them."""
+    """A register of several audits for a release board, with its forms."""
 
     origin: Origin
-    """Where it comes from; nothing was drawn at random."""
+    """Origin of the register; nothing was drawn at random."""
     title: str
-    """What is to be released."""
+    """Name of the release."""
     lines: tuple[RegisterLine, ...]
-    """By falling severity; within one as they were given."""
+    """Lines by descending severity; ties in the order given."""
     together: JointStatement
-    """What holds for all lines at once."""
+    """Joint level of all lines."""
 
     @property
     def severity(self) -> Severity:
@@ -49,16 +49,16 @@ class RiskRegister(Reported):
 
     @property
     def counts(self) -> dict[Severity, int]:
-        """How many lines there are of each severity, from grave to mild; without those of none."""
+        """Number of lines of each severity that has any, from grave to mild."""
         given = [line.severity for line in self.lines]
         return {severity: given.count(severity) for severity in SEVERITIES if severity in given}
 
     def report(self) -> Report:
-        """Return everything that the register says, as plain values."""
+        """Return the full report of the register as plain values."""
         return says.report(self)
 
     def to_frame(self) -> DataFrame:
-        """Return one row for every audit, by falling severity."""
+        """Return one row per audit, by descending severity."""
         return says.lines_frame(self)
 
     def write(self, directory: str | Path) -> list[Path]:
@@ -80,10 +80,10 @@ def risk_register(
         Folders of finished audits of any kind, or their ``report.json``, here or at URLs. Without
         names a line is called by its folder.
     title : str
-        What is to be released.
+        Name of the release.
     level : float
-        In (0, 1): what all lines together are wanted to hold at. It changes no interval: the
-        register says at which level each audit has to be run for it.
+        Requested joint level of all lines, in (0, 1). It changes no interval: the register states
+        the level that each audit needs for it.
 
     Returns
     -------
@@ -142,10 +142,9 @@ def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
-    """Return what the report of a finished audit says, as a line of a register.
+    """Read the report of a finished audit as a line of a register.
 
-    The path is that of its folder, or of its ``report.json``; without a name it is called as the
-    folder.
+    `path` is its folder or its ``report.json``; `name` defaults to the folder's name.
     """
     file = _file(Path(path))
     text = read_text(file, "report")
@@ -172,18 +171,18 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
     Raises
     ------
     InputError
-        One line: what is wrong with the report, and the way out.
+        One line: the fault of the report, and the way out.
     """
     return card_of(read_line(path, name), dataset)
 
 
 def card_of(line: RegisterLine, dataset: str | None) -> str:
-    """Return what a report says as a snippet of a model card."""
+    """Return a report as a snippet of a model card."""
     return card(line, dataset or ", ".join(line.files) or "not stated")
 
 
 def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
-    """Return paths by names that are all different: those given, or those of the folders."""
+    """Return paths by unique names: the given ones, or those of the folders."""
     found: dict[str, str | Path] = {}
     for given, path in reports:
         name = base = given or _folder_name(_file(Path(path)))

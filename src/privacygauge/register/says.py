@@ -1,4 +1,4 @@
-"""What a risk register says as a whole, and line by line, for a release board."""
+"""The report of a risk register, as a whole and line by line, for a release board."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULE = (
     "judged; within one severity they stand as they were given, because numbers of different "
     "games cannot be compared."
 )
-"""How lines are sorted."""
+"""Order of the lines, as reports print it."""
 
 SCALE = (Severity.NOTHING, Severity.SMALL, Severity.MODERATE, Severity.GRAVE)
 """The severities that form a scale, from mild to grave."""
@@ -43,15 +43,16 @@ UNSAID = (
     "A line says what one kind of attacker reached in one game. It does not say what somebody "
     "reaches who puts several releases together, nor that what was not audited is safe."
 )
-"""What a register does not say."""
+"""The limits of a register."""
 
 _OPEN = (Severity.GRAVE, Severity.UNTOLD, Severity.MODERATE)
+"""Severities that need a decision."""
 _NAMED = 3
-"""Number of lines that are spoken of at the top."""
+"""Lines named at the top, at most."""
 
 
 def report(r: RiskRegister) -> Report:
-    """Return everything that the register says, as plain values."""
+    """Return the full report of the register as plain values."""
     at_once = text(
         joint_level_text(r),
         "An interval of one line says how sure that line is. The more lines there are, the "
@@ -97,9 +98,9 @@ def report(r: RiskRegister) -> Report:
 
 
 def verdict(r: RiskRegister) -> Verdict:
-    """Return what a register says as a whole.
+    """Return the verdict of a register: the gravest severity among its lines.
 
-    The grade is the gravest severity of a line; it adds no judgement of its own.
+    It adds no judgement of its own.
     """
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
@@ -122,7 +123,7 @@ def verdict(r: RiskRegister) -> Verdict:
 
 
 def joint_level_text(r: RiskRegister) -> str:
-    """Return what holds for all lines at once."""
+    """Return a sentence on the joint level of all lines."""
     t = r.together
     if not t.names:
         return (
@@ -145,7 +146,7 @@ def joint_level_text(r: RiskRegister) -> str:
 
 
 def sure(number: Number) -> str:
-    """Return how sure a number is, in words."""
+    """Return the level, sample size and method of a number, in words."""
     if number.estimate is None:
         return number.method
     n = f"n = {count(number.estimate.n)}"
@@ -153,7 +154,7 @@ def sure(number: Number) -> str:
 
 
 def lines_frame(r: RiskRegister) -> DataFrame:
-    """Return one row for every audit, by falling severity.
+    """Return one row per audit, by descending severity.
 
     Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
     ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
@@ -328,7 +329,7 @@ def _row(line: RegisterLine) -> dict[str, object]:
 
 
 def _no_formula(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell, quoted if a spreadsheet would run it as a formula."""
     # A spreadsheet runs what begins like this, and ids come from the user's data.
     risky = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{cell}" if risky else cell

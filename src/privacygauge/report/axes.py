@@ -1,4 +1,4 @@
-"""What all plots share: colours, axes, legends, names, and how they stand in a page as SVG."""
+"""Shared parts of all plots: colours, axes, legends, names, and embedding in a page as SVG."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from privacygauge.report.values import Plot
 
 Axes: TypeAlias = "matplotlib.axes.Axes"
-"""Named here, so that nothing imports matplotlib before something is drawn."""
+"""Stand-in for matplotlib's type, so that matplotlib is not imported before something is drawn."""
 
 SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
-"""Colours of curves, apart for colour-blind readers and at least 4.5 : 1 against white."""
+"""Colours of curves, distinct for colour-blind readers; contrast to white of at least 4.5:1."""
 
 INK = "#1a1c1f"
+"""Colour of text and axes."""
 FAINT = "#c9ccd1"
+"""Colour of the grid."""
 OTHER = "#8b9097"
+"""Colour of curves beyond the named ones."""
 PAPER = "#fefefe"
-"""Text and axes, grid, curves beyond the named ones, and what is behind them."""
+"""Colour of the background."""
 
 DASHES = (
     "solid",
@@ -36,17 +39,17 @@ DASHES = (
     (0, (3, 1)),
     (0, (8, 3)),
 )
-"""Line styles, so that no curve is told by its colour alone."""
+"""Line styles, so that curves are not distinguished by colour alone."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-"""Of points, so that none is told by its colour alone."""
+"""Markers of points, so that points are not distinguished by colour alone."""
 
 SIZE = (4.0, 3.5)
-"""Inches; small, so that text stays legible on a phone."""
+"""Size of a plot in inches; small, so that text stays legible on a phone."""
 
 
 def axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or the axes of a new figure that no window knows of."""
+    """Return `ax`, or the axes of a new figure without a window."""
     if ax is not None:
         return ax
     from matplotlib.figure import Figure
@@ -77,7 +80,7 @@ def legend(ax: Axes, **options: Any) -> None:
 
 
 def legend_above(ax: Axes, n: int, height: float) -> None:
-    """Put n names above the plot, so that they hide no point; height is in inches, without them."""
+    """Put a legend of n names above the plot, to hide no point; height is in inches without it."""
     names = ax.get_legend_handles_labels()[1]
     columns = 1 if max(map(len, names)) > 28 else 2
     legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
@@ -93,12 +96,12 @@ def plot_label(title: str) -> str:
 
 
 def inline_plot(plot: Plot) -> Markup:
-    """Return a plot ready to stand in a page; its name tells it from the others there."""
+    """Return a plot as SVG for a page; `name` keeps its ids apart from those of other plots."""
     return _inline(svg_text(plot.draw, transparent=True), plot.name, plot.title, plot.words)
 
 
 def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
-    """Return what `draw` draws as SVG, the same at every call; text in it stays text."""
+    """Return a drawing as SVG, the same at every call; text stays text."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -116,7 +119,7 @@ def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
 
 
 def _inline(svg: str, name: str, title: str, description: str) -> Markup:
-    """Return the SVG ready to stand in a page beside others."""
+    """Prepare the SVG for a page with other plots."""
     from markupsafe import Markup, escape
 
     body = svg[svg.index("<svg") :]
@@ -147,4 +150,4 @@ _VARIABLES = {colour: f"series-{i}" for i, colour in enumerate(SERIES)} | {
     OTHER: "plot-other",
     PAPER: "card",
 }
-"""Colours of the plots, and the custom properties that stand for them on the page."""
+"""Colours of the plots, with the page's custom properties that replace them."""

@@ -1,4 +1,4 @@
-"""Short ways to write the blocks that every report is made of."""
+"""Short constructors of the blocks of a report."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from privacygauge.report.numbers import Shown
 from privacygauge.report.values import Cell, Column, Content, Pairs, Row, Table, Text, Tone
 
 Rows: TypeAlias = list[dict[str, Content]]
-"""Rows that say the heads of their columns."""
+"""Rows as mappings from column heads to cells."""
 
 
 def text(*paragraphs: str) -> Text:
-    """Return paragraphs."""
+    """Return a block of paragraphs."""
     return Text(paragraphs)
 
 
 def note(*paragraphs: str) -> Text:
-    """Return a remark on what stands above."""
+    """Return a remark on the block above."""
     return Text(paragraphs, Tone.NOTE)
 
 
@@ -28,7 +28,7 @@ def caution(*paragraphs: str) -> Text:
 
 
 def pairs(rows: Mapping[str, str | Shown | Cell]) -> Pairs:
-    """Return names, each with what there is to say of it."""
+    """Return a block of names and their values."""
     return Pairs(tuple(rows.items()))
 
 
@@ -48,21 +48,21 @@ def table(
     best: Sequence[bool] = (),
     at_once: int | None = None,
 ) -> Table:
-    """Return a table of rows that say the heads of their columns.
+    """Return a table of rows that map column heads to cells.
 
     Parameters
     ----------
     name, title, note, at_once
         As in `Table`.
     rows : sequence of mapping
-        From the head of each column to the cell, all in the same order. Without rows nobody
-        knows the heads, and the table has no columns.
+        Mappings from column heads to cells, all in the same order. Without rows the heads are
+        unknown, and the table has no columns.
     prose : collection of str
         Heads of columns that hold words, which wrap, and not numbers.
     spare : collection of str
         Heads of columns that a narrow terminal leaves out.
     best : sequence of bool
-        Which rows matter most; default: none.
+        Indices of the rows that matter most; default: none.
     """
     tones = (Tone.BEST if which else Tone.PLAIN for which in best or [False] * len(rows))
     full = (Row(tuple(row.values()), tone) for row, tone in zip(rows, tones, strict=True))

@@ -1,4 +1,4 @@
-"""What reports on defences share: claims, numbers over several of them, trade-offs."""
+"""Shared parts of reports on defences: claims, numbers over several defences, trade-offs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ AUC = "The probability that a member scores higher than a non-member. Guessing g
 
 @dataclass(frozen=True)
 class Point:
-    """A defence in a plot of what is left over what it costs."""
+    """A defence in a plot of the remaining leak against its cost."""
 
     name: str
-    """Of the defence."""
+    """Name of the defence."""
     cost: Estimate
-    """Where it stands across."""
+    """Cost, on the x axis."""
     left: tuple[float, float, float]
-    """Where it stands upwards: the value, the lower and the upper end."""
+    """Remaining leak, on the y axis: the value, its lower and its upper limit."""
     beside: float | None = None
-    """Where a hollow twin stands upwards; None for no twin."""
+    """Position of a hollow twin on the y axis; None for no twin."""
 
 
 def highest_measure(
@@ -51,9 +51,9 @@ def highest_measure(
     guessing: str,
     reversed_by: Sequence[str] = (),
 ) -> Measure:
-    """Return the highest of several numbers, which a release is held to but no card shows.
+    """Return the highest of several numbers as a measure for limits, without a card.
 
-    There is one for each defence, none where it was not computed. No limit can be checked where
+    There is one per defence, or None where it was not computed. No limit can be checked where
     the attacks on some defences, `reversed_by`, take members for non-members.
     """
     if reversed_by:
@@ -66,35 +66,35 @@ def highest_measure(
 
 
 def claim_shown(claim: PrivacyClaim) -> str:
-    """Return what an accountant says, the epsilon rounded up."""
+    """Return an accountant's claim as text, with epsilon rounded up."""
     return f"epsilon {rounded_up(claim.epsilon)} at delta {claim.delta:.1e}"
 
 
 def promise_text(claim: PrivacyClaim) -> str:
-    """Return what an accountant says, who it is, and of what it speaks."""
+    """Return an accountant's claim as text, with the accountant's name and the neighbours."""
     by = f"the accountant {claim.accountant}" if claim.accountant else "an unnamed accountant"
     return f"{claim_shown(claim)}, by {by}, for one record added or removed"
 
 
 def claim_dict(claim: PrivacyClaim | None) -> Json:
-    """Return what an accountant says as plain values."""
+    """Return an accountant's claim as plain values."""
     return None if claim is None else dict(claim_columns(claim))
 
 
 def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
-    """Return what an accountant says as columns; missing where none does."""
+    """Return an accountant's claim as columns, with missing values where there is none."""
     if claim is None:
         return {"epsilon": None, "delta": None, "accountant": None}
     return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
 def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
-    """Return how intervals were made, by what they are of."""
+    """Return the interval method of each estimate, by its name."""
     return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}
 
 
 def one_by_one(level: float) -> Text:
-    """Return how tables of single attacks are to be read."""
+    """Return the note on reading tables of single attacks."""
     told = (
         f"Attack by attack; each interval holds individually, at {rate(level)}. Among so many "
         "numbers some look good or bad by luck alone: the comparison above allows for that, these "
@@ -110,10 +110,9 @@ def and_list(titles: Iterable[str]) -> str:
 
 
 def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more: int = 0) -> Axes:
-    """Draw what is left over what it costs, without a defence first, on new axes for None.
+    """Draw the remaining leak against the cost, the undefended model first; new axes for None.
 
-    A dotted line stands at `guessing`; `more` is the number of names in the legend of what is drawn
-    already.
+    A dotted line marks `guessing`; `more` is the number of legend entries already on the axes.
     """
     ax = axes(ax)
     for i, point in enumerate(points):
@@ -134,7 +133,7 @@ def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more:
 
 
 def over_accuracy(ax: Axes) -> Axes:
-    """Return axes whose abscissa is a model's accuracy."""
+    """Return axes with a model's accuracy on the x axis."""
     ax.set(xlabel="Model's accuracy on new records, %")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
     return ax

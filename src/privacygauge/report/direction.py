@@ -1,4 +1,4 @@
-"""What to say where attacks tell the sides apart the wrong way round."""
+"""Texts for attacks that tell the sides apart the wrong way round."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LIKELY = (
     "Most likely the scores have the wrong sign, or members and non-members were swapped; or the "
     "two sides differ in more than membership."
 )
-"""What lies behind it."""
+"""The most likely cause."""
 
 OPEN = (
     "Until that is settled, the numbers of this audit say neither that something leaks nor that "
     "nothing does."
 )
-"""What the result does not say."""
+"""The limits of the result."""
 
 ADVICE = (
     "Check that members and non-members were not swapped: 1 or True means a member.",
@@ -32,13 +32,13 @@ ADVICE = (
     "random from the same records.",
     "Audit again: this audit supports no decision about a release.",
 )
-"""What to do next, the most urgent first."""
+"""Advice, the most urgent first."""
 
 
 def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
     """Return the verdict where no leak was found but attacks are the wrong way round.
 
-    It says why nothing can be told: `sentences`, or more. The grade stands on a scale of its own.
+    Its sentences give the reason: `sentences`, or more. The grade has its own scale.
     """
     return Verdict(
         grade=grade,
@@ -51,7 +51,7 @@ def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
 
 
 def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
-    """Return the reason why nothing can be told, and what most likely lies behind it."""
+    """Return the reason why the grade is `UNTOLD`, and its most likely cause."""
     first = min(found, key=lambda attack: attack.auc.high)
     others = len(found) - 1
     more = f". So are those of {count(others)} further attacks" if others > 1 else ""
@@ -65,9 +65,9 @@ def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
 
 
 def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...]:
-    """Return one warning that names the attacks that are the wrong way round; none if none is.
+    """Return one warning that names the attacks that are the wrong way round, if there are any.
 
-    `where` is in which of several games, such as the name of a defence.
+    `where` is the name of the game if there are several, such as the name of a defence.
     """
     if not found:
         return ()

@@ -1,4 +1,4 @@
-"""Numbers with their doubt as plain values, and documents as JSON."""
+"""Estimates as plain values, and documents as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 DataFrame: TypeAlias = "pandas.DataFrame"
-"""Named here, so that nothing imports pandas before a table is made."""
+"""Stand-in for pandas' type, so that pandas is not imported before a table is made."""
 
 
 def as_text(document: Mapping[str, Json]) -> str:
@@ -27,7 +27,7 @@ def as_text(document: Mapping[str, Json]) -> str:
 
 
 def estimate_dict(estimate: Estimate | Skipped) -> dict[str, Json]:
-    """Return an estimate, or the reason why there is none."""
+    """Return an estimate as plain values, or the reason why there is none."""
     if isinstance(estimate, Skipped):
         return {"skipped": estimate.reason}
     return {
@@ -41,10 +41,9 @@ def estimate_dict(estimate: Estimate | Skipped) -> dict[str, Json]:
 
 
 def values_of(found: object) -> Json:
-    """Return a value of any kind as JSON has it; what JSON has no form for becomes text.
+    """Return any value as JSON values; those without a JSON form become text.
 
-    An estimate, or what stands for one that was not made, is as in `estimate_dict`; another value
-    with fields has them by name.
+    An `Estimate` or a `Skipped` is as in `estimate_dict`; another dataclass has its fields by name.
     """
     if found is None or isinstance(found, bool | int | str):
         return found
@@ -64,41 +63,41 @@ def values_of(found: object) -> Json:
 
 
 def pick_values(found: object, *names: str, **called: str) -> dict[str, Json]:
-    """Return attributes of a value as JSON has them, by their names.
+    """Return attributes of a value as JSON values, by name.
 
     Parameters
     ----------
     found : object
     *names : str
-        Names of attributes, and keys of what is returned.
+        Names of attributes, which are also the keys of the result.
     **called : str
-        Names of attributes, by their keys.
+        Names of attributes by the keys of the result.
     """
     named = {**{name: name for name in names}, **called}
     return {key: values_of(getattr(found, name)) for key, name in named.items()}
 
 
 def frame(found: Mapping[str, object] | Sequence[Mapping[str, object]]) -> DataFrame:
-    """Return columns by their names, or rows by the names of columns, as a table for files."""
+    """Return columns by name, or rows as mappings, as a data frame."""
     import pandas as pd
 
     return pd.DataFrame(found)
 
 
 def ends(name: str, found: Estimate | None, between: str = "_") -> dict[str, object]:
-    """Return a number and the ends of its interval as columns; missing where there is none."""
+    """Return a number and its limits as columns, missing where there is none."""
     three = (None,) * 3 if found is None else (found.value, found.low, found.high)
     heads = (name, f"{name}{between}low", f"{name}{between}high")
     return dict(zip(heads, three, strict=True))
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a plain float; None for infinity and for what was not computed."""
+    """Return a number as a plain float; None if it is infinite or was not computed."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def names_of(ids: NDArray[Any]) -> NDArray[Any]:
-    """Return ids as a column: numbers as they are, anything else as text in UTF-8."""
+    """Return ids as a column: numbers unchanged, anything else as UTF-8 text."""
     if ids.dtype.kind in "biuf":
         return ids
     # Surrogates from undecodable file names and the like have no place in UTF-8.

@@ -1,4 +1,4 @@
-"""What a report says of whether members and non-members could be compared."""
+"""Report texts on whether members and non-members are comparable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Block, Json, Section, Verdict
 
 _NAMED = 3
-"""Columns that are named, the plainest first."""
+"""Columns that are named, at most, the most different first."""
 
 _OPEN = (
     "It says neither that something leaks nor that nothing does: an attacker who knows in what the "
@@ -43,7 +43,7 @@ _TWINS_ADVICE = (
 
 
 def sides_differ(found: Comparison) -> str:
-    """Return in what members and non-members differ, to go on from in a sentence."""
+    """Return the columns in which members and non-members differ, as part of a sentence."""
     names = [f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED]]
     if not names:
         return "several columns together"
@@ -98,7 +98,7 @@ def verdict(found: Comparison) -> Verdict:
 
 
 def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
-    """Return the verdict where a leak goes away once records are alike in a column of the file."""
+    """Return the verdict where a leak vanishes once records are alike in a column of the file."""
     names = ", ".join(f"'{shorten(plain(name))}'" for name in found.doubtful[:_NAMED])
     return Verdict(
         grade=UNTOLD,
@@ -123,7 +123,7 @@ def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
 
 
 def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
-    """Return the verdict where models that cannot know the members find as much as an attack."""
+    """Return the verdict where a placebo, not trained on the members, does as well as an attack."""
     assert found.placebo is not None  # else there is nothing to go beyond
     return Verdict(
         grade=UNTOLD,
@@ -142,7 +142,7 @@ def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
 
 
 def of_unnamed_people() -> Verdict:
-    """Return the verdict where attacks find something in rows that seem to be of few people."""
+    """Return the verdict where attacks succeed on rows that seem to belong to few people."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -170,7 +170,7 @@ _OPEN_PEOPLE = "It says neither that something leaks nor that nothing does."
 
 
 def warnings(found: Comparison) -> tuple[str, ...]:
-    """Return what to know of a comparison that is not one of all records as they are."""
+    """Return the warnings about a comparison that does not cover all records as given."""
     left_out = [CLUSTERED] if found.clustered else []
     left_out += [
         f"{count(number)} records {why} are left out of the comparison"

@@ -1,4 +1,4 @@
-"""The scale of grades for leaks: none, small, moderate, large; or that it cannot be told."""
+"""The scale of grades for leaks: none, small, moderate, large; or `UNTOLD`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ GRADES = (NONE, SMALL, MODERATE, LARGE)
 """From mild to grave."""
 
 UNTOLD = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where what was measured says nothing about the release."""
+"""The grade where the measurements say nothing about the release."""
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
-    """Return the scale that a grade stands on: itself where it cannot be told."""
+    """Return the scale of a grade; `UNTOLD` has its own."""
     return (UNTOLD,) if grade == UNTOLD else GRADES
 
 
 def gravest(grades: Iterable[Grade]) -> Grade:
-    """Return the gravest grade; that it cannot be told is graver than that nothing was found."""
+    """Return the gravest grade; `UNTOLD` is graver than `NONE`."""
     return max(grades, key=(NONE, UNTOLD, *GRADES[1:]).index)
 
 
 def grade_of(lowest: float, cuts: tuple[float, float] = (0.55, 0.65)) -> Grade:
-    """Return the grade for the lower end of a balanced accuracy, or of an AUC with its `cuts`.
+    """Return the grade for the lower limit of a balanced accuracy, or of an AUC with its `cuts`.
 
     Examples
     --------
@@ -55,9 +55,9 @@ RULE = (
     "The grade follows from the lower end of the interval; a few badly exposed records raise it by "
     f"one. {_LIMITS}"
 )
-"""What the grade follows from, and where its limits come from."""
+"""The rule behind the grade, and the origin of its limits."""
 BY_ONE_NUMBER = f"The grade follows from the lower end of the interval. {_LIMITS}"
-"""The same where nothing else raises the grade."""
+"""The same rule where nothing else raises the grade."""
 
 
 def gauge(
@@ -76,9 +76,9 @@ def gauge(
 
 
 def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
-    """Return a balanced accuracy on the scale of grades: of guesses, or what a ranking allows.
+    """Return a gauge of the balanced accuracy of guesses, or of a ranking's best threshold.
 
-    `of` is which attack, such as ``the strongest attack``; `rule` says where the limits come from.
+    `of` names the attack, such as ``the strongest attack``; `rule` is the origin of the limits.
     """
     limits = (0.4, 0.5, 0.55, 0.65, 1.0)
     ticks = ("50%", "55%", "65%")
@@ -87,18 +87,18 @@ def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
 
 
 def ranked_pairs(auc: Estimate) -> str:
-    """Return what an AUC means, to go on from in a sentence."""
+    """Return the meaning of an AUC, as part of a sentence."""
     area = percent(auc.value)
     return f"{area} of the pairs of a member and a non-member are ranked correctly"
 
 
 def right_of(found: AttackReach) -> str:
-    """Return what a number on the scale of balanced accuracies is."""
+    """Return the label of a balanced accuracy: of guesses, or of the best threshold."""
     return "Right at the best threshold" if found.by_ranking else "Right guesses"
 
 
 def advantage_of(accuracy: Estimate) -> Estimate:
-    """Return twice what a balanced accuracy has above one half."""
+    """Return the advantage, ``2 * accuracy - 1``, of a balanced accuracy."""
     value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
     return replace(accuracy, value=value, low=low, high=high)
 
@@ -108,11 +108,11 @@ DECIDED = {
     True: "The ranking decided, not the guesses: it shows the graver leak. A ranking with this AUC "
     "has a threshold that is right at least as often as this.",
 }
-"""Which of two decided about a grade, by whether it was the ranking."""
+"""Sentence on the basis of a grade, by whether it was the ranking."""
 
 
 def next_graver(grade: Grade) -> Grade:
-    """Return the next graver grade; the gravest stays.
+    """Return the next graver grade, or the gravest itself.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`--fail-above` and `--policy`: whether a report lets a release pass."""
+"""Limits of `--fail-above` and `--policy` that a release must not exceed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tu
     ------
     InputError
         For a name that is not among the metrics, or a value that is not a number in the metric's
-        range: a limit outside of it would never be exceeded, or always.
+        range: a limit outside it would never be exceeded, or always.
     """
     pairs = (text.partition("=") for text in texts or ())
     return tuple(_limit(x.strip(), y, metrics, "--fail-above") for x, _, y in pairs)
 
 
 def check_limits(report: Report, limits: Collection[Limit]) -> tuple[CheckedLimit, ...]:
-    """Return each limit with what was found, for the page and the JSON of a report."""
+    """Return each limit with the number found, for the page and the JSON of a report."""
     told = report.verdict.grade.severity is not Severity.UNTOLD
     return tuple(
         CheckedLimit(
@@ -85,8 +85,7 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
 def exceeded_limits(report: Report, limits: Collection[Limit]) -> list[str]:
     """Return a line for every limit that the report exceeds or that could not be checked.
 
-    A further one where the verdict is that nothing can be told: a number below its limit is not
-    evidence then.
+    One more line if the grade is `UNTOLD`: a number below its limit is not evidence then.
     """
     lines = [line for limit in limits if (line := _exceeded_text(report, limit))]
     if limits and report.verdict.grade.severity is Severity.UNTOLD:
@@ -95,7 +94,7 @@ def exceeded_limits(report: Report, limits: Collection[Limit]) -> list[str]:
 
 
 def never_exceeded(limits: Collection[Limit]) -> list[str]:
-    """Return a line for every limit of 100%, which some write for 1%."""
+    """Return a line for every limit of 100%, which some users write for 1%."""
     return [
         f"a limit of 1 on {limit.metric} is 100% and is never exceeded: 1% is {limit.metric}=1%"
         for limit in limits
@@ -113,7 +112,7 @@ def _exceeded_text(report: Report, limit: Limit) -> str:
 
 
 def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limit:
-    """Return the limit that a text sets; `where` it stands begins what is wrong with it."""
+    """Parse a limit; `where` it stands begins the error message."""
     if name not in metrics:
         known = [metric for metric in metrics if not metric.endswith(".low")]
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
@@ -139,6 +138,6 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
 
 
 def _largest_limit(metric: str) -> float:
-    """Return the largest limit; infinity for a metric that only a line of a register names."""
+    """Return the largest valid limit; infinity for a metric that only register lines have."""
     found: float = getattr(metric, "most", math.inf)
     return found

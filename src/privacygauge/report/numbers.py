@@ -1,4 +1,4 @@
-"""Numbers as a reader sees them: rounded half up, with their interval, never as bare floats."""
+"""Numbers as text for readers: rounded half up, with their interval."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from privacygauge.core.estimate import Estimate, Skipped
 
 DASH = "-"
-"""Stands where a number was not computed."""
+"""Placeholder for a number that was not computed."""
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
-"""Between the thousands of a count."""
+"""Separator of the thousands of a count."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A number in words, its interval apart so that a table can set it smaller."""
+    """A number as text, with its interval apart so that a table can set it smaller."""
 
     value: str
     """The number, such as ``78.1%``."""
     low: str = ""
-    """The lower end, such as ``76.2``; empty where there is no interval."""
+    """The lower limit, such as ``76.2``; empty where there is no interval."""
     high: str = ""
-    """The upper end, such as ``79.9``."""
+    """The upper limit, such as ``79.9``."""
 
     @property
     def interval(self) -> str:
-        """Both ends, such as ``76.2 to 79.9``; empty where there is no interval."""
+        """Both limits, such as ``76.2 to 79.9``; empty where there is no interval."""
         return f"{self.low} to {self.high}" if self.high else ""
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class Shown:
 
 
 def decimal(value: float, decimals: int) -> str:
-    """Return `value` with so many decimals, rounded half up on its shortest decimal form.
+    """Return `value` with `decimals` decimals, rounded half up on its shortest decimal form.
 
     Binary rounding turns 0.6155 into 61.5%: the float below 0.6155 is nearest to it.
 
@@ -64,7 +64,7 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def rate(value: float) -> str:
-    """Return a share as a percentage with as many digits as it has, such as an FPR or a level.
+    """Return a share as a percentage with all its digits, such as an FPR or a level.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def key(value: float) -> str:
 def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) -> Shown:
     """Return a share with its interval, all three with the same number of decimals.
 
-    Where no number is given, there is one decimal, and more as the upper end gets small.
+    By default one decimal, and more as the upper limit gets small.
 
     Examples
     --------
@@ -92,7 +92,13 @@ def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) 
     """
     if isinstance(estimate, Skipped):
         return Shown(DASH)
-    places = _decimals(estimate) if decimals is None else decimals
+    places = decimals
+    if places is None:
+        # More decimals for small shares, whose limits would otherwise read 0.0%.
+        reach = max(abs(estimate.low), abs(estimate.high))
+        places = 1
+        while 0 < reach * 10**places < 0.2 and places < 6:
+            places += 1
     low, high = (_hundredfold(x, places) for x in (estimate.low, estimate.high))
     return Shown(percent(estimate.value, places), low, high)
 
@@ -112,7 +118,7 @@ def decimal_estimate(estimate: Estimate | Skipped, decimals: int = 3) -> Shown:
 
 
 def rounded_down(value: float, decimals: int = 2) -> str:
-    """Return a lower bound that is at least 0, rounded so that it never says more than was shown.
+    """Return a lower bound of at least 0, rounded down so that it stays valid.
 
     Examples
     --------
@@ -123,7 +129,7 @@ def rounded_down(value: float, decimals: int = 2) -> str:
 
 
 def rounded_up(value: float, decimals: int = 2) -> str:
-    """Return an upper bound that is at least 0, rounded so that it never promises too much.
+    """Return an upper bound of at least 0, rounded up so that it stays valid.
 
     Examples
     --------
@@ -134,7 +140,7 @@ def rounded_up(value: float, decimals: int = 2) -> str:
 
 
 def lower_bound_text(estimate: Estimate, decimals: int = 2) -> str:
-    """Return the lower end of an estimate as a bound, such as ``≥ 0.85``; ``0`` says nothing."""
+    """Return the lower limit of an estimate as a bound, such as ``≥ 0.85``; ``0`` is no bound."""
     bound = rounded_down(estimate.low, decimals)
     return bound if estimate.low <= 0 else f"\N{GREATER-THAN OR EQUAL TO}{THIN}{bound}"
 
@@ -150,7 +156,7 @@ def count(value: int) -> str:
 
 
 def several(n: int, what: str) -> str:
-    """Return a number of things in words.
+    """Return a number of things as text.
 
     Examples
     --------
@@ -161,7 +167,7 @@ def several(n: int, what: str) -> str:
 
 
 def first_names(names: Sequence[str], most: int) -> str:
-    """Return the first of the names, and how many more there are."""
+    """Return the first names, and the number of further ones."""
     shown = ", ".join(names[:most])
     more = len(names) - most
     return f"{shown} and {count(more)} more" if more > 0 else shown
@@ -181,14 +187,6 @@ def _visible(character: str) -> str:
     if unicodedata.category(character) == "Zs":
         return character
     return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
-
-
-def _decimals(estimate: Estimate) -> int:
-    reach = max(abs(estimate.low), abs(estimate.high))
-    places = 1
-    while 0 < reach * 10**places < 0.2 and places < 6:
-        places += 1
-    return places
 
 
 def _hundredfold(value: float, decimals: int) -> str:

@@ -1,4 +1,4 @@
-"""A report in each of its forms: page, terminal, plain text, JSON, files. None knows a kind."""
+"""Renderers of a report: page, terminal, plain text, JSON, files. None depends on the kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from privacygauge.report.terminal import RenderableType
 
 SCHEMA = "privacygauge/2"
-"""Names the format of ``report.json``; another number when a key is taken away or changes."""
+"""Format of ``report.json``; the number changes when a key is removed or changed."""
 
 COLOURS = {
     Severity.UNJUDGED: "default",
@@ -54,7 +54,7 @@ COLOURS = {
     Severity.UNTOLD: "yellow",
     Severity.GRAVE: "red",
 }
-"""Of severities, in a terminal."""
+"""Terminal colours of severities."""
 
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
@@ -63,7 +63,7 @@ NO_FINDING = (
     "The verdict is that nothing can be told: none of these numbers is a finding about what is "
     "released."
 )
-"""Stands before the numbers of an audit that supports no decision."""
+"""Sentence before the numbers of an audit that supports no decision."""
 
 
 def page(report: Report) -> str:
@@ -88,13 +88,13 @@ def page(report: Report) -> str:
 
 
 def _caution(report: Report) -> str:
-    """Return the sentence that stands before the numbers, empty where they are findings."""
+    """Return the sentence before the numbers; empty where they are findings."""
     return NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else ""
 
 
 @cache
 def _environment() -> Environment:
-    """Return what renders templates: everything is escaped, a missing name is an error."""
+    """Return the Jinja environment: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     found = Environment(
@@ -118,7 +118,7 @@ def _readable(value: object) -> object:
 
 
 def _limits(report: Report) -> Table:
-    """Return the limits that the release was held to, each with what was found."""
+    """Return the table of limits, each with the number found."""
     rows = tuple(
         (
             Cell(x.metric, tags=() if x.kept else ("not kept",)),
@@ -133,7 +133,7 @@ def _limits(report: Report) -> Table:
 
 
 def _further_numbers_table(report: Report) -> Table:
-    """Return the numbers that are no cards: what stands in the JSON stands on the page."""
+    """Return the table of numbers without a card, so that the page has all numbers of the JSON."""
     rows = tuple(
         (x.name, x.label, Cell(x.shown, doubtful=x.doubtful)) for x in report.measures if not x.card
     )
@@ -156,7 +156,7 @@ def summary(report: Report) -> str:
 
 
 def _not_done(origin: Origin) -> Iterator[str]:
-    """Yield a line for each thing that was left out, and why."""
+    """Yield a line for each skipped part, with its reason."""
     yield from (f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped)
 
 
@@ -187,9 +187,10 @@ def terminal(report: Report) -> RenderableType:
 
 
 def _overview(table: Table) -> list[RenderableType]:
-    """Return a table as the terminal has room for, with its note below.
+    """Return a table that fits the terminal, with its note below.
 
-    All columns, or the needed ones with intervals below their numbers, or without intervals.
+    With all columns, or only the needed ones with intervals below their numbers, or those without
+    intervals.
     """
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
@@ -209,7 +210,7 @@ def _rows(table: Table, columns: list[int], between: str | None) -> RenderableTy
 
 
 def flat(cell: Content, between: str | None = " ") -> str:
-    """Return what stands in a cell as text; `between` a number and its interval, None for none."""
+    """Return a cell as text, with `between` a number and its interval; None leaves that out."""
     if isinstance(cell, Whisker):
         return ""
     if isinstance(cell, Cell):
@@ -226,21 +227,19 @@ def flat(cell: Content, between: str | None = " ") -> str:
 
 
 def _lines(report: Report) -> list[tuple[str, str]]:
-    return [(plain(x.label), plain(_with_interval(x))) for x in report.cards]
-
-
-def _with_interval(measure: Measure) -> str:
-    """Return the number with what stands beside it, such as ``0.71 (0.69 to 0.73; n = 900)``."""
-    value = measure.shown.value + ("\N{DAGGER}" if measure.doubtful else "")
-    inside = "; ".join(part for part in (measure.shown.interval, measure.note) if part)
-    return f"{value} ({inside})" if inside else value
+    rows = []
+    for x in report.cards:
+        value = x.shown.value + ("\N{DAGGER}" if x.doubtful else "")
+        inside = "; ".join(part for part in (x.shown.interval, x.note) if part)
+        rows.append((plain(x.label), plain(f"{value} ({inside})" if inside else value)))
+    return rows
 
 
 def document(report: Report) -> dict[str, Json]:
     """Return the report as plain values: the schema ``privacygauge/2``, then keys of its kind.
 
-    An estimate is a dict of value, low, high, level, n and method; something that was not computed
-    is ``{"skipped": reason}``; infinity is None. Scores of single records are not in it.
+    An estimate is a dict of value, low, high, level, n and method; a skipped number is
+    ``{"skipped": reason}``; infinity is None. Scores of single records are left out.
     """
     origin = report.origin
     verdict = report.verdict
@@ -282,18 +281,18 @@ def as_json(report: Report) -> str:
 
 
 def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
-    """Return the content of every file by its name; page and JSON are called by the stem."""
-    return {
+    """Return the content of every file by its name; `stem` names the page and the JSON."""
+    found = {
         f"{stem}.html": page(report).encode("utf-8", "replace"),
         f"{stem}.json": as_json(report).encode("ascii"),
-        **{name: _frame(name, frame()) for name, frame in report.frames.items()},
     }
-
-
-def _frame(name: str, frame: DataFrame) -> bytes:
-    if name.endswith(".parquet"):
-        return parquet(frame)
-    return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    for name, make in report.frames.items():
+        frame = make()
+        if name.endswith(".parquet"):
+            found[name] = parquet(frame)
+        else:
+            found[name] = frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    return found
 
 
 def parquet(frame: DataFrame) -> bytes:

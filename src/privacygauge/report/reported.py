@@ -1,4 +1,4 @@
-"""What every audit returns: findings that report on themselves."""
+"""Base class of every audit's result: findings that report on themselves."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Reported:
-    """All ways to look at findings, from their one `Report`."""
+    """Findings with all their forms, derived from one `Report`."""
 
     __slots__ = ()
 
     origin: Origin
-    """Where the audit comes from."""
+    """Origin of the audit."""
 
     @abstractmethod
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the full report as plain values."""
 
     @property
     def level(self) -> float:
@@ -33,12 +33,12 @@ class Reported:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was not done, and why."""
+        """Parts of the audit that were skipped, with reasons."""
         return self.origin.skipped
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may mislead."""
+        """Warnings about the result."""
         return self.origin.warnings
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class Reported:
         return render.summary(self.report())
 
     def terminal_summary(self) -> RenderableType:
-        """Return the same for a terminal, as a renderable of rich."""
+        """Return the same summary for a terminal, as a renderable of rich."""
         from privacygauge.report import render
 
         return render.terminal(self.report())

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType as RenderableType
 
 _LEGIBLE = 12
-"""Columns that words get before a table counts as too wide."""
+"""Characters of width for words before a table counts as too wide."""
 
 
 def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
-    """Return what is read first: the verdict, its first sentence, and what may mislead."""
+    """Return the opening lines: the verdict, its first sentence, and the warnings."""
     parts = [
         unmarked_text(found.headline, f"bold {colour}"),
         unmarked_text(found.sentences[0]),
@@ -43,7 +43,7 @@ def unmarked_text(line: str, style: str = "") -> RenderableType:
 
 
 def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return numbers below each other, each after its name."""
+    """Return a list of numbers, each after its name."""
     from rich.table import Table
     from rich.text import Text
 
@@ -57,12 +57,12 @@ def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What is printed where all of it fits, and what instead where it does not."""
+    """A renderable with a narrow form for terminals on which its wide form does not fit."""
 
     wide: RenderableType
-    """Where there is room."""
+    """Form for wide terminals."""
     narrow: RenderableType
-    """Where there is not."""
+    """Form for narrow terminals."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.measure import Measurement

@@ -1,7 +1,7 @@
-"""A report as a value: what an audit says, before it is a page, a table, a file or a limit.
+"""A report as a value, before it is rendered as a page, a table, a file or a limit.
 
 Every kind of audit returns a `Report`. One renderer for each form (page, terminal, summary, JSON,
-files, gate, line of a register) reads it and knows no kind.
+files, gate, line of a register) reads it, independent of the kind.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | None"
-"""What stands in a JSON document; a float must be finite."""
+"""A value of a JSON document; floats must be finite."""
 
 
 class Severity(StrEnum):
-    """How grave a grade is, the same scale for all kinds of audit, from mild to grave.
+    """Severity of a grade, on one scale for all kinds of audit, from mild to grave.
 
-    An audit that cannot tell stands above what is known to be moderate.
+    An audit that cannot tell ranks above a leak known to be moderate.
     """
 
     UNJUDGED = "not judged"
@@ -42,12 +42,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Grade:
-    """A step on the scale of a kind of audit."""
+    """A grade on the scale of a kind of audit."""
 
     word: str
-    """What people read."""
+    """The grade as reports print it."""
     severity: Severity
-    """Which colour, place in a register and gate follow from."""
+    """Severity, which decides colour, place in a register and gate."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Gauge:
     """The number behind a verdict on the scale of its grades: the picture of the first screen."""
 
     label: str
-    """What the number is."""
+    """Name of the number, as the gauge prints it."""
     shown: Shown
     """The number."""
     low: float
@@ -65,18 +65,18 @@ class Gauge:
     high: float
     """Upper end of its interval."""
     limits: tuple[float, ...]
-    """Where the scale begins, where each further grade begins, and where the scale ends; rising."""
+    """Start of the scale, starts of the further grades, and end of the scale; ascending."""
     ticks: tuple[str, ...]
     """The limits between grades in words."""
     rule: str
-    """What the grade follows from, and where its limits come from."""
+    """The rule behind the grade, and the origin of its limits."""
     zones: tuple[str, ...] = ()
-    """What lies between the limits, where that is not the grades."""
+    """Names of the zones between the limits, where they are not the grades."""
     marks: tuple[float, ...] = ()
     """Single records on the scale, a hundred at most."""
 
     def at(self, value: float) -> float:
-        """Return where a number stands, from 0 to 100: all grades are equally wide.
+        """Return the position of a number, in [0, 100]; all grades are equally wide.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Gauge:
 
 
 def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
-    """Return the limits of a gauge of two zones on which finite numbers stand, none at its end.
+    """Return the limits of a two-zone gauge that covers finite numbers, none at its end.
 
     Parameters
     ----------
@@ -115,22 +115,22 @@ def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit means for somebody who has to decide about a release."""
+    """The meaning of an audit for somebody who decides about a release."""
 
     grade: Grade
-    """The answer."""
+    """The grade of the release."""
     scale: tuple[Grade, ...]
     """All grades that this audit could have given, from mild to grave."""
     headline: str
     """The verdict in one line."""
     sentences: tuple[str, ...]
-    """What follows, the most important first."""
+    """Further sentences, the most important first."""
     unsaid: str
-    """What the result does not say; shown after the sentences."""
+    """The limits of the result; shown after the sentences."""
     advice: tuple[str, ...]
-    """What to do next, the most urgent first."""
+    """Advice, the most urgent first."""
     gauge: Gauge | None = None
-    """The number behind it on the scale; None where nothing can be told."""
+    """The number behind the grade on the scale; None where the audit cannot tell."""
 
     def __post_init__(self) -> None:
         if self.grade not in self.scale:
@@ -143,28 +143,28 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number with its doubt: a card, a line of a summary, a limit, a key of the JSON."""
+    """A number with its interval: a card, a line of a summary, a metric, a key of the JSON."""
 
     name: str
-    """The same word in ``--fail-above``, in the JSON and in a register."""
+    """Name in ``--fail-above``, in the JSON and in a register."""
     label: str
-    """What it is, in plain words."""
+    """Label in plain words."""
     found: Estimate | float | Skipped
     """The number. A one-sided bound has its value at the bound."""
     shown: Shown
-    """The number as people read it."""
+    """The number as text."""
     note: str = ""
-    """What stands beside it wherever it is shown, in a few words."""
+    """A few words printed beside the number everywhere."""
     text: str = ""
-    """What it means, in a sentence or two."""
+    """Meaning of the number, in a sentence or two."""
     guessing: str = ""
-    """What guessing, or nothing at all, would give."""
+    """Value under guessing, or without a release."""
     gate: bool = True
-    """Whether a release can be held to it."""
+    """Whether limits apply to it."""
     looks: int = 1
-    """Among so many numbers, each at its level, this one was chosen."""
+    """Number of comparisons, each at its level, among which this one was chosen."""
     level: float | None = None
-    """What is said of a number without an interval holds at least this often."""
+    """Confidence level of a number without an interval, in (0, 1)."""
     doubtful: bool = False
     """Whether there are too few records to tell."""
     card: bool = True
@@ -172,7 +172,7 @@ class Measure:
 
     @cached_property
     def numbers(self) -> Mapping[str, float | None]:
-        """What a release can be held to, by name; None for what was not computed."""
+        """The numbers that limits apply to, by name; None if not computed."""
         if isinstance(self.found, Skipped):
             return {self.name: None}
         if isinstance(self.found, Estimate):
@@ -183,11 +183,11 @@ class Measure:
 
 
 class Tone(StrEnum):
-    """How a text, or a row of a table, stands out."""
+    """Emphasis of a text or of a row of a table."""
 
     PLAIN = "plain"
     NOTE = "note"
-    """A remark on what stands above."""
+    """A remark on the block above."""
     CAUTION = "caution"
     """A warning in a box."""
     BEST = "best"
@@ -201,35 +201,35 @@ class Heading:
     """A smaller head within a section."""
 
     title: str
-    """Its words."""
+    """Text of the heading."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs."""
+    """A block of paragraphs."""
 
     paragraphs: tuple[str, ...]
-    """One a paragraph."""
+    """Paragraphs, one text each."""
     tone: Tone = Tone.PLAIN
     """Plain, a note or a caution."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list."""
+    """A block with a list."""
 
     lines: tuple[str, ...]
-    """One an item."""
+    """Items, one text each."""
     numbered: bool = False
     """Whether their order matters."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Names, each with what there is to say of it."""
+    """A block of names and their values."""
 
     rows: tuple[tuple[str, str | Shown | Cell], ...]
-    """Name and value or words."""
+    """Name, and value or words."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class Whisker:
     high: float
     """Right end."""
     chance: float
-    """Where guessing stands."""
+    """Position of guessing."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class Cell:
     """A cell of a table with more than a number or a word in it."""
 
     shown: str | Shown
-    """What it says."""
+    """Content of the cell."""
     below: tuple[str, ...] = ()
     """Small lines below."""
     tags: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ class Cell:
 
 
 Content: TypeAlias = str | Shown | Cell | Whisker
-"""What stands in a cell."""
+"""Content of a cell."""
 
 
 @dataclass(frozen=True)
@@ -275,17 +275,17 @@ class Column:
     group: str = ""
     """A head above its own; neighbours with the same group share one."""
     aside: bool = False
-    """Whether it is there for comparison only."""
+    """Whether the column is for comparison only."""
     needed: bool = True
-    """Whether a narrow terminal shows it."""
+    """Whether a narrow terminal shows the column."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row that stands out."""
+    """A row with emphasis."""
 
     cells: tuple[Content, ...]
-    """One a column."""
+    """Cells, one per column."""
     tone: Tone = Tone.PLAIN
     """Best or faint."""
 
@@ -297,11 +297,11 @@ class Table:
     name: str
     """Part of the id on the page."""
     title: str
-    """What it shows."""
+    """Title of the table."""
     columns: tuple[Column, ...]
     """The heads."""
     rows: tuple[tuple[Content, ...] | Row, ...]
-    """One cell a column. A row of a single cell is a head above the rows that follow."""
+    """One cell per column. A row of a single cell is a heading for the rows that follow."""
     note: str = ""
     """How to read it."""
     at_once: int | None = None
@@ -334,16 +334,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing, made when a page is, with its twin in words."""
+    """A plot, drawn when a page is rendered, with a description in words."""
 
     name: str
     """Part of the ids on the page."""
     title: str
-    """What it shows."""
+    """Title of the plot."""
     caption: str
     """How to read it."""
     words: str
-    """What there is to see, for those who cannot."""
+    """Description of the plot, for readers who cannot see it."""
     draw: Callable[[], Axes]
     """Returns the axes."""
     wide: bool = True
@@ -357,13 +357,13 @@ class FoldedBlocks:
     title: str
     """The line."""
     blocks: tuple[Block, ...]
-    """What opens."""
+    """The folded blocks."""
     open: bool = False
     """Whether they are shown at first."""
 
 
 Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | FoldedBlocks"
-"""What a section is made of."""
+"""A part of a section."""
 
 
 @dataclass(frozen=True)
@@ -371,129 +371,129 @@ class Section:
     """A part of the page under a head of its own."""
 
     name: str
-    """Its anchor."""
+    """Anchor of the section."""
     title: str
     """Its head."""
     blocks: tuple[Block, ...]
-    """From top to bottom."""
+    """Blocks from top to bottom."""
     short: str = ""
-    """Its name in the contents; default: the title."""
+    """Title in the table of contents; default: the title."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What was audited, in the words of a register."""
+    """The audit's subject, in the words of a register."""
 
     audited: str
-    """What was audited."""
+    """The audited release."""
     game: str
-    """What was played, in a sentence for somebody who is not a specialist."""
+    """The game, in a sentence for readers who are not specialists."""
     knowledge: str
-    """What the attacker sees and has."""
+    """The attacker's access and knowledge."""
     task: str
-    """The task in a model card: what an attacker does."""
+    """The attacker's task, as a model card names it."""
 
 
 @dataclass(frozen=True)
 class Worst:
-    """Who is exposed most, by id, never by content."""
+    """The most exposed records, by id, never by content."""
 
     what: str = "records"
-    """What the ids are of."""
+    """Kind of the ids, as a plural noun."""
     ids: tuple[str, ...] = ()
     """The worst first."""
     reason: str = ""
-    """Why there are none."""
+    """Reason if there are none."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a report comes from: the same for all kinds."""
+    """Origin of a report, the same for all kinds."""
 
     command: str
     """The command or call that made it."""
     version: str
     """PrivacyGauge's version."""
     seed: int
-    """What every random draw derives from."""
+    """Seed of all random draws."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     made: str
     """The date, as ``2026-01-31``."""
     skipped: tuple[Skipped, ...] = ()
-    """What was not done, and why."""
+    """Parts of the audit that were skipped, with reasons."""
     warnings: tuple[str, ...] = ()
-    """What may mislead."""
+    """Warnings about the result."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Versions, hashes of the inputs, platform."""
 
 
 @dataclass(frozen=True)
 class CheckedLimit:
-    """A limit that a release was held to."""
+    """A limit with the result of its check."""
 
     metric: str
     """Name of the measure, with ``.low`` for the lower end of its interval."""
     limit: float
     """The largest value that passes."""
     found: float | None
-    """What was found; None where it was not computed."""
+    """The number found; None if it was not computed."""
     kept: bool
-    """Whether the release passes: never where the audit could not tell."""
+    """Whether the release passes; False where the audit cannot tell."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that an audit says, as plain values."""
+    """The full report of an audit, as plain values."""
 
     kind: str
-    """Which kind of audit this is, such as ``privacy-claim``."""
+    """Kind of audit, such as ``privacy-claim``."""
     title: str
-    """What people call the kind."""
+    """Name of the kind, as the page prints it."""
     about: About
-    """What was audited."""
+    """The audit's subject."""
     intro: str
-    """What to know before the numbers."""
+    """Sentences above the numbers."""
     origin: Origin
     """Where it comes from."""
     verdict: Verdict
-    """What it means."""
+    """The verdict."""
     measures: tuple[Measure, ...]
-    """Its numbers. The first that a release can be held to stands for the audit in a register."""
+    """Its numbers. The first that limits apply to represents the audit in a register."""
     sections: tuple[Section, ...]
-    """The page below the numbers."""
+    """Sections of the page, below the numbers."""
     terms: Mapping[str, str]
-    """Words of the page, explained."""
+    """Glossary of the page."""
     worst: Worst
-    """Who is exposed most."""
+    """The most exposed records."""
     data: Mapping[str, Json]
-    """Further keys of ``report.json``, which this kind alone has."""
+    """Further keys of ``report.json``, specific to this kind."""
     frames: Mapping[str, Callable[[], pd.DataFrame]]
     """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
     nothing_left_out: str = "Nothing: everything was done."
-    """What the page says where nothing was skipped."""
+    """Text of the page where nothing was skipped."""
     overview: tuple[Table, ...] = ()
     """The few tables that a terminal and a summary print below the numbers."""
     sources: str = ""
-    """The papers behind it, as the page's last words."""
+    """The papers behind the audit, printed last on the page."""
     name: str = ""
-    """What its owner calls the release."""
+    """The owner's name of the release."""
     note: str = ""
-    """A remark of its owner's."""
+    """The owner's remark."""
     held: tuple[CheckedLimit, ...] = ()
-    """The limits that the release was held to."""
+    """The checked limits."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:
-        """All measures by name, lower ends too."""
+        """All measures by name, with their lower limits."""
         return {name: x for measure in self.measures for name, x in measure.numbers.items()}
 
     @property
     def cards(self) -> tuple[Measure, ...]:
-        """The measures that are shown by themselves."""
+        """The measures with a card."""
         return tuple(measure for measure in self.measures if measure.card)
 
     @property
     def main(self) -> Measure:
-        """The number that stands for the audit in a register."""
+        """The measure that represents the audit in a register."""
         return next(measure for measure in self.measures if measure.gate)

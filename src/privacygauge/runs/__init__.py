@@ -1,1 +1,1 @@
-"""A run on disk: what is written, and that it is written whole or not at all."""
+"""A run on disk, with every file written completely or not at all."""

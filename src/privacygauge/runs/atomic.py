@@ -1,4 +1,4 @@
-"""Writes files whole or not at all: an interruption or a full disk leaves no half of one."""
+"""Write files completely or not at all, so that an interruption or a full disk leaves no part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privacygauge.runs.folder import Folder
 
 PROBE = ".privacygauge-probe"
-"""The file that is made, and removed, to prove that a URL can be written to."""
+"""File that is created and removed to test that a URL is writable."""
 
 _REASONS = {
     errno.EACCES: "no permission",
@@ -34,7 +34,7 @@ _REASONS = {
 
 
 def check_writable(directory: Path) -> None:
-    """Create `directory` where it is missing, and prove that a file can be made in it.
+    """Create `directory` if it is missing, and test that it is writable.
 
     To be called before any work, so that an hour of training does not end in "no permission".
 
@@ -116,7 +116,7 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def _remote(directory: Path) -> Folder | None:
-    """Return the place that a path with a URL stands for; None for one on this machine."""
+    """Return the folder of a path that stands for a URL; None for a local path."""
     from privacygauge.runs.folder import Folder, url_of
 
     url = url_of(directory)
@@ -141,6 +141,6 @@ def _remove(path: Path) -> None:
 
 
 def failure_sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
-    """Return one line for the user: what failed, why in plain words, and the way out."""
+    """Return one line for the user: the failure, its reason in plain words, and the way out."""
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
     return f"{what} ({' '.join(reason.split())}): {way_out}"

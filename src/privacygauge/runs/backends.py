@@ -1,4 +1,4 @@
-"""Where models are trained: processes here, or a cluster that joblib knows."""
+"""Backends for training models: local processes, or a cluster that joblib supports."""
 
 from __future__ import annotations
 

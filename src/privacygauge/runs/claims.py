@@ -1,9 +1,9 @@
-"""Claims on the tasks of a run: who computes what, where several processes share a folder.
+"""Claims on the tasks of a run, by which several processes that share a folder divide its work.
 
-A claim is a small file in the run's folder ``claims``, called TASK.TURN. Its holder writes it again
+A claim is a small file in the run's folder ``claims``, named TASK.TURN. Its holder rewrites it
 every `BEAT` seconds and removes it when the task is done; one that stays the same for `LAPSE`
 seconds of the reader's own clock has lost its holder, and the task is claimed for the next turn.
-Claims save work, no more: two processes that computed the same task would write the same bytes.
+Claims only save work: two processes that compute the same task write the same bytes.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ BEAT = 20.0
 """Seconds between two writings of a claim."""
 
 LAPSE = 180.0
-"""Seconds without a change after which a claim has lapsed: network file systems may show what a
-file was a minute ago, and work in a compiled library may keep a process from writing."""
+"""Seconds without a change after which a claim has lapsed: network file systems may show a file's
+state of a minute ago, and work in a compiled library may keep a process from writing."""
 
 PAUSE = 2.0
-"""Seconds between two looks at what others do, on average."""
+"""Mean seconds between two looks at the other processes' claims."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What one process may claim of a run, as it saw the folder last."""
+    """Tasks of a run that one process may claim, as of its last look at the folder."""
 
     turns: Mapping[int, int] = field(default_factory=dict)
-    """The turns of tasks whose claims have lapsed; 0 for all others."""
+    """Turn of each task whose claims have lapsed, at least 1; all others have turn 0."""
 
     @contextlib.contextmanager
     def held(self, run: Run, task: Task) -> Iterator[bool]:
-        """Give whether a task is this process's to compute, and hold it meanwhile."""
+        """Claim a task for the ``with`` block; yield whether this process holds it."""
         turn = self.turns.get(task.number, 0)
         key = None if run.is_done(task) else _claim_task(run.folder, task, turn)
         if key is None:
@@ -58,14 +58,14 @@ class Claims:
 
 
 class Watch:
-    """Looks at the claims of others, again and again, to see which have lapsed."""
+    """Repeated observation of the other processes' claims, to find those that have lapsed."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._seen: dict[str, tuple[bytes | None, float]] = {}
 
     def free(self, left: Sequence[Task]) -> tuple[list[Task], Claims]:
-        """Return those tasks that nobody holds, in random order, and what they are claimed by."""
+        """Return the tasks that nobody holds, in random order, and the claims for them."""
         # Processes that begin together would otherwise all try the same tasks first.
         latest = self._latest({task.number for task in left})
         lapsed = time.monotonic() - LAPSE
@@ -75,7 +75,7 @@ class Watch:
         return found, Claims(turns)
 
     def _latest(self, numbers: set[int]) -> dict[int, tuple[int, float]]:
-        """Return the last turn of every task that is claimed, and when that claim changed."""
+        """Return the last turn of every claimed task, and the time of its claim's last change."""
         found: dict[int, tuple[int, float]] = {}
         for name in self._run.folder.names(CLAIMS):
             number, turn = _parts(name)
@@ -89,7 +89,7 @@ class Watch:
 
 
 def pause() -> None:
-    """Wait a moment, not as long as another process that found the same."""
+    """Wait for a random moment, so that processes do not stay in step."""
     time.sleep(PAUSE * random.SystemRandom().uniform(0.5, 1.5))
 
 
@@ -99,7 +99,7 @@ def _parts(name: str) -> tuple[int, int]:
 
 
 def _claim_task(folder: Folder, task: Task, turn: int) -> str | None:
-    """Return the key of a claim on a task that no other process can have; None where one has it."""
+    """Claim a task exclusively and return the claim's key; None if another process holds it."""
     key = f"{CLAIMS}/{task.number}.{turn}"
     if folder.is_local:
         return key if folder.create(key, _holder()) else None
@@ -116,7 +116,7 @@ def _claim_task(folder: Folder, task: Task, turn: int) -> str | None:
 
 @contextlib.contextmanager
 def _beating(folder: Folder, key: str) -> Iterator[None]:
-    """Write a claim again from time to time."""
+    """Rewrite a claim every `BEAT` seconds."""
     ended = threading.Event()
 
     def beat() -> None:
@@ -134,5 +134,5 @@ def _beating(folder: Folder, key: str) -> Iterator[None]:
 
 
 def _holder() -> bytes:
-    """Return who holds a claim, for people, and what makes every writing of it differ."""
+    """Return the content of a claim: host and process id, and a token that differs every time."""
     return f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(8)}\n".encode()

@@ -1,4 +1,4 @@
-"""The user's code behind a run, as its plan keeps it: a digest for each piece, by name."""
+"""The user's code behind a run, as its plan records it: a digest of each piece, by name."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Code:
-    """What of the user's code a run depends on."""
+    """The pieces of the user's code that a run depends on."""
 
     digests: Mapping[str, str] = field(default_factory=dict)
-    """A digest of every piece, by its name: functions, methods, classes, constants, values that
-    functions carry, and ``package NAME`` to its version."""
+    """Digest of every piece by name: functions, methods, classes, constants and closure values; and
+    versions, by ``package NAME``."""
     unchecked: tuple[str, ...] = ()
-    """What cannot be compared, each with the reason, sorted."""
+    """Pieces that cannot be compared, each with the reason, sorted."""
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return it as JSON values; empty where there is no code of the user's."""
+        """Return the code as JSON values; empty where there is none of the user's."""
         found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
         return {name: value for name, value in found.items() if value}
 
     @classmethod
     def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
-        """Return what `to_mapping` gave."""
+        """Return the code of a mapping made by `to_mapping`."""
         return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
 
 
 class RecordedCode:
-    """Stands for code that is not there, and is known by what a run recorded of it."""
+    """Stand-in for absent code, known only from the record of a run."""
 
     code: Code
     """The code."""
     description: Mapping[str, Any]
-    """What the code said of itself, as JSON values."""
+    """The code's own description, as JSON values."""
 
 
 def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Return which pieces on both sides have changed, in a few words; None where none has."""
+    """Name the pieces that differ between two runs, in a few words; None if none does."""
     differing = [name for name in there if name in here and there[name] != here[name]]
     names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
     return (
@@ -48,7 +48,7 @@ def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | N
 
 
 def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Return a piece of code that only one of two runs has, in a few words; None where none is."""
+    """Name a piece of code that only one of two runs has, in a few words; None if there is none."""
     if here and not there:
         return f"it does not say what code made it, and here it is {_first_three(list(here))}"
     name = next(
@@ -64,14 +64,14 @@ def _first_three(names: list[str]) -> str:
 
 
 NOT_CHECKED = "code not checked: "
-"""What the name of a piece begins with that says what was left out."""
+"""Prefix of pieces that name unchecked code."""
 
 PROGRAM = "command:"
-"""What a name of code begins with that is a program."""
+"""Prefix of code that is a program."""
 
 
 def absolute(name: str) -> str:
-    """Return a name of code, with the whole path where it names a file.
+    """Return a name of code, with an absolute path if it names a file.
 
     Examples
     --------

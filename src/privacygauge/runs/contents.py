@@ -1,4 +1,4 @@
-"""What a run holds: its record, how its arrays lie and are read, and what a task must give."""
+"""The contents of a run: its record, the layout and reading of arrays, and checks of results."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _BLOCK = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """An array that is known before the run starts, such as who is a member of which model."""
+    """An array that is known before the run starts, such as the membership in each model."""
 
     dims: tuple[str, ...]
     """A name for every dimension."""
     values: NDArray[Any]
-    """Booleans, integers or floats, with at least one value; `Coins` are drawn part by part."""
+    """Booleans, integers or floats, at least one value; `Coins` are drawn in parts."""
 
     def __post_init__(self) -> None:
         values = self.values if isinstance(self.values, Coins) else np.asarray(self.values)
@@ -57,7 +57,7 @@ class Static:
 
 
 def layouts(plan: Plan) -> dict[str, Layout]:
-    """Return how the arrays of the plan lie: a task is a chunk along the first dimension."""
+    """Return the layouts of the plan's arrays: a task is a chunk along the first dimension."""
     return {
         name: Layout(spec.dims, spec.shape, (plan.units_a_task, *spec.chunks), spec.dtype)
         for name, spec in plan.arrays.items()
@@ -65,20 +65,20 @@ def layouts(plan: Plan) -> dict[str, Layout]:
 
 
 def static_layout(plan: Plan, array: Static) -> Layout:
-    """Return how a static array lies: in one chunk, or in one a task where units come first."""
+    """Return the layout of a static array: one chunk, or one per task if units come first."""
     shape = array.values.shape
     first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
     return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
 
 
 def digest_layout(plan: Plan) -> dict[str, Layout]:
-    """Return how the digests lie: 32 bytes and one chunk a task."""
+    """Return the layout of the digests: 32 bytes in one chunk per task."""
     shape = (plan.n_tasks, 32)
     return {DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
 
 
 def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the sha256 of what the task depends on and of its chunks, sorted by key."""
+    """Return the sha256 over a task's inputs and its chunks, sorted by key."""
     digest = hashlib.sha256(plan.of_task(task).encode())
     for key, content in files:
         digest.update(f"\n{key} {len(content)}\n".encode())
@@ -89,7 +89,7 @@ def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> b
 def check_task_arrays(
     plan: Plan, task: Task, values: Mapping[str, ArrayLike]
 ) -> dict[str, NDArray[Any]]:
-    """Return what a task gave as arrays of the planned types, or say what is wrong with it."""
+    """Return a task's results as arrays of the planned types; refuse any that do not fit."""
     if set(values) != set(plan.arrays):
         raise InputError(
             f"a task must give the arrays {short_list(plan.arrays)}, got "
@@ -122,10 +122,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Record:
-    """Stored twice in every run, with a checksum, so that either copy can be lost or damaged."""
+    """Record of a run, stored twice with a checksum, so that either copy may be lost or damaged."""
 
     plan: Plan
-    """What is computed."""
+    """The plan of the run."""
     static: Mapping[str, str]
     """The sha256 of every array that was given, by name."""
     invocation: Mapping[str, Any] | None
@@ -200,11 +200,11 @@ UNREADABLE = (
     OverflowError,
     MemoryError,
 )
-"""What reading a damaged array may raise."""
+"""Exceptions that reading a damaged array may raise."""
 
 
 class Rows(Protocol):
-    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
+    """An array on disk; slicing it reads only the chunks of the selected rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -224,14 +224,14 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StoredRows:
-    """An array of a run's folder, which may be damaged or another's."""
+    """An array in a run's folder, which may be damaged or foreign."""
 
     layout: Layout
-    """How it lies."""
+    """Layout of the array."""
     folder: Folder
     """The run's folder."""
     group: str
-    """What the keys of the run's arrays begin with."""
+    """Prefix of the keys of the run's arrays."""
     name: str
     """The array's name."""
 
@@ -290,5 +290,5 @@ class StoredRows:
 
 
 def unreadable(path: str, name: str) -> InputError:
-    """Return what to raise over an array that is damaged."""
+    """Return the error for a damaged array."""
     return InputError(f"{path} has no readable array {name}: start the run again to repair it")

@@ -19,14 +19,14 @@ def copy_object(url: str, to: Path) -> Path:
     Parameters
     ----------
     url : str
-        Of an object store, or another that fsspec knows.
+        URL of an object store, or another that fsspec supports.
     to : Path
         The file, in a folder that is made where it is missing.
 
     Raises
     ------
     InputError
-        One line: what cannot be read, why, and the way out.
+        One line: the unreadable object, the reason, and the way out.
     """
     with _readable(url) as (system, path):
         _copy(system, path, to)
@@ -39,14 +39,14 @@ def copied_folder(url: str, to: Path) -> Path:
     Parameters
     ----------
     url : str
-        Of an object store, or another that fsspec knows.
+        URL of an object store, or another that fsspec supports.
     to : Path
         The folder, which is made.
 
     Raises
     ------
     InputError
-        One line: what cannot be read, why, and the way out.
+        One line: the unreadable object, the reason, and the way out.
     """
     from pyarrow.fs import FileSelector, FileType
 
@@ -65,7 +65,7 @@ def copied_folder(url: str, to: Path) -> Path:
 
 @contextlib.contextmanager
 def _readable(url: str) -> Iterator[tuple[Any, str]]:
-    """Give what reads a URL and the path in it; what goes wrong is one line."""
+    """Yield the file system of a URL and the path in it; turn errors into one line."""
     try:
         with reaching(url) as found:
             yield found

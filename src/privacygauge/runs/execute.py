@@ -1,7 +1,7 @@
-"""Computes what a run lacks, through joblib and whatever backend it is told to use.
+"""Compute the missing tasks of a run through joblib, on any backend.
 
-Every task writes its own results where it runs; only its number comes back. So an interruption
-loses the tasks under way and no others, and the parent needs no memory for results.
+Every task writes its own results where it runs; only its number comes back. An interruption
+therefore loses only the tasks under way, and the parent needs no memory for results.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def complete(
 ) -> None:
     """Compute and write every task of `run` that is missing or damaged.
 
-    The folder is the same, byte for byte, whatever the number of workers, the backend and the
-    interruptions, as long as `work` depends on its task and on the plan alone.
+    The folder is the same, byte for byte, for any number of workers, any backend and any
+    interruptions, as long as `work` depends only on its task and on the plan.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def complete(
         Takes a Task, returns its rows of every array of the plan. It is pickled and runs in the
         workers, on one thread; arrays it carries may be read-only there.
     n_jobs : int, optional
-        How many workers, -1 for one a core. By default what the surrounding
-        ``joblib.parallel_config`` says, and without one a single worker: this process.
+        Number of workers, -1 for one per core. Default: that of the surrounding
+        ``joblib.parallel_config``, or else a single worker, this process.
     progress : callable, optional
         Called with the units done and their total: at the start and whenever tasks finish.
 
@@ -94,7 +94,13 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
         if not left:
             return
         if _attempt(tally, work, n_jobs):
-            _require_here(run)
+            # Workers on other machines may have written to a folder of their own.
+            lost = run.missing(verify=False)
+            if lost:
+                raise PrivacyGaugeError(
+                    f"workers say they are done, but the results of {len(lost)} tasks are not in "
+                    f"{run.path}: all machines must see the same folder under this path"
+                )
             return
         still = run.missing(verify=False)
         in_vain = 0 if len(still) < len(left) else in_vain + 1
@@ -105,7 +111,7 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
 def _until_all_are_done(
     run: Run, work: Work, n_jobs: int | None, progress: Progress | None
 ) -> None:
-    """Compute what no other process has claimed, and wait for those that have claimed the rest."""
+    """Compute the tasks that no other process has claimed, and wait for the others."""
     undone = {task.number for task in run.missing(verify=False)}
     left = run.missing()
     for task in left:
@@ -136,29 +142,19 @@ def _in_vain(run: Run) -> PrivacyGaugeError:
     )
 
 
-def _require_here(run: Run) -> None:
-    """Raise where workers wrote to a folder of their own."""
-    lost = run.missing(verify=False)
-    if lost:
-        raise PrivacyGaugeError(
-            f"workers say they are done, but the results of {len(lost)} tasks are not in "
-            f"{run.path}: all machines must see the same folder under this path"
-        )
-
-
 @dataclass(frozen=True)
 class _Tally:
     run: Run
     left: Sequence[Task]
     progress: Progress | None
     claims: Claims | None = None
-    """Of which process the tasks are, where several share the run."""
+    """Claims of this process, where several share the run."""
     n_elsewhere: int = 0
     """Units that other processes compute."""
 
     @property
     def do(self) -> Callable[[Work, Task], int]:
-        """What a worker does for a task."""
+        """The function that a worker runs for a task."""
         return functools.partial(_do, self.run, self.claims)
 
     @functools.cached_property
@@ -176,7 +172,7 @@ class _Tally:
 
 
 def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
-    """Return whether all tasks that were left are done; not if a worker died."""
+    """Run the remaining tasks; return whether all are done, which is False if a worker died."""
     try:
         with (
             warnings.catch_warnings(),
@@ -239,9 +235,9 @@ def _finished_in_one(
 
 
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
-    """Run the tasks on Dask itself: joblib waits for ever where Dask gives up on a task.
+    """Run the tasks on Dask itself: joblib waits forever where Dask gives up on a task.
 
-    joblib (1.6 too) passes on what a task returns or raises, not that its workers died.
+    joblib (1.6 too) passes on a task's result or exception, but not the death of its workers.
     """
     # A result of a task, unlike data that was sent, is made again where its worker dies.
     shared = client.submit(functools.partial(_same_work, work), pure=False)
@@ -255,7 +251,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
 
 @dataclass(frozen=True)
 class _InRay:
-    """Work that was put into Ray's store once; the tasks carry where it lies, not its data."""
+    """Work that was put into Ray's store once; the tasks carry a reference, not its data."""
 
     place: Any
 

@@ -31,11 +31,11 @@ _PATIENCE = 3.0
 
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
-"""Matches how a URL begins, and what `Path` makes of that: one slash in place of two."""
+"""Matches the start of a URL, also after `Path` has replaced two slashes by one."""
 
 
 def url_of(path: str | Path) -> str | None:
-    """Return the URL that a text or a path stands for; None for a place on this machine.
+    """Return the URL that a text or a path stands for; None for a local place.
 
     Examples
     --------
@@ -51,11 +51,11 @@ def url_of(path: str | Path) -> str | None:
 
 
 _STORES = ("s3", "gs", "gcs")
-"""Kinds of URL whose name of a bucket holds neither a colon nor an at sign."""
+"""Kinds of URL whose bucket names contain neither a colon nor an at sign."""
 
 
 def _require_no_secret(kind: str, place: str) -> None:
-    """Refuse a key or password in a URL: whatever names the URL, such as a run, would tell it."""
+    """Refuse a key or password in a URL: every record of the URL, as in a run, would leak it."""
     host = place.partition("/")[0]
     known = (
         ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
@@ -69,12 +69,12 @@ def _require_no_secret(kind: str, place: str) -> None:
 
 
 def absolute_place(path: str | Path) -> str:
-    """Return the same place for every process, wherever it works: absolute, or a URL."""
+    """Return an absolute path, or a URL, which is the same for every process."""
     return url_of(path) or os.path.abspath(path)
 
 
 def place_text(path: str | Path) -> str:
-    """Return how a place is written for people: as it was given."""
+    """Return a place as the user wrote it, for messages."""
     return url_of(path) or str(path)
 
 
@@ -92,9 +92,9 @@ def require_local(path: str | Path, what: str) -> None:
 
 @contextlib.contextmanager
 def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
-    """Give the place for a run that is to be kept, or a folder that is removed afterwards.
+    """Yield the folder for a run to keep, or a scratch folder that is removed afterwards.
 
-    Nobody else sees the latter, so that a run in it is never shared.
+    A run in a scratch folder is never shared.
     """
     if path is not None:
         yield str(path)
@@ -104,14 +104,16 @@ def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
 
 
 _SCRATCH = "privacygauge-"
+"""Prefix of scratch folders."""
 _HELD = ".held"
+"""File in a scratch folder that its process keeps locked."""
 _YOUNG = 60.0
-"""Seconds in which a folder may have been made and not be held yet."""
+"""Seconds within which a new folder may not be locked yet."""
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[str]:
-    """Give a folder that is removed afterwards; those of processes that were killed go first."""
+    """Yield a folder that is removed afterwards; remove those of killed processes first."""
     import tempfile
 
     if os.name != "posix":
@@ -119,9 +121,14 @@ def scratch() -> Iterator[str]:
             yield folder
         return
     import fcntl
+    import shutil
 
     for place in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_HELD}"):
-        _remove_left(place)
+        with contextlib.suppress(OSError), open(place, "rb+") as file:
+            if time.time() - place.stat().st_mtime > _YOUNG:
+                # Succeeds only if the process that made the folder has ended.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(place.parent, ignore_errors=True)
     with (
         tempfile.TemporaryDirectory(prefix=_SCRATCH) as around,
         open(Path(around, _HELD), "wb") as held,
@@ -133,20 +140,9 @@ def scratch() -> Iterator[str]:
         yield folder
 
 
-def _remove_left(place: Path) -> None:
-    """Remove a folder for scratch if the process that made it has ended."""
-    import fcntl
-    import shutil
-
-    with contextlib.suppress(OSError), open(place, "rb+") as file:
-        if time.time() - place.stat().st_mtime > _YOUNG:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(place.parent, ignore_errors=True)
-
-
 @dataclass(frozen=True)
 class Folder:
-    """A place that holds bytes by key; every key is written whole or not at all."""
+    """A store of bytes by key; every key is written completely or not at all."""
 
     path: str
     """A local folder, or a URL that fsspec knows, such as ``s3://bucket/run``."""
@@ -179,7 +175,10 @@ class Folder:
         """
         gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
-            return _read_file(self._at(key)) if self.is_local else self._fetched(key)
+            if not self.is_local:
+                return self._fetched(key)
+            with open(self._at(key), "rb") as file:
+                return file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -209,7 +208,7 @@ class Folder:
             stream.write(content)
 
     def set(self, key: str, content: bytes) -> None:
-        """Write `content` under `key`, whole or not at all.
+        """Write `content` under `key`, completely or not at all.
 
         Raises
         ------
@@ -223,10 +222,10 @@ class Folder:
                 self._send(key, content)
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write `content` under `key` of a local folder, and return whether nothing was there.
+        """Create `key` of a local folder with `content`; return False if it exists.
 
-        Of several processes that do so one succeeds, on network file systems too. An interrupted
-        write may leave less than `content`.
+        If several processes try, exactly one succeeds, on network file systems too. An interrupted
+        write may leave only a part of `content`.
 
         Raises
         ------
@@ -242,7 +241,7 @@ class Folder:
         return True
 
     def remove(self, key: str) -> None:
-        """Remove all that is below `key`, if anything is.
+        """Remove everything below `key`, if there is anything.
 
         Raises
         ------
@@ -250,10 +249,14 @@ class Folder:
             If it cannot be removed.
         """
         with self._changing(key, "removed"), contextlib.suppress(FileNotFoundError):
-            if self.is_local:
-                _remove(self._at(key))
-            else:
+            if not self.is_local:
                 self._remove_there(key)
+            elif os.path.isdir(self._at(key)):
+                import shutil
+
+                shutil.rmtree(self._at(key))
+            else:
+                os.unlink(self._at(key))
 
     def names(self, key: str = "") -> list[str]:
         """Return the names directly below `key`, sorted, without those of unfinished writes.
@@ -285,7 +288,7 @@ class Folder:
         return [info.base_name for info in found if info.base_name]
 
     def remove_unfinished(self) -> None:
-        """Remove what an interrupted write has left behind."""
+        """Remove the partial files of an interrupted write."""
         if self.is_local:
             for path in Path(self.path).rglob(f"*{_PARTIAL}"):
                 with contextlib.suppress(OSError):
@@ -309,7 +312,10 @@ class Folder:
         if not self.is_local or os.name != "posix":
             yield
             return
-        descriptor = _open_descriptor(self.path)
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise OutputError(failure_sentence(f"{self.path} cannot be opened", error)) from error
         try:
             _lock(descriptor, self.path, shared)
             yield
@@ -325,13 +331,6 @@ def folders_below(path: str) -> Iterator[Folder]:
         # The inside of a store holds thousands of folders and no run.
         inner[:] = sorted(name for name in inner if not name.endswith(".zarr"))
         yield Folder(at)
-
-
-def _open_descriptor(path: str) -> int:
-    try:
-        return os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise OutputError(failure_sentence(f"{path} cannot be opened", error)) from error
 
 
 def _lock(descriptor: int, path: str, shared: bool) -> None:
@@ -356,7 +355,7 @@ def _lock(descriptor: int, path: str, shared: bool) -> None:
 
 
 def _nonempty_entries(path: str) -> Iterator[str]:
-    """Yield what a folder holds, without folders that an interrupted write has left empty."""
+    """Yield the entries of a folder, without folders that an interrupted write left empty."""
     with os.scandir(path) as entries:
         for entry in entries:
             if not entry.is_dir() or _holds(entry.path):
@@ -374,13 +373,8 @@ def _is_kept(name: str) -> bool:
     return not name.endswith(_PARTIAL)
 
 
-def _read_file(file: str) -> bytes:
-    with open(file, "rb") as content:
-        return content.read()
-
-
 def _write(file: str, content: bytes) -> None:
-    """Write a file whole or not at all; a digest finds what a power cut takes."""
+    """Write a file completely or not at all; a digest detects the loss from a power cut."""
     unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
     try:
         with _create_file(unfinished) as written:
@@ -402,7 +396,7 @@ def _create_file(file: str) -> BinaryIO:
 
 @contextlib.contextmanager
 def reaching(url: str) -> Iterator[tuple[Any, str]]:
-    """Give what reads and writes a URL, and the path in it; all that goes wrong is an OSError."""
+    """Yield the file system of a URL and the path in it; turn every failure into an OSError."""
     found = _system(url)
     try:
         yield found
@@ -412,18 +406,9 @@ def reaching(url: str) -> Iterator[tuple[Any, str]]:
         raise OSError(str(error)) from error
 
 
-def _remove(path: str) -> None:
-    if os.path.isdir(path):
-        import shutil
-
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
-
-
 @functools.cache
 def _system(url: str) -> tuple[Any, str]:
-    """Return what reads and writes a URL, and the path in it; refuse what nothing here knows."""
+    """Return the file system of a URL and the path in it; refuse unknown kinds of URLs."""
     from pyarrow import ArrowInvalid
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 

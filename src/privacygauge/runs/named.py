@@ -13,13 +13,13 @@ from privacygauge.runs.provenance import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 
 RUN = "run"
-"""Folder inside of the report's that keeps what was computed."""
+"""Folder of the run, inside the report's folder."""
 
 FILES = "files"
-"""What a run calls the digests of the files that it was started with, by the name of the option."""
+"""Key of a run's record for the digests of its input files, by the name of the option."""
 
 SCORES = "scores"
-"""Folder inside of a run of synthetic tables that keeps what attacks said of them."""
+"""Folder for the scores of attacks, inside a run of synthetic tables."""
 
 
 def run_in(given: Path) -> Path:
@@ -41,7 +41,7 @@ def run_in(given: Path) -> Path:
 
 
 def invocation_of(run: Path) -> Mapping[str, Any]:
-    """Return how the command was called that started a run.
+    """Return the invocation of the command that started a run.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a run computes: everything that its result depends on, and nothing else."""
+"""The plan of a run: everything that its result depends on, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from privacygauge.runs.code import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
+"""Stands for a setting that a plan lacks."""
 MOST_CHUNKS = 10_000_000
-"""The files of a run, which may come from somebody else: more of them are no honest plan."""
+"""Most files of a run: larger plans, as a foreign run may hold, are refused."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """The units ``start:stop`` of a plan: what is computed, written and repeated as a whole."""
+    """The units ``start:stop`` of a plan, which are computed, written and repeated as a whole."""
 
     number: int
     """Its place among the tasks of the plan, from 0."""
@@ -37,7 +38,7 @@ class Task:
 
     @property
     def n_units(self) -> int:
-        """How many units it has."""
+        """Number of units of the task."""
         return self.stop - self.start
 
 
@@ -59,7 +60,10 @@ class ArraySpec:
         object.__setattr__(self, "shape", _lengths(self.shape, "shape"))
         chunks = _lengths(self.chunks, "chunks") or self.shape[1:]
         object.__setattr__(self, "chunks", chunks)
-        _check_dims(self.dims)
+        for name in self.dims:
+            _check_name(name, "the name of a dimension")
+        if not self.dims or len(set(self.dims)) < len(self.dims):
+            raise InputError(f"dims must be at least one, each named once, got {self.dims}")
         if not len(self.dims) == len(self.shape) == len(self.chunks) + 1:
             raise InputError(
                 "dims and shape must have one entry a dimension, chunks one less, "
@@ -69,33 +73,33 @@ class ArraySpec:
 
     @property
     def n_chunks(self) -> int:
-        """How many chunks a task writes."""
+        """Number of chunks that a task writes."""
         return prod(-(-n // c) for n, c in zip(self.shape[1:], self.chunks, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is to be computed. Two runs with equal plans have equal results."""
+    """The definition of a run. Two runs with equal plans have equal results."""
 
     name: str
-    """What kind of run it is, such as ``"classifier"``."""
+    """Kind of the run, such as ``"classifier"``."""
     seed: int
     """Non-negative; every random number of the run derives from it."""
     n_units: int
-    """How many units are computed, at least 1."""
+    """Number of units, at least 1."""
     unit: str
-    """What a unit is, such as ``"model"``: the first dimension of every array."""
+    """Name of a unit, such as ``"model"``: the first dimension of every array."""
     units_a_task: int
-    """How many units are computed and written together, at least 1."""
+    """Number of units that are computed and written together, at least 1."""
     arrays: Mapping[str, ArraySpec]
     """The results by name, at least one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """All else the result depends on, as JSON values: options, the data's checksum."""
+    """All other inputs of the result, as JSON values: options, the data's checksum."""
     code: Code = field(default_factory=Code)
     """The user's code that computes it."""
     units: tuple[str, ...] = ()
-    """A digest of what each unit alone depends on. A run that has them can grow: further units may
-    be added at its end. Without them the number of units is fixed."""
+    """A digest per unit of the inputs of that unit alone. With them, a run can grow at its end;
+    without them, the number of units is fixed."""
 
     def __post_init__(self) -> None:
         _check_name(self.name, "name")
@@ -150,7 +154,7 @@ class Plan:
 
     @cached_property
     def constant(self) -> str:
-        """The sha256 of what stays as the run grows: all but the number of units and the units."""
+        """The sha256 of the part that stays as the run grows: all but the units."""
         parts = self._parts()
         for spec in parts["arrays"].values():
             del spec["shape"][0]
@@ -158,7 +162,7 @@ class Plan:
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
     def of_task(self, task: Task) -> str:
-        """Return what a task's result depends on: in a run that grows, on its own units alone."""
+        """Return the inputs of a task as text: in a run that can grow, those of its units alone."""
         if not self.units:
             return self.fingerprint
         return canonical([self.constant, task.start, *self.units[task.start : task.stop]])
@@ -298,7 +302,7 @@ def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
 
 
 def _telling(value: object) -> object:
-    """Return what tells two settings apart: 1 is not true and not 1.0, and absent is not null."""
+    """Return a key that differs for different settings: 1, true and 1.0; absent and null."""
     return value if value is _ABSENT else canonical(value)
 
 
@@ -318,13 +322,6 @@ def _lengths(values: object, name: str) -> tuple[int, ...]:
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise InputError(f"{what} must be a word of letters, digits and underscores, got {name!r}")
-
-
-def _check_dims(dims: tuple[str, ...]) -> None:
-    for name in dims:
-        _check_name(name, "the name of a dimension")
-    if not dims or len(set(dims)) < len(dims):
-        raise InputError(f"dims must be at least one, each named once, got {dims}")
 
 
 def _check_dtype(dtype: str) -> None:

@@ -1,4 +1,4 @@
-"""Which inputs a result came from."""
+"""Provenance of a result: hashes of its input files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The user's code behind a run: a digest for each function, class and constant that it reaches.
 
-A run that goes on with changed code would mix two models and say nothing. So a plan keeps what
-`code_of` finds, and `open_run` refuses code that differs, by name. Functions are compared as they
-are in memory, by their bytecode: whatever became of their file since it was imported, and where
-there is none. Of installed packages the version counts. Reports name what cannot be compared.
+A run that was resumed with changed code would silently mix two models. A plan therefore records the
+result of `code_of`, and `open_run` refuses code that differs, by name. Functions are compared as
+they are in memory, by their bytecode, even if their file has changed since it was imported or there
+is none. Installed packages are compared by version. Reports name code that cannot be compared.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 MOST_PIECES = 10_000
-"""Functions and classes that are looked at, which takes some seconds."""
+"""Functions and classes that are visited, at most; this takes some seconds."""
 
 
 def code_of(*things: object) -> Code:
-    """Return all of the user's code that some objects reach, with the values that it uses.
+    """Return the user's code that some objects reach, with the values that it uses.
 
     Parameters
     ----------
     *things : object
-        Functions, classes, methods, partials, or objects that hold them. An object of ours with a
-        method `reached` has that say what else it runs.
+        Functions, classes, methods, partials, or objects that hold them. PrivacyGauge's own objects
+        name further code by a method `reached`.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def code_of(*things: object) -> Code:
 
 @dataclass(frozen=True, eq=False)
 class _Reach:
-    """What was found so far, and what is still to be looked at."""
+    """The search for reachable code: pieces found so far, and values still to visit."""
 
     pieces: dict[str, set[str]] = field(default_factory=dict)
     packages: dict[str, str] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Reach:
     waiting: deque[Callable[[], None]] = field(default_factory=deque)
 
     def of(self, value: Any, owner: str) -> str:
-        """Return a text that is equal for equal values of an owner; code in them comes later."""
+        """Return a text that is equal for equal values of an owner; code in them is queued."""
         if type(value) in _PLAIN:
             return f"{type(value).__name__} {value!r}"
         if id(value) in self.known:
@@ -174,7 +174,9 @@ class _Reach:
         text = self.of(value, owner)
         described = (*_PLAIN, types.FunctionType, type, list, tuple, dict, np.ndarray)
         if not isinstance(value, described) and package_of(module_of(type(value))) != OWN:
-            self.add(f"the values of {_qualified_name(_unwrap(value))}", text)
+            while isinstance(value, functools.partial | types.MethodType):
+                value = value.func if isinstance(value, functools.partial) else value.__func__
+            self.add(f"the values of {_qualified_name(value)}", text)
 
     def _compiled(self, value: Any) -> str:
         holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
@@ -218,7 +220,7 @@ class _Reach:
             self._import(str(known.get("__package__") or ""), name)
 
     def _import(self, package: str, name: str) -> None:
-        """Look at what a function imports when it is called, whether or not it has been by now."""
+        """Add the module that a function imports when called, whether or not it was called yet."""
         files = files_of_module(name)
         if not files and package:
             files = files_of_module(f"{package}.{name}")
@@ -261,11 +263,15 @@ class _Reach:
             owner = f"{_qualified_name(kind)}.{key}"
             if _is_code(value):
                 self.of(value, owner)
-            elif not (isinstance(value, _SLOTS) or key.startswith("_abc_") or _dunder(key)):
+            elif not (
+                isinstance(value, _SLOTS)
+                or key.startswith("_abc_")
+                or (key.startswith("__") and key.endswith("__"))
+            ):
                 self.add(owner, self.of(value, owner))
 
     def _hunt(self, values: Iterable[Any], owner: str) -> None:
-        """Look for code among values that do not count themselves."""
+        """Search for code in values that are not compared themselves."""
         for value in values:
             if _is_code(value):
                 self.of(value, owner)
@@ -279,7 +285,7 @@ class _Reach:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return what stands behind a wrapper of code; None for anything else."""
+    """Return the values inside a wrapper of code; None for anything else."""
     if isinstance(value, functools.partial | functools.partialmethod):
         return [value.func, value.args, dict(value.keywords)]
     if isinstance(value, types.MethodType):
@@ -307,14 +313,8 @@ def _state(value: Any) -> dict[str, Any]:
     return dict(getattr(value, "__dict__", {}))
 
 
-def _unwrap(value: Any) -> Any:
-    while isinstance(value, functools.partial | types.MethodType):
-        value = value.func if isinstance(value, functools.partial) else value.__func__
-    return value
-
-
 def _object_parts(value: Any) -> list[Any]:
-    """Return what an object consists of: parameters, fields, or what pickling it asks for."""
+    """Return the parts of an object: its parameters, its fields, or its pickled state."""
     if hasattr(value, "get_params"):  # a trained estimator is the same when it is trained again
         return sorted(value.get_params(deep=False).items())
     if is_dataclass(value):
@@ -338,14 +338,14 @@ def _content(cell: Any) -> Any:
 
 
 def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
-    """Return the names that some instructions of a function, and of those inside it, use."""
+    """Return the names that some instructions use, in a function and its inner functions."""
     own = {i.argval for i in dis.get_instructions(code) if i.opname in operations}
     inside = [_names(c, operations) for c in code.co_consts if isinstance(c, types.CodeType)]
     return {name for names in (own, *inside) for name in names if isinstance(name, str)}
 
 
 def _bytecode(code: types.CodeType) -> str:
-    """Return all that a function does: no docstring, no lines, no addresses."""
+    """Return the behaviour of a function as text, without docstring, lines and addresses."""
     # By value: a docstring among the constants moves the places of the others.
     steps = [
         (i.opname, _constant(i.argval) if i.opcode in dis.hasconst else i.arg)
@@ -367,7 +367,3 @@ def _constant(value: object) -> str:
 def _qualified_name(thing: Any) -> str:
     name = str(getattr(thing, "__qualname__", type(thing).__qualname__))
     return f"{module_of(thing)}.{name}" if module_of(thing) else name
-
-
-def _dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")

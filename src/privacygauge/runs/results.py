@@ -1,7 +1,7 @@
-"""Files of results: what PrivacyGauge did not write itself is never replaced.
+"""Result files, written without replacing any file that PrivacyGauge did not write.
 
-Every folder of results keeps a list of the files that were written there, each with its digest. A
-file that is not in the list, or that has another content by now, is its owner's.
+Every result folder keeps a list of the files written there, with their digests. A file that is not
+in the list, or whose content has changed, belongs to the user.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from privacygauge.runs.atomic import failure_sentence, write_all
 from privacygauge.runs.folder import Folder, place_text, url_of
 
 LIST = ".privacygauge-files"
-"""The list of what was written into a folder, in that folder."""
+"""File in a result folder that lists the files written there."""
 
 ELSEWHERE = "choose another folder with --out, or move the file away"
-"""The way out for files whose names are not the user's choice."""
+"""Way out for files whose names the user cannot choose."""
 
 _PATIENCE = 3.0
 """Seconds to wait for another process that adds to the same list."""
@@ -36,7 +36,7 @@ def require_free(
     inputs: Collection[str | Path] = (),
     way_out: str = ELSEWHERE,
 ) -> None:
-    """Refuse to replace what PrivacyGauge did not write; to be called before any work.
+    """Refuse to replace files that PrivacyGauge did not write; to be called before any work.
 
     A file may be replaced if PrivacyGauge wrote it and nobody changed it since, or if it is empty.
 
@@ -47,9 +47,9 @@ def require_free(
     names : collection of str
         Names of the files that will be written there.
     inputs : collection of str or pathlib.Path
-        Files that are read: none of them is replaced, whoever wrote it.
+        Input files, which are never replaced.
     way_out : str
-        What the message advises.
+        Advice at the end of the message.
 
     Raises
     ------
@@ -78,12 +78,12 @@ def require_free(
 def write_results(
     directory: Path, files: Mapping[str, bytes], *, way_out: str = ELSEWHERE
 ) -> list[Path]:
-    """Write files as `write_all` does, but replace only what PrivacyGauge wrote.
+    """Write files as `write_all` does, but replace only files that PrivacyGauge wrote.
 
     Raises
     ------
     OutputError
-        If a file is somebody else's (see `require_free`), or cannot be written. In the first case
+        If a file is the user's (see `require_free`), or cannot be written. In the first case
         nothing is written.
     """
     directory = Path(directory)
@@ -101,7 +101,7 @@ def write_results(
 
 
 def _written_digests(directory: Path) -> Mapping[str, list[str]]:
-    """Return the digests of what was written into a folder, by name."""
+    """Return the digests of the files that PrivacyGauge wrote into a folder, by name."""
     content = _read_bytes(directory, LIST)
     try:
         found = json.loads(content or b"{}")
@@ -139,7 +139,7 @@ def _read_bytes(directory: Path, name: str) -> bytes | None:
 
 
 def _is_same(path: Path, given: str | Path) -> bool:
-    """Return whether two names are of one file, which may not exist yet."""
+    """Return whether two names refer to one file, which may not exist yet."""
     here = url_of(path)
     there = url_of(given)
     if here is not None or there is not None:
@@ -152,7 +152,7 @@ def _is_same(path: Path, given: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _exclusive_list(directory: Path) -> Iterator[None]:
-    """Keep other processes from adding to the same list meanwhile, as far as the system can."""
+    """Lock the list against other processes for the ``with`` block, as far as the system can."""
     if url_of(directory) is not None or os.name != "posix":
         yield
         return

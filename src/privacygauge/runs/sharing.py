@@ -1,7 +1,7 @@
-"""Processes that share a run know nothing of each other but its folder.
+"""Runs that several processes compute together, connected only by the run's folder.
 
-What plays a command need not know that it does so: inside of `sharing` the tasks of its runs are
-divided by `Claims`, and the play ends where nothing is left that could be divided.
+A command needs no code for this: inside `sharing`, the tasks of its runs are divided by `Claims`,
+and the command ends when no tasks are left to divide.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class Way(Enum):
-    """How this process computes the runs that are kept."""
+    """Way in which this process computes kept runs."""
 
     ALONE = "alone"
     """All of their tasks, and no other process may."""
@@ -31,13 +31,13 @@ _WAY: ContextVar[Way] = ContextVar("way", default=Way.ALONE)
 
 
 def way() -> Way:
-    """Return how this process computes runs now."""
+    """Return this process's current way of computing runs."""
     return _WAY.get()
 
 
 @contextlib.contextmanager
 def computing(how: Way) -> Iterator[None]:
-    """Compute runs in a way inside of a ``with`` block."""
+    """Set the way of computing runs for a ``with`` block."""
     token = _WAY.set(how)
     try:
         yield
@@ -47,7 +47,7 @@ def computing(how: Way) -> Iterator[None]:
 
 @contextlib.contextmanager
 def sharing(*, plan_only: bool = False) -> Iterator[None]:
-    """Compute runs beside other processes inside of a ``with`` block, which `Enough` ends.
+    """Compute runs together with other processes in a ``with`` block, which `Enough` ends.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def sharing(*, plan_only: bool = False) -> Iterator[None]:
 
 
 def end_of_sharing() -> None:
-    """Say that no tasks follow: what comes now is done once, by whoever computes the run alone.
+    """Declare that no tasks follow: the rest is done once, by a process that computes alone.
 
-    Without this call a process that shares a run plays its command to the end, in vain.
+    Without this call, a process that shares a run would finish its command in vain.
 
     Raises
     ------

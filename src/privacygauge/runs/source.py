@@ -1,4 +1,4 @@
-"""Whose code is, and Python files that are read and never imported: what they define and import.
+"""Definitions and imports of Python files, which are read but never imported, and code ownership.
 
 Comments, docstrings and line breaks do not count.
 """
@@ -25,17 +25,17 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 MOST_FILES = 400
-"""Files that are parsed for one file or module of the user's; more are no project of one model."""
+"""Files that are parsed for one file or module of the user's, at most."""
 
 MOST_BYTES = 4_000_000
-"""Bytes that are parsed for it; 4 MB take about five seconds."""
+"""Bytes that are parsed for it, at most; 4 MB take about five seconds."""
 
 
 class Files(dict[str, Path]):
-    """Files by module, the first that are imported."""
+    """Files by module, in the order of their imports."""
 
     cut: str = ""
-    """What to say of those that were left out; empty where none was."""
+    """Text about files that were left out; empty where none was."""
 
 
 def files_beside(path: Path) -> Files:
@@ -103,32 +103,43 @@ def _reachable_files(module: str, path: Path, folder: Path) -> Files:
 
 
 class _Source(NamedTuple):
-    """What a file says."""
+    """Imports and definitions of a file."""
 
     imports: tuple[str, ...]
+    """Names of imported modules, sorted. Of ``from x import y``, both ``x`` and ``x.y``."""
     pieces: Mapping[str, str]
+    """Digest of every top-level definition by name, and of all other statements together."""
 
 
 @functools.lru_cache(maxsize=4 * MOST_FILES)  # several functions import the same files
 def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
-    """Return what a file imports, and digests of what it defines; of no Python its own digest."""
-    tree = _tree(content)
-    if tree is None:
+    """Return the imports of a file and digests of its definitions.
+
+    A file that is not valid Python has no imports, and one digest of its content.
+    """
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
         return _Source((), {module: digest(content)})
     package = module if is_package else module.rpartition(".")[0]
-    return _Source(tuple(sorted(set(_imported_names(tree, package)))), _pieces(tree, module))
-
-
-def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
-    """Return the names of what a file imports; of a package's parts, those that may be modules."""
+    imports: set[str] = set()
     for node in ast.walk(tree):
+        if isinstance(node, (*_DEFINITIONS, ast.Module)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*(parents if node.level else ()), *([node.module or ""])]).strip(".")
-            yield base
-            yield from (f"{base}.{alias.name}".strip(".") for alias in node.names)
+            imports.add(base)
+            # A name that is imported from a package may be a module of it.
+            imports.update(f"{base}.{alias.name}".strip(".") for alias in node.names)
+    pieces: dict[str, str] = {}
+    for statement in tree.body:
+        bound = _bound(statement)
+        name = f"{module}.{bound}" if bound else f"the top level of {module}"
+        pieces[name] = digest(pieces.get(name, "") + ast.dump(statement))
+    return _Source(tuple(sorted(imports)), pieces)
 
 
 def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -142,27 +153,6 @@ def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
                 break
 
 
-def _tree(content: bytes) -> ast.Module | None:
-    """Return what a file says, without docstrings; None where it is no Python."""
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, (*_DEFINITIONS, ast.Module)) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return tree
-
-
-def _pieces(tree: ast.Module, module: str) -> dict[str, str]:
-    """Return digests of what is defined at the top level by name, and of all else together."""
-    found: dict[str, str] = {}
-    for node in tree.body:
-        name = f"{module}.{_bound(node)}" if _bound(node) else f"the top level of {module}"
-        found[name] = digest(found.get(name, "") + ast.dump(node))
-    return found
-
-
 def _bound(node: ast.stmt) -> str | None:
     """Return the name that a definition, or an assignment to one name, gives."""
     if isinstance(node, _DEFINITIONS):
@@ -174,14 +164,14 @@ def _bound(node: ast.stmt) -> str | None:
 
 
 OWN = "privacygauge"
-"""Our own package."""
+"""PrivacyGauge's own package."""
 
 PYTHON = frozenset((OWN, *sys.builtin_module_names, *sys.stdlib_module_names))
 """Packages whose versions a run names in any case."""
 
 
 def is_theirs(module: str) -> bool:
-    """Return whether a module is the user's: neither Python's, nor installed, nor ours."""
+    """Return whether a module is the user's: not Python's, not installed and not PrivacyGauge's."""
     if module == "__main__":
         return True
     if not module or package_of(module) in PYTHON:
@@ -227,7 +217,7 @@ def _of_distribution(file: Path) -> bool:
 
 
 _OF_INSTALLERS = ("site-packages", "dist-packages")
-"""Folders that nobody writes code in."""
+"""Folders that only installers write to."""
 
 
 @functools.cache
@@ -250,7 +240,8 @@ def version_of(module: str) -> str:
     try:
         return f"{top} {version(top)}"
     except PackageNotFoundError:
-        return " ".join(f"{name} {version(name)}" for name in _owners(top))
+        owners = sorted({found.name for found in distributions() if _has(found, top)})
+        return " ".join(f"{name} {version(name)}" for name in owners)
 
 
 def package_of(module: str) -> str:
@@ -262,12 +253,6 @@ def module_of(thing: Any) -> str:
     """Return the name of the module of a function or class; empty where it has none."""
     module = getattr(thing, "__module__", None)
     return module if isinstance(module, str) else ""  # some classes have a descriptor there
-
-
-@functools.cache  # it reads the metadata of everything that is installed
-def _owners(top: str) -> tuple[str, ...]:
-    """Return the names of the distributions that have a module or package, ascending."""
-    return tuple(sorted({found.name for found in distributions() if _has(found, top)}))
 
 
 def _has(found: Distribution, top: str) -> bool:

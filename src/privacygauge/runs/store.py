@@ -53,7 +53,7 @@ _INSIDE = ("attributes", "privacygauge")
 OTHER_CODE = (
     "{} was made with other code: {}; restore the code, or choose another folder for a new run"
 )
-"""What refuses a run, and which code has changed."""
+"""Message for a run made with other code, with the run and the changed pieces."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Run:
     path: str
     """The folder, or a URL that fsspec knows."""
     plan: Plan
-    """What it computes."""
+    """The plan of the run."""
     invocation: Mapping[str, Any] | None = None
     """The arguments of the command that started it, if a command did."""
     static: tuple[str, ...] = ()
@@ -71,18 +71,18 @@ class Run:
 
     @property
     def folder(self) -> Folder:
-        """Where its bytes lie."""
+        """Folder that stores the run."""
         return Folder(self.path)
 
     def array(self, name: str) -> Rows:
         """Return an array of the run; nothing is read before it is sliced.
 
-        Rows of a task that is not done are refused when they are asked for.
+        Slicing refuses rows of a task that is not done.
 
         Raises
         ------
         InputError
-            If there is no such array, or what describes it is damaged.
+            If there is no such array, or its metadata is damaged.
         """
         try:
             layout = layout_of(self.folder.get(f"{_GROUP}/{name}/zarr.json") or b"")
@@ -123,11 +123,11 @@ class Run:
         ]
 
     def n_done(self) -> int:
-        """Return how many units have a digest; what they hold is not verified."""
+        """Return the number of units with a digest; their contents are not verified."""
         return self.plan.n_units - sum(task.n_units for task in self.missing(verify=False))
 
     def is_done(self, task: Task) -> bool:
-        """Return whether a task has a digest; what it holds is not verified."""
+        """Return whether a task has a digest; its contents are not verified."""
         return self.folder.get(f"{_GROUP}/{DIGEST}/c/{task.number}/0") is not None
 
     def forget(self, task: Task) -> None:
@@ -208,7 +208,11 @@ def open_run(
         If nothing can be written there, or another process works on a run that is to grow.
     """
     static = static or {}
-    _check_names(plan, static)
+    for name in static:
+        if name in plan.arrays or not name.isidentifier():
+            raise InputError(f"{name!r} cannot name a static array: choose another word")
+    if DIGEST in {*plan.arrays, *static}:
+        raise InputError(f"{DIGEST} is the run's own array: choose another name")
     folder = Folder(absolute_place(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
@@ -223,7 +227,10 @@ def open_run(
                 pass  # nobody computes the smaller run, whose arrays are about to grow
         growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
         _check_same(stored, Record(plan, checksums, None), folder.path, growing)
-        _forget_cut_task(folder, stored.plan, plan)
+        # A last task that had fewer units is computed again.
+        last = stored.plan.tasks[-1]
+        if plan.tasks[last.number] != last:
+            Run(folder.path, stored.plan).forget(last)
     elif not replaces and (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
             f"{place_text(path)} holds something else than a run ({short_list(names, 3)}): choose "
@@ -240,17 +247,17 @@ def open_run(
 
 
 CLAIMS = "claims"
-"""The folder in a run's own that holds claims."""
+"""Folder for claims, inside a run's folder."""
 
 FAILED = "failed"
-"""The file in a run's folder that says that its work raised an exception when it was last done."""
+"""File in a run's folder that marks that its last computation raised an exception."""
 
 
 @contextlib.contextmanager
 def failing(path: str | Path) -> Iterator[None]:
-    """Note in the run of a local folder that an exception was raised meanwhile, or that none was.
+    """Mark the run of a local folder as failed if the ``with`` block raises, and unmark it if not.
 
-    Not where nothing could be written: that is the disk's doing.
+    Failed writes do not count: they are the disk's fault.
     """
     folder = Folder(absolute_place(path))
     try:
@@ -266,23 +273,23 @@ def failing(path: str | Path) -> Iterator[None]:
 
 
 def forget_failure(path: str | Path) -> None:
-    """Remove the note that the work of a run failed, if there is one."""
+    """Remove the mark of a failed run, if there is one."""
     folder = Folder(absolute_place(path))
     if folder.is_local:
         folder.remove(FAILED)
 
 
 def is_void(path: str | Path) -> bool:
-    """Return whether a folder of this machine holds a run whose work raised an exception.
+    """Return whether a local folder holds a failed run.
 
-    Another plan may take its place: a first try that fails does not block its folder.
+    Another plan may take its place, so that a failed first try does not block its folder.
     """
     folder = Folder(absolute_place(path))
     return folder.is_local and folder.get(FAILED) is not None
 
 
 def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
-    """Return whether a run is one of this plan, or of a smaller one that it has grown from."""
+    """Return whether a run has this plan, or a smaller one that this plan has grown from."""
     if plan.grown_from(stored.plan):
         return True
     try:
@@ -293,14 +300,14 @@ def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
 
 
 def _clear(folder: Folder) -> None:
-    """Remove a run and those inside of it."""
+    """Remove a run and the runs inside it."""
     inner = [name for name in folder.names() if _stored_record(Folder(f"{folder.path}/{name}"))]
     for name in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
         folder.remove(name)
 
 
 def read_run(path: str | Path) -> Run:
-    """Return the run in `path`, which is left as it is.
+    """Return the run in `path` without changing it.
 
     Raises
     ------
@@ -317,7 +324,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def plan_in(run: str | Path) -> Plan | None:
-    """Return the plan of the run in a folder; None where there is none that can be read."""
+    """Return the plan of the run in a folder; None if there is no readable one."""
     try:
         return read_run(run).plan
     except InputError:
@@ -327,7 +334,7 @@ def plan_in(run: str | Path) -> Plan | None:
 def runs_in(path: str | Path) -> list[Run]:
     """Return the runs in a local folder and below it, sorted by path.
 
-    Runs inside of another run's folder are that run's own and are left out.
+    Runs inside another run's folder belong to that run and are left out.
 
     Raises
     ------
@@ -350,7 +357,7 @@ def _stored_record(folder: Folder) -> Record | None:
 
 
 def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
-    """Yield what a run begins with, a chunk of a static array at a time."""
+    """Yield the first files of a run, one chunk of a static array at a time."""
     given = {name: static_layout(record.plan, array) for name, array in static.items()}
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
     # The record comes first: a folder is known as a run's from its first file on.
@@ -363,14 +370,6 @@ def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tup
         for start in range(0, len(values), step):
             part = chunk_files({name: layout}, {name: values[start : start + step]}, start)
             yield from ((f"{_GROUP}/{key}", content) for key, content in part.items())
-
-
-def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:
-    for name in static:
-        if name in plan.arrays or not name.isidentifier():
-            raise InputError(f"{name!r} cannot name a static array: choose another word")
-    if DIGEST in {*plan.arrays, *static}:
-        raise InputError(f"{DIGEST} is the run's own array: choose another name")
 
 
 def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: str) -> None:
@@ -387,9 +386,9 @@ def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: s
 
 
 def unchecked_code(run: str | Path | None) -> list[str]:
-    """Return a warning that names the code behind a run which cannot be compared, if there is any.
+    """Return warnings that name the code behind a run that cannot be compared.
 
-    Without a run nothing is kept, so that nothing can resume with other code.
+    Empty without a run: nothing is kept that could be resumed with other code.
     """
     known = None if run is None else plan_in(run)
     if run is None or known is None:
@@ -401,13 +400,6 @@ def unchecked_code(run: str | Path | None) -> list[str]:
     if len(found) <= _MOST_NAMED:
         return found
     return [*found[:_MOST_NAMED], f"{NOT_CHECKED}{len(found) - _MOST_NAMED:,} further pieces"]
-
-
-def _forget_cut_task(folder: Folder, there: Plan, here: Plan) -> None:
-    """Remove the digest of a last task that has fewer units there: it is to be computed again."""
-    last = there.tasks[-1]
-    if here.tasks[last.number] != last:
-        Run(folder.path, there).forget(last)
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:

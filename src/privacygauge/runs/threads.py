@@ -1,4 +1,4 @@
-"""What a worker computes on: one thread, whatever the number of workers, and a GPU of its own."""
+"""A worker's share of the machine: one thread for any number of workers, and its own GPU."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _VARIABLES = (
 
 
 def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
-    """Return the limit on the threads of the libraries loaded by now; None for none.
+    """Limit the threads of the libraries loaded by now; None sets no limit.
 
-    It holds from the call on, and to the end of a ``with`` block where it is used in one.
+    The limit holds from the call on, and until the end of a ``with`` block if used in one.
     """
     limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=n_threads)
     return limit
@@ -39,9 +39,9 @@ def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
 
 @functools.lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Return the libraries that have threads, found again where modules were loaded since.
+    """Return the libraries with threads; the cache is renewed when further modules are loaded.
 
-    Looking through all that is loaded takes as long as training a small model.
+    Searching the loaded libraries takes as long as training a small model.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -49,7 +49,7 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 
 
 def keep_one_thread() -> None:
-    """Limit this process to one thread for good: for a worker, where tasks may overlap.
+    """Limit this process to one thread permanently: for workers, whose tasks may overlap.
 
     Restoring a limit after each of two overlapping tasks would lift it during the longer one.
     """
@@ -60,7 +60,7 @@ def keep_one_thread() -> None:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit this process to one thread, and restore what was before.
+    """Limit this process to one thread for the ``with`` block, and restore the limits afterwards.
 
     A library that is loaded inside keeps its one thread.
     """
@@ -71,17 +71,13 @@ def one_thread() -> Iterator[None]:
         try:
             yield
         finally:
-            _restore(variables)
+            for name, value in variables.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
     if n_torch is not None:
         _limit_torch(n_torch)
-
-
-def _restore(variables: dict[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def _limit_torch(n_threads: int) -> None:
@@ -96,7 +92,7 @@ _WORKER = re.compile(r"LokyProcess-(\d+)")
 def number_of_worker() -> int | None:
     """Return the number of this process among the workers of joblib or Dask, from 0.
 
-    None in a process that is none of them, and where the workers have no numbers.
+    None in any other process, and where workers have no numbers.
     """
     found = _WORKER.match(multiprocessing.current_process().name)
     if found:
@@ -111,7 +107,7 @@ def number_of_worker() -> int | None:
 
 
 def device_of(worker: int | None, n_devices: int) -> int | None:
-    """Return the number of the GPU that is a worker's; None where there is nothing to choose.
+    """Return the number of a worker's GPU; None if there is no choice.
 
     Parameters
     ----------

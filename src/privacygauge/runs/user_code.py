@@ -1,7 +1,7 @@
-"""Code that options name: compared with what a run was made with before any of it runs.
+"""Code named by options, which is compared with the code of a run before any of it executes.
 
-A run folder says which code it was made with, and never has it run: whoever goes on with the run
-names the code again.
+A run folder records its code but never executes it: to resume the run, the user names the code
+again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from privacygauge.runs.store import OTHER_CODE, is_void, read_run, require_same_
 
 
 def names_code(value: object) -> bool:
-    """Return whether an option names code of the user's, and nothing that is built in.
+    """Return whether an option names the user's code rather than a built-in.
 
     Built-in names may have options: ``privbayes:epsilon=1``.
 
@@ -35,20 +35,20 @@ def names_code(value: object) -> bool:
 
 
 def code_in(options: Mapping[str, object]) -> dict[str, str]:
-    """Return those options that name code of the user's, of those that may."""
+    """Return the options that name the user's code."""
     return {name: str(text) for name, text in options.items() if names_code(text)}
 
 
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
-    """Return digests of the code that options name, the same as those that a run began with.
+    """Return digests of the code that options name, after checking them against those of a run.
 
-    `given` are the options of a command that may name code, by their names; the folder of the run
-    need not be there.
+    `given` are the options of a command that may name code, by name; the run's folder need not
+    exist.
 
     Raises
     ------
     InputError
-        If the run was made with other code: one line that says what has changed.
+        If the run was made with other code: one line that names the changes.
     """
     here = {name: _pieces(text) for name, text in code_in(given).items()}
     there = {} if run is None or is_void(run) else _recorded_code(run)
@@ -61,10 +61,10 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
 def named_again(
     asked: Mapping[str, Any], given: Mapping[str, str | None], run: Path
 ) -> dict[str, Any]:
-    """Return the options of a run, with its code as it is named again on the command line.
+    """Return the options of a run, with its code named again on the command line.
 
-    `asked` are the options that the run keeps; `given` is what the command line says now, by name,
-    None where it says nothing.
+    `asked` are the recorded options of the run; `given` are those of the command line, by name,
+    with None for options that are not given.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _require_same(there: Mapping[str, str], here: Mapping[str, str], run: Path |
 
 
 def _pieces(name: str) -> dict[str, str]:
-    """Return digests of what a name stands for; nothing is imported or started."""
+    """Return digests of the code behind a name; nothing is imported or started."""
     if name.startswith(PROGRAM):
         return {"the command": digest(name.removeprefix(PROGRAM).strip())}
     place, attribute = _parts(name)
@@ -117,29 +117,28 @@ def _pieces(name: str) -> dict[str, str]:
 def import_object(name: str) -> Any:
     """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
     place, attribute = _parts(name)
-    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+    if place.endswith(".py"):
+        # Workers import the module by its name, from the same folder.
+        path = Path(place)
+        sys.path.insert(0, str(path.absolute().parent))
+        module = _module(path.stem)
+        if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+            raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
+    else:
+        module = _module(place)
     if not hasattr(module, attribute):
         raise InputError(f"{place} has no {attribute!r}")
     return getattr(module, attribute)
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Return a file that exists, or a module, and what it defines."""
+    """Split a name into an existing file, or a module, and the attribute."""
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
     if place.endswith(".py") and not Path(place).is_file():
         raise InputError(f"{Path(place)} does not exist")
     return place, attribute
-
-
-def _from_file(path: Path) -> ModuleType:
-    # Workers import the module by its name, from the same folder.
-    sys.path.insert(0, str(path.absolute().parent))
-    module = _module(path.stem)
-    if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
-        raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
-    return module
 
 
 def _module(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""BaVarIA: LiRA that knows how little it knows (Brännvall 2026)."""
+"""BaVarIA: LiRA with Bayesian estimates of means and variances (Brännvall 2026)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 
 LARGEST_SHAPE = 1000.0
-"""Of the variances' prior: beyond it, they differ between records by under 3.2% (1 in sqrt)."""
+"""Largest shape of the variances' prior: beyond it, records differ by less than 1 / sqrt(1000)."""
 LEAST_SPREAD = 1e-6
-"""Of the means' prior variance, as a share of the noise: keeps the prior's weight finite."""
+"""Smallest prior variance of the means as a share of the noise, so that the weight is finite."""
 LEAST_ERRORS = 3.0
-"""Standard errors by which means or variances of groups with priors of their own differ."""
+"""Standard errors by which means or variances of the groups must differ for separate priors."""
 LEAST_RECORDS = 3
-"""Records with worlds on both sides that a covariance between the sides takes."""
+"""Fewest records with worlds on both sides for a covariance between the sides."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Bavaria:
     A group's signals are normal with a mean and a variance of the record's own; both have a
     normal-inverse-gamma prior, whose parameters are estimated from all records. The predictive
     density of the target's signal is then Student's t, wide where a record has few worlds.
-    Averaged over queries, each with priors of its own.
+    Averaged over queries, each with its own priors.
 
     Notes
     -----
@@ -56,7 +56,7 @@ class Bavaria:
     ``(alpha - 1) / (alpha - 2)``. So ``alpha = 2 + 1 / (c - 1)``, at most 1000 (also where
     ``c <= 1``), and ``beta = (alpha - 1) v``.
 
-    Mean: over records the two means are taken for jointly normal, with centres M and covariance
+    Mean: over records, the two means are assumed jointly normal, with centres M and covariance
     V; V_gg is the variance of m less the noise in it, V_gh the covariance of the two groups' m,
     all over the records that have both groups. Given the other group, the mean's prior is
 
@@ -66,14 +66,14 @@ class Bavaria:
     same for all, that is the other group's mean and the gap, with the other mean's error; where
     they do not differ, or the other group is empty, it is the average over all records.
 
-    No score shall lean on what is mostly noise, and the same noise for all records. Where every
-    model is the target of the others in turn, each would lean on what is left of that noise
-    without its own model, which points the other way: areas fall below 1/2, and their error is
-    not that of the records, over which intervals are made. So both groups have one prior, with
+    Scores must not depend on noise that all records share. Where every model is the target of the
+    others in turn, each score would depend on the rest of that noise without its own model, which
+    points the other way: AUCs fall below 1/2, with an error that is not that of the records, over
+    which intervals are made. So both groups have one prior, with
     the averages of M and of V and with the moments of all S together, unless M or v differ
     between them by three standard errors over records. And then the variance of the gap between
     the two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
-    raised by half of what it lacks.
+    raised by half of the shortfall.
 
     Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
     ``a = alpha + n / 2``, ``B = beta + S / 2 + kappa0 n (m - p)^2 / (2 kappa)``; the predictive
@@ -158,6 +158,7 @@ def _moments(*groups: WorldGroup) -> InverseGamma:
         np.concatenate([getattr(group, name) for group in groups])
         for name in ("squares", "freedom")
     )
+    # v and c of the class's notes; the limit on the shape also covers c <= 1.
     mean = total(squares) / np.maximum(total(freedom), 1)
     fourth = total(squares**2) / np.maximum(total(freedom * (freedom + 2)), 1)
     excess = fourth / np.where(mean > 0, mean, 1.0) ** 2 - 1
@@ -207,12 +208,15 @@ def means_prior(
     centre = (average(means[0]), average(means[1]))
     off = [m - c for m, c in zip(means, centre, strict=True)]
     error = [u[both] / g.count[both] for u, g in zip(noise, (group, other), strict=True)]
+    # V_gg: the variance of the means between records, without the noise in them.
     own, others = (
         np.maximum(total(o * o) / (n - 1) - average(e), 0.0)
         for o, e in zip(off, error, strict=True)
     )
+    # V_gh, within the Cauchy-Schwarz limit.
     limit = np.sqrt(own * others)
     together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
+    # The variance of the gap must be at least three of its standard errors.
     beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
     least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
     lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
@@ -241,7 +245,7 @@ def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
 
 
 def _error(group: WorldGroup) -> Floats:
-    """Return what each record adds to the error of the group's pooled variance, (n, q)."""
+    """Return each record's contribution to the error of the group's pooled variance, (n, q)."""
     return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
 
 
@@ -267,6 +271,7 @@ def _log_predictive(
     signal: Floats, group: WorldGroup, prior: InverseGamma, expected: Floats, spread: Floats
 ) -> Floats:
     """Return the log of the Student-t predictive density, (n, q), of the target's signal."""
+    # kappa0: the prior's weight in worlds.
     worth = prior.mean / np.maximum(spread, LEAST_SPREAD * prior.mean)
     n = group.count
     weight = worth + n

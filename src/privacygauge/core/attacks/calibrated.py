@@ -1,4 +1,4 @@
-"""Difficulty calibration: the signal less what models without the record give (Watson et al.)."""
+"""Difficulty calibration: the signal minus its mean over models without the record (Watson)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privacygauge.core.release import Worlds
 
 @dataclass(frozen=True)
 class CalibratedOnline:
-    """The signal less the middle between the medians of the worlds with and without the record.
+    """The signal minus the midpoint of the medians of the worlds with and without the record.
 
     ``phi0 - (median_in + median_out) / 2``, averaged over queries. One world is enough.
 
@@ -40,7 +40,7 @@ class CalibratedOnline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return how far each target's signal lies above the middle of its medians."""
+        """Return the distance of each target's signal above the midpoint of its medians."""
         return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
@@ -54,7 +54,7 @@ class CalibratedOnline:
 
 @dataclass(frozen=True)
 class CalibratedOffline:
-    """The signal less the median of the worlds without the record, averaged over queries.
+    """The signal minus the median of the worlds without the record, averaged over queries.
 
     Notes
     -----
@@ -69,7 +69,7 @@ class CalibratedOffline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return how far each target's signal lies above that of worlds without it."""
+        """Return the distance of each target's signal above the median of worlds without it."""
         return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
@@ -82,7 +82,7 @@ class CalibratedOffline:
 
 
 def group_median(values: Floats, side: Bools) -> Floats:
-    """Return the median of a group, (n, q), the mean of the middle two of an even number.
+    """Return the median of a group, (n, q); for an even number, the mean of the middle two.
 
     Parameters
     ----------

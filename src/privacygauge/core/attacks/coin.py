@@ -1,4 +1,4 @@
-"""The attack that looks at nothing: what chance achieves in the same game."""
+"""The attack that ignores the signal and flips a coin: chance in the same game."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from privacygauge.core.rules import Cut
 
 @dataclass(frozen=True)
 class Coin:
-    """Scores every target by chance."""
+    """Score every target at random."""
 
     name: str = "coin"
     """Name in tables."""

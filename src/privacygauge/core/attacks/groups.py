@@ -1,8 +1,8 @@
-"""What attacks on the adversary's own worlds share: the two groups of worlds of each record.
+"""The worlds with and without each record, shared by all attacks on the adversary's own worlds.
 
-For every record the worlds fall into those that were trained with it and those that were trained
-without it, by fair coins. With few worlds one of the groups is empty now and then; its centre is
-then the other group's, shifted by the average gap between the two over all records.
+Fair coins decide for every record which worlds are trained with it and which without. With few
+worlds, one of the groups may be empty; its centre is then that of the other group, shifted by the
+average gap between the two over all records.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 
 MOST_PLAYED = 8
-"""How many worlds are played as targets to learn a threshold: each costs one more scoring."""
+"""Worlds that are played as targets to learn a threshold, at most; each costs one more scoring."""
 
 BLOCK = 1 << 18
-"""Values of the worlds that are worked on at a time: what a core's cache holds."""
+"""Values of the worlds that are processed at a time; they fit into a core's cache."""
 
 Ranking = Callable[[Worlds], "Floats | Skipped"]
-"""Gives every target of some worlds a score, (n,)."""
+"""Maps worlds to a score for every target, (n,)."""
 Centre = Callable[[Floats, Bools], Floats]
-"""Gives the centre, (n, q), of the values (k, n, q) where a mask (k, n, 1) is true, else 0."""
+"""Maps values (k, n, q) and a mask (k, n, 1) to the centre of the masked values, (n, q), or 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class WorldGroup:
     """The worlds that were trained with each record, or those that were trained without it."""
 
     count: Floats
-    """(n, 1) How many they are; may be 0."""
+    """(n, 1) Number of worlds in the group; may be 0."""
     mean: Floats
-    """(n, q) Their mean signal; of an empty group, the other's and the average gap."""
+    """(n, q) Their mean signal; for an empty group, the other group's plus the average gap."""
     squares: Floats
     """(n, q) The sum of their squared residuals about the mean; 0 for an empty group."""
 
@@ -77,14 +77,14 @@ def _moments(values: Floats, side: Bools) -> tuple[Floats, ...]:
 def over_records(
     worlds: Worlds, function: Callable[[Floats, Bools], tuple[Floats, ...]]
 ) -> tuple[Floats, ...]:
-    """Return what a function gives of each record, (n, q), computed in blocks of records.
+    """Apply a function to the worlds of each record, in blocks of records; return arrays (n, q).
 
     Parameters
     ----------
     worlds : Worlds
     function : callable
-        Takes values, (k, b, q), and who was inside, (k, b, 1), of b records; returns arrays
-        (b, q). What it gives of a record must not depend on the others.
+        Takes values (k, b, q) and membership (k, b, 1) of b records; returns arrays (b, q). Its
+        result for a record must not depend on the others.
     """
     k = len(worlds)
     n = len(worlds.signal)
@@ -130,8 +130,8 @@ def centres(
     Returns
     -------
     tuple of ndarray, shapes (n, q)
-        Of the worlds with the record, and of those without it. If a group is empty for all
-        records, its centres are the other's.
+        Centres of the worlds with the record, and of those without it. If a group is empty for all
+        records, its centres are those of the other group.
     """
 
     def both(values: Floats, side: Bools) -> tuple[Floats, ...]:
@@ -175,6 +175,7 @@ def group_max(values: Floats, side: Bools) -> Floats:
 
 def total(values: Floats) -> Floats:
     """Return the sum over records, (q,), which no order of the records changes in any bit."""
+    # Sorted, so that the order of the records does not change the rounding.
     result: Floats = np.sort(values, axis=0).sum(axis=0)
     return result
 
@@ -188,7 +189,7 @@ def average(values: Floats) -> Floats:
 
 
 def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
-    """Return why an attack is skipped that needs worlds without, and maybe with, the targets.
+    """Return the reason to skip an attack that needs worlds without, and maybe with, the targets.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ def score_by_ranking(
 
 @dataclass(frozen=True, eq=False)
 class LearntCut:
-    """The best threshold on the worlds, learnt when it is asked for: it costs eight scorings."""
+    """The best threshold on the worlds, learnt on first use, since it costs eight scorings."""
 
     worlds: Worlds
     """The adversary's own models."""
@@ -252,7 +253,7 @@ class LearntCut:
 
     @cached_property
     def cut(self) -> Cut:
-        """The threshold and where it comes from."""
+        """The threshold and its origin."""
         return learnt_cut(self.worlds, self.ranking, self.natural)
 
     @property
@@ -262,11 +263,11 @@ class LearntCut:
 
     @property
     def origin(self) -> str:
-        """Where the threshold comes from, in words."""
+        """Origin of the threshold, as reports print it."""
         return self.cut.origin
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other threshold is the same, and from the same place."""
+        """Return whether the other threshold and its origin are the same."""
         return isinstance(other, LearntCut) and self.cut == other.cut
 
     __hash__ = None  # type: ignore[assignment]

@@ -29,14 +29,14 @@ NO_NOISE = "needs a target with two worlds on the same side, to see how much mod
 
 
 class Variance(Protocol):
-    """How the variance of a record's group is estimated."""
+    """An estimator of the variance of a record's group."""
 
     @property
     def name(self) -> str:
         """Name in reports."""
 
     def among(self, n_worlds: int) -> Variance:
-        """Return the estimator to use with so many worlds."""
+        """Return the estimator for a given number of worlds."""
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance, (n, q) or (q,), above 0; `other` helps where `group` has none."""
@@ -54,7 +54,7 @@ class PooledVariance:
     name = "pooled variance"
 
     def among(self, n_worlds: int) -> PooledVariance:
-        """Return itself: any number of worlds will do."""
+        """Return itself, for any number of worlds."""
         return self
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
@@ -78,23 +78,23 @@ class PerRecordVariance:
     name = "per-record variance"
 
     def among(self, n_worlds: int) -> PerRecordVariance:
-        """Return itself, whether or not there are worlds enough to be wise."""
+        """Return itself, for any number of worlds."""
         return self
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance of each record and query, (n, q)."""
         pooled = PooledVariance().of(group, other)
         own = group.squares / np.maximum(group.freedom, 1)
-        # Below that it is rounding, and the ratio would be decided by it.
+        # A smaller variance is rounding error, which would then decide the ratio.
         return np.where(own > 1e-9 * pooled, own, pooled)
 
 
 @dataclass(frozen=True)
 class AutoVariance:
-    """Per-record variances where there are worlds enough for them, a pooled one below."""
+    """Per-record variances with enough worlds, a pooled variance with fewer."""
 
     least: int = 64
-    """From how many worlds on each record has its own; the paper's number."""
+    """Fewest worlds for per-record variances; the default is the paper's."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, least=self.least)
@@ -105,7 +105,7 @@ class AutoVariance:
         return "auto" if self == AutoVariance() else f"auto, per record from {self.least} worlds"
 
     def among(self, n_worlds: int) -> PooledVariance | PerRecordVariance:
-        """Return the estimator for so many worlds."""
+        """Return the estimator for a given number of worlds."""
         return PerRecordVariance() if n_worlds >= self.least else PooledVariance()
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
@@ -115,7 +115,7 @@ class AutoVariance:
 
 
 class Tail(Protocol):
-    """What of the law of non-members' signals the offline attack takes for its score."""
+    """The part of the non-members' distribution that the offline attack uses as its score."""
 
     @property
     def name(self) -> str:
@@ -123,10 +123,10 @@ class Tail(Protocol):
 
     @property
     def usual(self) -> float:
-        """A non-member's distance from its mean, in deviations, to cut at without a threshold."""
+        """Default cut: a non-member's distance from its mean, in standard deviations."""
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
-        """Return the score, (n, q), of signals so far above the mean of non-members."""
+        """Return the score, (n, q), of signals at a `distance` above the mean of non-members."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class LiraOnline:
 
     @property
     def variant(self) -> str:
-        """How the variance is estimated."""
+        """Name of the variance estimator."""
         return self.variance.name
 
     thresholds = "global"
@@ -201,7 +201,7 @@ class LiraOnline:
 
 @dataclass(frozen=True)
 class LiraOffline:
-    """How unlikely the signal is among the worlds without the record, averaged over queries.
+    """Tail probability of the signal among the worlds without the record, averaged over queries.
 
     Only worlds without the record are used; a record that is in all of them takes their mean
     less the average gap between members and non-members.
@@ -221,7 +221,7 @@ class LiraOffline:
 
     @property
     def variant(self) -> str:
-        """The tail, and how the variance is estimated."""
+        """Names of the tail and of the variance estimator."""
         return f"{self.tail.name}, {self.variance.name}"
 
     thresholds = "global"

@@ -1,4 +1,4 @@
-"""The probability of being a member, given a signal: the privacy risk score.
+"""The privacy risk score: the posterior probability of membership given a signal.
 
 Song & Mittal (2021), section 4. Two estimators learn it, class by class, on shadow records:
 `Histogram`, as in the paper, and `Isotonic`, which uses that a higher signal never means less
@@ -26,7 +26,7 @@ from privacygauge.errors import InputError
 
 
 class Posterior(Protocol):
-    """What an estimator learnt."""
+    """A fitted estimator of the posterior probability of membership."""
 
     def of(self, signal: Floats, stratum: Ints) -> Floats:
         """Return P(member | signal, class) at even odds, (n,) in [0, 1]."""
@@ -154,7 +154,7 @@ class Isotonic:
     """Isotonic regression of membership on the signal, shrunk towards the fit of all classes."""
 
     shrinkage: float | None = None
-    """How many records the global fit is worth beside those of each class; chosen by five-fold
+    """Weight of the global fit beside each class's fit, in records; chosen by five-fold
     cross-validation on the shadow records (least squares) by default."""
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicPosterior:
-    """A global fit, and for each class its own fit and the weight of that."""
+    """A global fit, and for each class its own fit and weight."""
 
     overall: Step
     """The fit of all classes together."""
@@ -236,7 +236,7 @@ def _fit(
 
 
 def _even_weights(member: Bools, stratum: Ints, n_classes: int) -> Floats:
-    """Return weights under which members and non-members of every class count alike.
+    """Return weights that give the members and the non-members of every class equal totals.
 
     Otherwise a fit that takes the class's share of members for a signal would seem to predict.
     """
@@ -247,7 +247,7 @@ def _even_weights(member: Bools, stratum: Ints, n_classes: int) -> Floats:
 
 
 def _isotonic(signal: Floats, member: Bools) -> Step:
-    """Return the rising fit in which members and non-members weigh the same in total."""
+    """Return the increasing fit with equal total weights of members and non-members."""
     from scipy.optimize import isotonic_regression
 
     values, index = np.unique(signal, return_inverse=True)
@@ -255,6 +255,7 @@ def _isotonic(signal: Floats, member: Bools) -> Step:
     outside = np.bincount(index[~member], minlength=len(values))
     a = inside / inside.sum()
     b = outside / outside.sum()
+    # The share of members at even odds, each side with a total weight of 1.
     fit = isotonic_regression(a / (a + b), weights=a + b)
     ends = fit.blocks
     block = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -295,6 +296,7 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
             errors[i, judged] = balance[judged] * (guess - member[judged]) ** 2
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
+    # Paired differences: the same rows are hard for every shrinkage.
     worse = errors - errors[best]
     allowed = worse.std(axis=1) / np.sqrt(len(signal))
     return float(_SHRINKAGES[int(np.flatnonzero(mean - mean[best] <= allowed)[-1])])
@@ -309,7 +311,7 @@ def _folds(signal: Floats, member: Bools, stratum: Ints) -> Ints:
 
 
 def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:
-    """Return how many rows of the same class and side come before each row, by value."""
+    """Return the rank of each row by value among rows of the same class and side, from 0."""
     order = np.lexsort((values, member, stratum))
     new = np.diff(stratum[order], prepend=-1) != 0
     new[1:] |= np.diff(member[order]) != 0

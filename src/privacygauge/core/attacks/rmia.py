@@ -1,4 +1,4 @@
-"""RMIA: how much likelier the target model finds a record than models at large do.
+"""RMIA: likelihood of a record under the target model relative to reference models.
 
 Zarifzadeh et al. (2024), "Low-cost high-power membership inference attacks". RMIA counts the
 share of population records z whose ratio p0(z) / P(z) lies below that of the record by a factor
@@ -33,10 +33,10 @@ PUBLISHED = 0.3
 """The slope of the offline attack that its authors chose for CIFAR-10."""
 
 SLOPES = tuple(i / 10 for i in range(11))
-"""Those that one is chosen from."""
+"""Candidate slopes, in [0, 1]."""
 
 MOST_PLAYED = 4
-"""How many worlds are played as targets to choose a slope."""
+"""Worlds that are played as targets to choose a slope, at most."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class RmiaOnline:
     Notes
     -----
     Zarifzadeh et al. (2024) take P(x) as the mean over all reference models, half of
-    which hold x. By coin flips it is seldom just half: the plain mean would lean towards the
-    larger group, by an amount that says nothing of the target, and add noise between records.
-    The mean of both groups' means is what the plain one is for exact halves.
+    which hold x. With coin flips it is seldom exactly half: the plain mean would lean towards the
+    larger group, by an amount unrelated to the target, and add noise between records. The mean of
+    both groups' means equals the plain mean for exact halves.
     """
 
     name = "rmia"
@@ -111,7 +111,7 @@ class RmiaOffline:
         return score_by_ranking(self.name, observation, partial(self._ranking, a=a), notes=notes)
 
     def _slope(self, worlds: Worlds | None) -> tuple[float, tuple[str, ...]]:
-        """Return the slope to take, and a note where it had to be found."""
+        """Return the slope, and a note where it was chosen on the worlds."""
         if self.a is not None:
             return self.a, ()
         a = None if worlds is None else chosen_slope(worlds)
@@ -128,7 +128,7 @@ class RmiaOffline:
 
 
 def chosen_slope(worlds: Worlds) -> float | None:
-    """Return the slope with which the offline attack ranks best when worlds are its targets.
+    """Return the slope with which the offline attack ranks best on worlds played as targets.
 
     None where no world can be played.
     """
@@ -144,7 +144,7 @@ def chosen_slope(worlds: Worlds) -> float | None:
 
 
 def _worlds_to_play(worlds: Worlds) -> Ints:
-    """Return the numbers of the worlds to play: spread over their mean signals, in any order."""
+    """Return the numbers of the worlds to play, spread over their mean signals."""
     k = len(worlds)
     means = [worlds.world(number).ravel().mean() for number in range(k)]
     ascending = np.argsort(means, kind="stable")

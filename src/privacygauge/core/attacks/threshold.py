@@ -18,9 +18,9 @@ class Threshold:
     """Guess "member" where a signal reaches the threshold that is best on shadow records."""
 
     signal: str
-    """Which signal of the observation to use."""
+    """Name of the signal in the observation."""
     per_class: bool = True
-    """Whether every class has a threshold of its own, or one serves all."""
+    """Whether every class has its own threshold; otherwise all classes share one."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class Threshold:
         return "per-class" if self.per_class else "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the signal (one threshold), or how far it lies above its class's threshold.
+        """Return the signal (one threshold), or its distance above its class's threshold.
 
         The guesses do not depend on that difference: it is at least 0 exactly where the signal
         reaches the threshold.
@@ -50,15 +50,13 @@ class Threshold:
             return Scores(values, Cut(overall, "learnt on records with known membership"))
         learnt = learn_thresholds(known, shadow.member, shadow.stratum, observation.n_classes)
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
-        notes = (_fell_back(missing.tolist()),) if len(missing) else ()
+        notes: tuple[str, ...] = ()
+        if len(missing):
+            notes = (
+                f"{len(missing)} class(es) lack shadow members or shadow non-members and fall back "
+                f"to the global threshold: {checks.short_list(missing.tolist())}",
+            )
         margin = values - learnt.of(observation.stratum)
         return Scores(
             margin, Cut(0.0, "of each class, learnt on records with known membership"), notes
         )
-
-
-def _fell_back(classes: list[int]) -> str:
-    return (
-        f"{len(classes)} class(es) lack shadow members or shadow non-members and fall back to the "
-        f"global threshold: {checks.short_list(classes)}"
-    )

@@ -1,1 +1,1 @@
-"""What is said of membership attacks, in whichever kind of audit they were played."""
+"""Report sections on membership attacks, shared by all kinds of audits."""

@@ -1,4 +1,4 @@
-"""Attacks as plain values: the keys that reports on them share in ``report.json``."""
+"""Attacks as plain values: the keys of ``report.json`` that all reports on attacks share."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def of_attacks(a: Attacks) -> dict[str, Json]:
 
 
 def game(found: GameDescription) -> dict[str, Json]:
-    """Return the game that was played."""
+    """Return the game as plain values."""
     return {name: values_of(value) for name, value in vars(found).items()}
 
 
 def headline(found: Headline) -> dict[str, Json]:
-    """Return what the verdict speaks of."""
+    """Return the numbers of the headline as plain values."""
     return {
         "attack": found.attack.title,
         **pick_values(found, "accuracy", "auc", "epsilon", "epsilon_attack", "epsilon_limit"),
@@ -35,12 +35,12 @@ def headline(found: Headline) -> dict[str, Json]:
 
 
 def grade_basis(found: AttackReach) -> str:
-    """Return what the grade follows from: ``guesses`` or ``ranking``."""
+    """Return the basis of the grade: ``guesses`` or ``ranking``."""
     return "ranking" if found.by_ranking else "guesses"
 
 
 def attack(e: Evaluation) -> dict[str, Json]:
-    """Return every number about an attack."""
+    """Return the numbers of an attack as plain values."""
     return {
         **pick_values(e, "name", "variant", "thresholds", "rule"),
         **pick_values(e, "accuracy", "advantage", "auc"),

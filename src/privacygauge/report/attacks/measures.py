@@ -1,4 +1,4 @@
-"""The numbers of attacks: the cards of the strongest one, and what all are held to."""
+"""The numbers of attacks: cards of the strongest one, and the metrics that limits apply to."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Json, Measure, Section
 
 GATED_RATES = (0.1, 0.01, 0.001)
-"""False-positive rates whose TPR a release can be held to."""
+"""False-positive rates at which limits may name the TPR."""
 
 _NO_ATTACK = "no attack has it"
 GUESSING = "50%: members and non-members count the same"
-"""What guessing gives where accuracies are balanced."""
+"""The result of guessing on the scale of balanced accuracy."""
 
 
 def intro(a: Attacks) -> str:
-    """Return what to know before the cards."""
+    """Return the sentences above the cards."""
     n = len(a.evaluations)
     small = f"Small figures are {rate(a.level)} intervals"
     allows = f"; that of the right guesses allows for the choice among {n} attacks"
@@ -47,16 +47,17 @@ def intro(a: Attacks) -> str:
 
 
 def highest(a: Attacks) -> Iterator[Measure]:
-    """Yield the highest numbers over all attacks, which a release can be held to: no cards.
+    """Yield the highest numbers over all attacks, which limits apply to; none is a card.
 
-    ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. Value and
-    lower end are each the highest of all attacks, but for the accuracy: its interval is the
-    headline's, which allows for the choice among attacks. Where the ranking of an attack goes
-    further than all guesses, accuracy and advantage are at least what it reaches: no limit
-    passes because a threshold did not carry over.
+    ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. The value and
+    the lower limit are each the highest of all attacks, except for the accuracy: its interval is
+    the headline's, which allows for the choice among attacks. Where an attack's ranking supports a
+    higher accuracy than all guesses, accuracy and advantage are at least that: no limit passes
+    because a threshold did not carry over.
     """
     found = a.headline.reached
     value = max(x.value for x in (found.accuracy, *(e.accuracy for e in a.evaluations)))
+    # The interval stays that of the headline, which is corrected for the number of attacks.
     right = replace(found.accuracy, value=value, high=max(value, found.accuracy.high))
     label = f"{right_of(found)} of the strongest attack"
     shown = percent_estimate(right)
@@ -88,11 +89,12 @@ def highest(a: Attacks) -> Iterator[Measure]:
 
 
 def of_questions(a: Attacks) -> Iterator[Measure]:
-    """Yield what is shown beside the average, which a release can be held to: cards.
+    """Yield the numbers beside the average that limits apply to, as cards.
 
-    ``worst-group``: right guesses in the worst group that is shown to be worse than the rest, or on
-    average where none is. ``worst-records``: members that stand out, at least. ``detectable``: the
-    least accuracy that the audit would mostly have shown, 1 where it would have shown none.
+    ``worst-group``: share of right guesses in the worst group shown to be more exposed than the
+    rest, or on average where there is none. ``worst-records``: lower bound on the number of members
+    that stand out. ``detectable``: the least accuracy that the audit would have shown with its
+    power, 1 where it would have shown none.
     """
     if a.questions is None:
         return
@@ -149,7 +151,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
 
 
 def questions_section(found: Questions | None) -> Section | None:
-    """Return the section on what is asked beside the average, and what could have been found."""
+    """Return the section on few records and groups, with the smallest leaks that it could show."""
     if found is None:
         return None
     least = found.detectable
@@ -188,11 +190,11 @@ def questions_section(found: Questions | None) -> Section | None:
 
 
 def questions_data(found: Questions | None) -> dict[str, Json]:
-    """Return what ``report.json`` holds of the questions beside the average.
+    """Return the questions beside the average, for ``report.json``.
 
-    ``tail`` is what was found of few records. ``detectable`` has the least that would have been
-    shown: ``average`` as a balanced accuracy, ``tail`` as the share of all units that are members
-    wholly exposed, ``groups`` as the number of records in a group; null where nothing would be.
+    ``tail`` is the result for few records. ``detectable`` has the smallest detectable leaks:
+    ``average`` as a balanced accuracy, ``tail`` as the share of fully exposed members among all
+    units, ``groups`` as the number of records in a group; null where nothing is detectable.
     """
     if found is None:
         return {}
@@ -217,14 +219,15 @@ def highest_of(
     guessing: str,
     missing: str,
 ) -> Measure:
-    """Return the highest of several numbers as a measure that no card shows.
+    """Return the highest of several numbers as a measure without a card.
 
-    Value and ends are each the highest of all; `missing` says why there is none.
+    The value and the limits are each the highest of all; `missing` is the reason if there is none.
     """
     if not found:
         none = Skipped(name, missing)
         return Measure(name, label, none, Shown(DASH), guessing=guessing, card=False)
     first = max(found, key=lambda estimate: estimate.value)
+    # Limits may name the lower limit alone: it must be the highest of all attacks too.
     best = replace(first, low=max(x.low for x in found), high=max(x.high for x in found))
     return Measure(name, label, best, show(best), guessing=guessing, card=False)
 
@@ -232,8 +235,8 @@ def highest_of(
 def cards(a: Attacks) -> Iterator[Measure]:
     """Yield the numbers of the strongest attack, as cards.
 
-    No release is held to them, since another attack may have higher ones, but for ``epsilon``:
-    the bound is one for all attacks.
+    Limits do not apply to them, since another attack may have higher ones, except for ``epsilon``,
+    which is one bound for all attacks.
     """
     rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
     precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
@@ -271,7 +274,7 @@ def cards(a: Attacks) -> Iterator[Measure]:
 
 
 def epsilon(a: Attacks) -> Measure:
-    """Return the lower bound on epsilon: its one honest number is the lower end."""
+    """Return the lower bound on epsilon, of which only the lower limit is meaningful."""
     bound = a.headline.epsilon
     most = decimal(a.headline.epsilon_limit, 2)
     limit = f"With this many records, no audit could show more than {most}."

@@ -1,4 +1,4 @@
-"""ROC curves and scores of attacks: drawn, with their captions and what they show in words."""
+"""Plots of ROC curves and scores of attacks, with captions and descriptions in words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def roc_log(
     caption: str = "The same, enlarged at few false alarms: a curve far above the diagonal on the "
     "left gives some members away almost for certain.",
 ) -> Plot:
-    """Return the ROC curves of attacks, enlarged at few false alarms."""
+    """Return the ROC curves of attacks on logarithmic axes."""
     draw = partial(plot_roc, evaluations, log=True)
     return Plot(name, title, caption=caption, words=areas(evaluations), draw=draw, wide=False)
 
@@ -61,7 +61,7 @@ def roc_log(
 def scores(
     e: Evaluation, *, title: str = "", words: str = "", name: str = "scores", wide: bool = True
 ) -> Plot:
-    """Return how the scores of an attack are spread, members and non-members apart.
+    """Return the plot of an attack's score distribution, for members and non-members.
 
     By default the plot has the attack's own title, and its words are about the AUC.
     """
@@ -108,7 +108,15 @@ def plot_roc(
     ax.plot(diagonal, diagonal, color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1)
     ax.set(xlabel="False-positive rate", ylabel="True-positive rate")
     ax.set(xlim=(floor, 1), ylim=(floor, 1) if log else (0, 1.005))
-    _name_curves(ax, curves)
+    # Curves are drawn from the last to the first, so that the best ones lie on top.
+    named = curves[: len(SERIES)]
+    lines = ax.get_lines()[: len(curves)][::-1]
+    handles = lines[: len(named)]
+    labels = [str(line.get_label()) for line in handles]
+    if len(curves) > len(named):
+        handles.append(lines[-1])
+        labels.append(f"{len(curves) - len(named)} further")
+    legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")
     return ax
 
 
@@ -132,7 +140,9 @@ def _log_axes(ax: Axes, evaluations: Sequence[Evaluation]) -> float:
     ax.set(xscale="log", yscale="log")
     ax.minorticks_off()
     most = max(e.n_out for e in evaluations)
+    # The power of ten below one false positive: a rate of 0 has no place on a log scale.
     floor = float(10.0 ** np.floor(np.log10(0.999 / most)))
+    # Below 10 expected false positives a rate is not resolved.
     doubtful = min(10 / most, 1.0)
     ax.axvspan(floor, doubtful, color=FAINT, alpha=0.35, lw=0, zorder=0)
     ax.annotate("too few non-members\nto tell", (np.sqrt(floor * doubtful), 0.97), fontsize=7.5,
@@ -153,14 +163,3 @@ def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
         zorder=3 if named else 2,
         label=f"{plot_label(curve.attack.title)}  {decimal(curve.attack.auc.value, 3)}",
     )
-
-
-def _name_curves(ax: Axes, curves: Sequence[Curve]) -> None:
-    named = curves[: len(SERIES)]
-    lines = ax.get_lines()[: len(curves)][::-1]
-    handles = lines[: len(named)]
-    labels = [str(line.get_label()) for line in handles]
-    if len(curves) > len(named):
-        handles.append(lines[-1])
-        labels.append(f"{len(curves) - len(named)} further")
-    legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")

@@ -1,4 +1,4 @@
-"""Records by their scores: those that attacks are surest of, and all of them as tables."""
+"""Records by their scores: the riskiest ones, and all of them as tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privacygauge.report.numbers import decimal, plain, shorten
 from privacygauge.report.values import Column, Table, Worst
 
 RECORDS = 50
-"""Number of of the riskiest records that are shown."""
+"""Number of the riskiest records that are shown."""
 
 _AT_ONCE = 10
 """Records that are shown before a fold, and named in a register."""
@@ -30,22 +30,22 @@ class Riskiest:
     records: Records
     """All records."""
     by: str
-    """What they are ranked by."""
+    """Name of the attack or score that ranks them."""
     value: Floats
-    """(n,) Of every record; higher is worse."""
+    """(n,) Score of every record; higher is worse."""
     rows: Ints
-    """At most `RECORDS` rows, the worst first, one of each person."""
+    """At most `RECORDS` rows, the worst first, one per person."""
     n: int
-    """How many records were ranked."""
+    """Number of ranked records."""
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Their names, each on one line and without the middle of a very long one."""
+        """Ids of the riskiest records, each on one line, long ones shortened in the middle."""
         return tuple(shorten(str(self.records.ids[i])) for i in self.rows)
 
     @property
     def worst(self) -> Worst:
-        """The first few of them."""
+        """The first few ids."""
         return Worst("records", tuple(map(plain, self.ids[:_AT_ONCE])))
 
 
@@ -54,7 +54,7 @@ def riskiest_records(
 ) -> Riskiest:
     """Return the records of the highest values, shape (n,), one of each person; or members alone.
 
-    `by` says what the values are, such as ``score of confidence``.
+    `by` names the values, such as ``score of confidence``.
     """
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]

@@ -1,4 +1,4 @@
-"""Attacks as tables: how well each did, every number, and how the intervals were made."""
+"""Attacks as tables: main results, all numbers, and interval methods."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _LINE = (
 _FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
 """The same, in a terminal."""
 
+# The ends of the line that an accuracy is drawn on.
 _LOWEST = 0.4
 _HIGHEST = 1.0
-"""The ends of the line that an accuracy is drawn on."""
 
 
 def section(a: Attacks) -> Section:
@@ -64,10 +64,10 @@ def blocks(
     *,
     epsilon: bool = True,
 ) -> tuple[Block, ...]:
-    """Return what a section about all attacks holds, below what is told of them.
+    """Return the blocks of a section about all attacks, below the paragraph `told`.
 
-    `best` is the title of the strongest; without `epsilon` nothing is said of it, nor of other
-    shares of members.
+    `best` is the title of the strongest attack. Without `epsilon`, the bounds on epsilon and the
+    precisions at other shares of members are left out.
     """
     note = f"Small figures: {rate(level)} intervals."
     chances = (priors(evaluations),) if epsilon else ()
@@ -92,9 +92,9 @@ def main_table(
     fprs: Sequence[float] = FEW,
     epsilon: bool = True,
 ) -> Table:
-    """Return how well each attack did, of which there is at least one; all have the same rates.
+    """Return the main table of at least one attack; all attacks have the same rates.
 
-    `best` is the title of the strongest, `fprs` are the rates whose TPR is shown.
+    `best` is the title of the strongest attack, `fprs` are the rates at which the TPR is shown.
     """
     rows: Rows = [
         {
@@ -111,7 +111,7 @@ def main_table(
 
 
 def overview(a: Attacks) -> Table:
-    """Return one row an attack for a terminal and a summary."""
+    """Return a table with one row per attack, for a terminal and a summary."""
     shown = [r.fpr for r in a.best.tpr_at_fpr if r.fpr in FEW]
     heads = {fpr: f"TPR at\n{rate(fpr)} FPR" for fpr in shown}
     found = {e.title: [r for r in e.tpr_at_fpr if r.fpr in shown] for e in a.evaluations}
@@ -135,7 +135,7 @@ def overview(a: Attacks) -> Table:
 
 
 def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Yield what to know beside the main table."""
+    """Yield the remarks below the main table."""
     n = len(evaluations)
     told = []
     if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
@@ -151,7 +151,7 @@ def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 
 def guesses(evaluations: Sequence[Evaluation]) -> Table:
-    """Return every number about the guesses."""
+    """Return the table of all numbers about the guesses."""
     rows: Rows = [
         {
             "Attack": attack(e),
@@ -170,7 +170,7 @@ def guesses(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def priors(evaluations: Sequence[Evaluation]) -> Table:
-    """Return how often "member" is right at other shares of members, and epsilon."""
+    """Return the table of precisions at other shares of members, and of epsilon."""
     rows: Rows = [
         {
             "Attack": attack(e),
@@ -189,7 +189,7 @@ def priors(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def scores(evaluations: Sequence[Evaluation]) -> Table:
-    """Return every number about the scores."""
+    """Return the table of all numbers about the scores."""
     rows: Rows = [
         {
             "Attack": attack(e),
@@ -204,7 +204,7 @@ def scores(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def rates(evaluations: Sequence[Evaluation]) -> Table:
-    """Return the true-positive rates, one by one."""
+    """Return the table of true-positive rates."""
     heads = columns("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
     rows = (
         (
@@ -230,7 +230,7 @@ def rates(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def methods(evaluations: Sequence[Evaluation]) -> Table:
-    """Return how the intervals of every column were made."""
+    """Return the table of interval methods, for every column."""
     found = [r for e in evaluations for r in e.tpr_at_fpr]
     numbers: dict[str, list[Estimate | Skipped]] = {
         "Accuracy": [e.accuracy for e in evaluations],
@@ -256,7 +256,7 @@ def methods_of(
     name: str = "methods",
     title: str = "Methods",
 ) -> Table:
-    """Return how the intervals of every kind of number were made; estimates by what they are of."""
+    """Return the table of interval methods, from the estimates of each kind of number."""
     return Table(
         name,
         title,
@@ -267,7 +267,7 @@ def methods_of(
 
 
 def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
-    """Return the methods and levels of estimates, and how many independent units they have."""
+    """Return the methods, levels and numbers of independent units of estimates."""
     made = [x for x in found if isinstance(x, Estimate)]
     if not made:
         return DASH, DASH
@@ -278,7 +278,7 @@ def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
 
 
 def attack(e: Evaluation) -> Cell:
-    """Return an attack's name, its variant and its kind of threshold below."""
+    """Return a cell with an attack's name, and its variant and kind of threshold below."""
     thresholds = "" if e.thresholds == "none" else f"{e.thresholds} thresholds"
     return Cell(e.name, below=tuple(x for x in (e.variant, thresholds) if x))
 
@@ -289,7 +289,7 @@ def tpr(r: RateAtFpr) -> Cell:
 
 
 def whisker(accuracy: Estimate) -> Whisker:
-    """Return where an accuracy and its interval stand on a line from 40% to 100%."""
+    """Return an accuracy and its interval drawn on a line from 40% to 100%."""
     span = _HIGHEST - _LOWEST
     ends = (accuracy.low, accuracy.value, accuracy.high, 0.5)
     return Whisker(*(round(100 * min(max((x - _LOWEST) / span, 0), 1), 2) for x in ends))
@@ -302,10 +302,10 @@ def game(
     thresholds: str = "Thresholds were learnt",
     targets: tuple[str, str] | None = None,
 ) -> Pairs:
-    """Return the game that was played, name by name.
+    """Return the game as a block of names and values.
 
-    `adversary` and `thresholds` are what two of the lines are called; `targets` is the last line,
-    by default the number of members and non-members.
+    `adversary` and `thresholds` are the names of two lines; `targets` is the last line, by default
+    the number of members and non-members.
     """
     n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
     last, told = targets or ("Targets", n)

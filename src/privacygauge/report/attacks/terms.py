@@ -1,4 +1,4 @@
-"""Words that pages on attacks explain."""
+"""Glossary of pages on attacks."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ MEANINGS: Mapping[str, str] = {
     "Epsilon": "The strength of a differential-privacy guarantee; smaller protects more. An attack "
     "can show that epsilon is at least so much, never that it is small.",
 }
-"""Word and meaning, in the order in which they are explained."""
+"""Terms with their meanings, in the order of the glossary."""
 
 
 def interval(level: float, unit: str = "records") -> str:
-    """Return what an interval is."""
+    """Return the definition of an interval, for the glossary."""
     return (
         f"The range that the true number lies in, in {rate(level)} of audits like this one. It "
         f"gets narrower with more {unit}."
@@ -44,5 +44,5 @@ def interval(level: float, unit: str = "records") -> str:
 
 
 def terms(*names: str) -> dict[str, str]:
-    """Return words with their meaning, in the order of their names."""
+    """Return terms with their meanings, in the order of `names`."""
     return {name: MEANINGS[name] for name in names}

@@ -1,4 +1,4 @@
-"""What attacks showed, graded, in words for somebody who has to decide about a release."""
+"""The graded result of attacks, in words for somebody who decides about a release."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Exposure, exposure
 from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.questions import Detectable, Questions
@@ -38,73 +37,97 @@ from privacygauge.report.values import Grade
 
 @dataclass(frozen=True)
 class GradedAttacks:
-    """What attacks showed."""
+    """The graded result of attacks, in words."""
 
     grade: Grade
     """One of `GRADES`, or `UNTOLD`."""
     headline: str
-    """In one line."""
+    """The result in one line."""
     sentences: tuple[str, ...]
-    """What an attacker can do, and how sure that is; not whom it matters to, nor what is unsaid."""
+    """Abilities of the attacker, with their confidence; consequences and limits are not in them."""
     question: Literal["average", "records", "groups"] = "average"
-    """What decided about the grade."""
+    """The question that decided the grade."""
 
 
 def grade_attacks(a: Attacks) -> GradedAttacks:
-    """Return what attacks showed: the gravest grade of the questions that were asked.
+    """Grade attacks by the gravest answer to their questions: average, few records, groups.
 
-    The average is graded by the LOWER end of the headline's advantage ``2 * accuracy - 1``:
-    none where its interval holds chance, small below .1, moderate below .3, large from there
-    on. The accuracy is that of the guesses, or what the AUC of the scores guarantees for the
+    The average is graded by the LOWER limit of the headline's advantage ``2 * accuracy - 1``:
+    none where its interval contains chance, small below .1, moderate below .3, large from there
+    on. The accuracy is that of the guesses, or the bound that the AUC of the scores gives for the
     best threshold, whichever is graver: a threshold that did not carry over hides no leak. It
     is raised by one step where `exposure` finds something; and from none to small where the
     best threshold in hindsight of an attack is significantly better than chance, or where the
     bound on epsilon is above 0.
 
     Few records that stand out are a small leak, and a moderate one from a hundredth of the members
-    on. A group that is shown to be worse than the rest has the grade of its own lower end, small at
-    least.
+    on. A group shown to be more exposed than the rest has the grade of its own lower limit, at
+    least small.
 
-    It cannot be told where no leak was found but an attack takes members for non-members, or where
-    an audit of this size would not have shown the beginning of a moderate leak.
+    The grade is `UNTOLD` where no leak was found but an attack takes members for non-members, or
+    where an audit of this size would not have shown the smallest moderate leak.
 
     Notes
     -----
     The headline's interval allows for the choice among attacks, the other questions for theirs
     (`evaluate.questions`). The reasons to raise the grade of the average look at all attacks, but
-    chance hardly fulfils one: ten times the false-positive rate lies far beyond any interval around
-    it, and the band behind the best accuracy and the limits behind epsilon hold with much to spare.
+    are rarely met by chance: ten times the false-positive rate lies far beyond any interval around
+    it, and the band behind the best accuracy and the limits behind epsilon are conservative.
     """
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
     hidden = tuple(_hidden_leak_text(a)) if base == NONE else ()
     average = next_graver(base) if found is not None or hidden else base
-    few = _grade_of_few(a.questions)
-    worst = _grade_of_groups(a.questions)
+    asked = a.questions
+    few = NONE if asked is None or asked.tail is None else grade_of_few(asked.tail)
+    groups = () if asked is None else asked.groups
+    worst = gravest(
+        (NONE, *(gravest((SMALL, grade_of(group.reached.accuracy.low))) for group in groups))
+    )
     grade = gravest((average, few, worst))
     if grade == NONE and a.headline.inverted:
         return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
-    if grade == NONE and a.questions is not None and _too_few(a.questions.detectable):
-        return GradedAttacks(UNTOLD, TOO_FEW, tuple(_of_too_few(a, a.questions.detectable)))
+    if grade == NONE and asked is not None:
+        detectable = asked.detectable.average
+        if detectable is None or detectable > DETECTABLE:
+            too_few = (
+                "No leak was found, but an audit of this size could hardly have found one: "
+                f"{_least(asked.detectable)}. A moderate leak begins at {percent(DETECTABLE)}."
+            )
+            return GradedAttacks(UNTOLD, TOO_FEW, (too_few, _undetected_leak_text(a)))
     question: Literal["average", "records", "groups"] = "average"
     if grade in (average, NONE):
         headline = _headline(a, base, grade, found)
-    elif grade == few:
+    elif asked is not None and grade == few:
         question = "records"
-        headline = f"{grade.word.capitalize()} leak: {_few_in_words(a.questions)}"
+        verb = "stands out" if asked.exposed == 1 else "stand out"
+        exposed = f"at least {several(asked.exposed, 'member')} {verb} among all records"
+        headline = f"{grade.word.capitalize()} leak: {exposed}"
     else:
         question = "groups"
-        headline = f"{grade.word.capitalize()} leak: {_group_in_words(a.questions)}"
+        first = groups[0]
+        group = f"{plain(first.column)} = {shorten(plain(first.group))}"
+        headline = (
+            f"{grade.word.capitalize()} leak: among records with {group} {_told_apart(first)}"
+        )
     sentences = [
         *_ability(a),
         *_exposure_text(found, average != base),
         *hidden,
-        *(_standing_out(a.questions) if few != NONE and gravest((base, few)) != base else ()),
+        *(_standing_out(asked) if few != NONE and gravest((base, few)) != base else ()),
         *_groups(a),
     ]
-    sentences.append(_undetected_leak_text(a) if base == NONE else _confidence_text(a))
-    if grade == NONE and a.questions is not None:
-        sentences.append(_could_have_shown(a.questions.detectable))
+    if base == NONE:
+        sentences.append(_undetected_leak_text(a))
+    else:
+        accuracy = a.headline.accuracy
+        sentences.append(
+            f"With {rate(a.level)} confidence the share of right guesses lies between "
+            f"{percent(accuracy.low)} and {percent(accuracy.high)}{_allowing(a)}. It was "
+            f"measured on {_targets(a)}."
+        )
+    if grade == NONE and asked is not None:
+        sentences.append(f"What it could have found: {_least(asked.detectable)}.")
     return GradedAttacks(grade, headline, tuple(sentences), question)
 
 
@@ -112,17 +135,10 @@ TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak
 """The verdict in one line."""
 
 DETECTABLE = 0.55
-"""An audit that finds nothing must have been able to show this accuracy, where moderate leaks
-begin."""
+"""Accuracy at which moderate leaks begin: an audit that finds nothing must be able to detect it."""
 
 _MANY_EXPOSED = 0.01
-"""From this share of the members on, those that stand out are a moderate leak."""
-
-
-def _grade_of_few(questions: Questions | None) -> Grade:
-    if questions is None or questions.tail is None or not questions.tail.shown:
-        return NONE
-    return grade_of_few(questions.tail)
+"""Share of the members from which those that stand out are a moderate leak."""
 
 
 def grade_of_few(found: Tail) -> Grade:
@@ -132,31 +148,8 @@ def grade_of_few(found: Tail) -> Grade:
     return MODERATE if found.share >= _MANY_EXPOSED else SMALL
 
 
-def _grade_of_groups(questions: Questions | None) -> Grade:
-    shown = () if questions is None else questions.groups
-    return gravest(
-        (NONE, *(gravest((SMALL, grade_of(group.reached.accuracy.low))) for group in shown))
-    )
-
-
-def _too_few(found: Detectable) -> bool:
-    return found.average is None or found.average > DETECTABLE
-
-
-def _of_too_few(a: Attacks, found: Detectable) -> Iterator[str]:
-    yield (
-        "No leak was found, but an audit of this size could hardly have found one: "
-        f"{_least(found)}. A moderate leak begins at {percent(DETECTABLE)}."
-    )
-    yield _undetected_leak_text(a)
-
-
-def _could_have_shown(found: Detectable) -> str:
-    return f"What it could have found: {_least(found)}."
-
-
 def _least(found: Detectable) -> str:
-    """Return the least that an audit of this size mostly shows, to go on from in a sentence."""
+    """Return the smallest leaks that an audit of this size detects, as part of a sentence."""
     if found.average is None:
         average = "not even records that are all told apart"
     else:
@@ -172,24 +165,8 @@ def _least(found: Detectable) -> str:
     return f"with a probability of {power} it shows {listing}"
 
 
-def _few_in_words(questions: Questions | None) -> str:
-    assert questions is not None  # it was graded
-    n = questions.exposed
-    verb = "stands out" if n == 1 else "stand out"
-    return f"at least {several(n, 'member')} {verb} among all records"
-
-
-def _group_in_words(questions: Questions | None) -> str:
-    assert questions is not None  # it was graded
-    worst = questions.groups[0]
-    return (
-        f"among records with {plain(worst.column)} = {shorten(plain(worst.group))} "
-        f"{_told_apart(worst)}"
-    )
-
-
 def _told_apart(group: Slice) -> str:
-    """Return how well members of a group are told from its others, to go on from in a sentence."""
+    """Return the attack's success on a group, as part of a sentence."""
     if group.ranked is not None and group.reached.by_ranking:
         return ranked_pairs(group.ranked.auc)
     return f"guesses are right {percent(group.accuracy.value)} of the time"
@@ -266,7 +243,7 @@ def _exposure_text(found: Exposure | None, is_raised: bool) -> Iterator[str]:
 
 
 def _hidden_leak_text(a: Attacks) -> Iterator[str]:
-    """Yield what shows a leak that the headline's numbers do not."""
+    """Yield the evidence of a leak that the headline's numbers miss."""
     best = max(a.evaluations, key=lambda e: e.best_accuracy.low, default=None)
     if best is not None and best.best_accuracy.low > 0.5:
         yield (
@@ -295,32 +272,20 @@ def _groups(a: Attacks) -> Iterator[str]:
         )
 
 
-def _confidence_text(a: Attacks) -> str:
-    accuracy = a.headline.accuracy
-    return (
-        f"With {rate(a.level)} confidence the share of right guesses lies between "
-        f"{percent(accuracy.low)} and {percent(accuracy.high)}{_allowing(a)}. It was "
-        f"measured on {_targets(a)}."
-    )
-
-
 def _undetected_leak_text(a: Attacks) -> str:
+    missed = ""
+    resolved = [r for r in a.best.tpr_at_fpr if r.resolved]
+    if resolved:
+        finest = min(resolved, key=lambda r: r.fpr)
+        missed = (
+            f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
+            f"members while accusing {rate(finest.fpr)} of the non-members falsely"
+        )
     return (
         f"What this audit could have missed: with {rate(a.level)} confidence the attack is "
         f"right no more than {percent(a.headline.accuracy.high)} of the time"
-        f"{_allowing(a)}{_missed_few(a.best)}. A leak up to that size may "
+        f"{_allowing(a)}{missed}. A leak up to that size may "
         f"have gone unnoticed on {_targets(a)}."
-    )
-
-
-def _missed_few(attack: Evaluation) -> str:
-    resolved = [r for r in attack.tpr_at_fpr if r.resolved]
-    if not resolved:
-        return ""
-    finest = min(resolved, key=lambda r: r.fpr)
-    return (
-        f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
-        f"members while accusing {rate(finest.fpr)} of the non-members falsely"
     )
 
 
