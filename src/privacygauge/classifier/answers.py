@@ -1,4 +1,4 @@
-"""What trained models say of records, whatever library they are of."""
+"""Predictions of trained models, whatever library they come from."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class UserCodeError(InputError):
 
 @contextmanager
 def code_of_users(name: str, what: str) -> Iterator[None]:
-    """Say in one line what code of the user's raised.
+    """Turn an exception of the user's code into a `UserCodeError` of one line.
 
-    `name` is the function or model, `what` what it was to do, such as ``to train on 12 records``.
+    `name` is the function or model, `what` the task it was given, such as ``to train on 12
+    records``.
     """
     try:
         yield
@@ -59,28 +60,28 @@ def code_of_users(name: str, what: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a model says of records."""
+    """A model's predictions for n records."""
 
     values: Floats
-    """(n, k) Probabilities or logits, or (n, q, k) of q queries per record."""
+    """(n, k) Probabilities or logits; (n, q, k) where each record is asked about by q queries."""
     logits: bool
     """Whether these are logits."""
     times: int = 1
-    """Answers behind each value, their mean: `TIMES` where a model's answers differ, else 1."""
+    """Predictions averaged into each value: `TIMES` for a model that answers at random, else 1."""
 
     @property
     def named(self) -> dict[str, Floats]:
-        """``probs`` or ``logits``, to be handed on by keyword."""
+        """The values under the keyword ``probs`` or ``logits``."""
         return {"logits" if self.logits else "probs": self.values}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a report has to say of them."""
+        """Notes for the report on these predictions."""
         return said_of_times(self.times)
 
 
 def said_of_times(times: int) -> tuple[str, ...]:
-    """Return what a report has to say of answers that are means of so many."""
+    """Return the report's note on predictions averaged over `times` calls; none for one call."""
     if times == 1:
         return ()
     return (
@@ -126,13 +127,13 @@ def _agree(one: Floats, other: Floats) -> bool:
 
 
 def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()) -> Answers:
-    """Return what a model or function says of n records, (n, n_classes).
+    """Return the predictions of a model or function for n records, (n, n_classes).
 
-    The model has ``predict_proba``, or is a PyTorch module, a Keras model, a booster of XGBoost or
-    LightGBM, a model of MLflow or a function of records; what any but the first return are
-    probabilities if all rows are, logits otherwise. A function, or an object of another library,
-    is asked about at most `AT_ONCE` records in one call. `names` are those of the classes 0..k-1,
-    one of which each of the model's may be. Answers that differ from time to time are averaged
+    The model has ``predict_proba``, or is a PyTorch module, a Keras model, an XGBoost or LightGBM
+    booster, an MLflow model, or a function of records. The output of all but the first is taken for
+    probabilities if every row is one, for logits otherwise. A function, or an object of another
+    library, is asked about at most `AT_ONCE` records per call. `names` are those of the classes
+    0..k-1, by which the model may call its own. Predictions that differ between calls are averaged
     (`average_answers`).
     """
     classes = class_numbers(model, n_classes, names)
@@ -176,7 +177,7 @@ def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Float
 
 
 def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
-    """Return what a model says of the classes that it knows, the mean where its answers differ."""
+    """Return the predictions for the classes a model knows, averaged where calls differ."""
     seen, logits = answers_once(model, x, classes=classes, n_classes=n_classes, named=named)
     name = type(named).__name__
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
@@ -189,7 +190,7 @@ def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any)
 def answers_once(
     model: Any, x: Held, classes: Ints, n_classes: int, named: Any
 ) -> tuple[Floats, bool]:
-    """Return what a model says of the classes that it knows, and whether these are logits."""
+    """Return one call's predictions for the classes a model knows, and whether they are logits."""
     name = type(named).__name__
     module = is_module(model)
     _, proper = _asker(model)
@@ -210,7 +211,7 @@ def answers_once(
 
 
 def _ask_in_batches(model: Any, x: Held) -> Any:
-    """Return what a model says of some records, a service asked about `AT_ONCE` in one call."""
+    """Return a model's raw output; remote services get at most `AT_ONCE` records per call."""
     ask, _ = _asker(model)
     at_once = len(x) if is_module(model) or _is_local(model) else AT_ONCE
     if at_once >= len(x):
@@ -236,7 +237,7 @@ def is_askable(model: object) -> bool:
 
 
 def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
-    """Return what is asked about records, and whether its answers are probabilities in any case."""
+    """Return the function that predicts, and whether its output is always probabilities."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba, True
     if _is_keras(model):
@@ -296,7 +297,7 @@ def _is_pyfunc(model: object) -> bool:
 
 
 def _of_pyfunc(model: Any, x: Held) -> Any:
-    """Return the probabilities that a model of MLflow gives, itself or what it wraps."""
+    """Return the probabilities of an MLflow model, or of the model that it wraps."""
     said = model.predict(x)
     if np.ndim(said) == 2:
         return said
@@ -342,7 +343,7 @@ def check_answers(
 
 
 def _numbers(said: Any, name: str) -> Floats:
-    """Return an array of what may be a tensor, on a device or with a gradient, or hold logits."""
+    """Return model output as a float64 array: tensors are detached, and `.logits` unwrapped."""
     said = getattr(said, "logits", said)
     if "torch" in sys.modules and isinstance(said, sys.modules["torch"].Tensor):
         said = said.detach().cpu().double().numpy()
@@ -400,7 +401,7 @@ def _of_module(module: Any, x: NDArray[Any]) -> Floats:
 
 
 def no_probabilities(model: object) -> str:
-    """Return what to say of a model without them."""
+    """Return the error message for a model without `predict_proba`."""
     return (
         f"{type(model).__name__} has no predict_proba, and attacks need probabilities: wrap it in "
         "sklearn.calibration.CalibratedClassifierCV, or give a model that has it, or a function "

@@ -1,4 +1,4 @@
-"""A small network that tells members from non-members, and what it is fed."""
+"""A small network that tells members from non-members, and its inputs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class _Weights:
         )
 
     def outputs(self, x: Inputs) -> tuple[Inputs, Inputs]:
-        """Return what the hidden units give, (b, hidden), and the log-odds, (b, 1)."""
+        """Return the activations of the hidden units, (b, hidden), and the log-odds, (b, 1)."""
         first, bias, last, shift = self.parts
         units: Inputs = x @ first
         units += bias
@@ -130,9 +130,9 @@ class _Weights:
         self.all += -now * self.first / (np.sqrt(self.second) + 1e-8)
 
     def flush(self) -> None:
-        """Set to 0 what is too small for full precision: with it each operation takes four times.
+        """Set subnormal weights to 0: arithmetic on them takes four times as long.
 
-        The penalty makes such weights of units that are never active.
+        The penalty shrinks the weights of units that are never active into that range.
         """
         for kept in (self.all, self.first, self.second):
             kept[np.abs(kept) < np.finfo(np.float32).tiny] = 0

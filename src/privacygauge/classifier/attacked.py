@@ -1,4 +1,4 @@
-"""What attacks find of a classifier, and what may mislead whoever reads it."""
+"""Results of the attacks on a classifier, with the caveats a reader needs."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def groups_of(
 def contents_of(
     target: Predictions, names: Iterable[str], use: str = ""
 ) -> dict[str, NDArray[Any]]:
-    """Return columns of the user's by their names; `use` is what they are for, in the message."""
+    """Return the named columns of the user's table; `use` is their purpose, for error messages."""
     chosen = list(names)
     missing = [name for name in chosen if name not in target.columns]
     if missing:
@@ -144,12 +144,12 @@ def records_of(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttackFindings:
-    """What attacks find of a classifier."""
+    """Results of all attacks on one classifier."""
 
     evaluations: tuple[Evaluation, ...]
-    """One an attack, in the order of the suite."""
+    """One per attack, in the order of the suite."""
     headline: Headline
-    """What the verdict speaks of."""
+    """The result that the verdict is about."""
     risk: Risk
     """The privacy risk score."""
     slices: SliceTable
@@ -172,10 +172,10 @@ class AttackFindings:
 
 @dataclass(frozen=True, eq=False)
 class PlayedAttacks:
-    """What was found of all records, and of each of them."""
+    """Results over all records, and scores record by record."""
 
     found: AttackFindings
-    """Of all records."""
+    """Results over all records."""
     scores: Mapping[str, Floats]
     """Attack title to (n,) scores, in the file's order."""
     guesses: Mapping[str, Bools]
@@ -202,7 +202,7 @@ def attack_rounds(
     *,
     has_shadow: bool,
 ) -> PlayedAttacks:
-    """Return what attacks find in rounds that were dealt already.
+    """Return the results of a suite of attacks on rounds that are already dealt.
 
     Targets are the rows of `target`, `columns` their groups; `comparison` says on which of them
     members and non-members are compared, though all have their scores; `has_shadow` is whether the

@@ -404,7 +404,7 @@ def _confusion_log_probabilities(
 
 
 def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
-    """Return what gives the value of the highest score, (n,); ties are drawn, once for all."""
+    """Return a function that picks the value with the highest score, (n,); ties are broken once."""
     lot = rng.random((len(code), int(code.max()) + 1))
 
     def guess(score: Floats) -> Ints:

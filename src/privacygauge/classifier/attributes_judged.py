@@ -1,4 +1,4 @@
-"""What guesses of a sensitive column say about members, beside others and beside imputation."""
+"""Attribute inference judged: guesses about members against non-members and against imputation."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class GainOverImputation:
 
     @property
     def advantage(self) -> Estimate:
-        """What the model adds about members: beyond imputation, and beyond what it adds of others.
+        """The model's contribution on members: beyond imputation and beyond its gain on others.
 
-        The smaller one of `members` and `difference`, and so are the ends of its interval: where
+        The smaller of `members` and `difference`, in value and at both ends of the interval: where
         both intervals hold, this one does.
         """
         a = self.members
@@ -131,7 +131,7 @@ def judged_guesses(
     seed: int = 0,
     level: float = 0.95,
 ) -> JudgedGuesses:
-    """Return what guesses of a sensitive column achieve, with the model and without it.
+    """Return how well a sensitive column is guessed, with the model and without it.
 
     Parameters
     ----------

@@ -51,10 +51,10 @@ class PerTargetDesign:
 
 @dataclass(frozen=True)
 class SharedDesign:
-    """One pool of shadow models for all targets, each trained on what fair coins put in it."""
+    """One pool of shadow models for all targets; fair coins choose each training set."""
 
     models: int = 64
-    """Shadow models."""
+    """Number of shadow models."""
 
     name: ClassVar[Literal["shared"]] = "shared"
 
@@ -265,7 +265,10 @@ class _Training:
         return log_ratio(logs(with_it), logs(without), BIN)
 
     def trained_without(self, number: Ints) -> Floats:
-        """Return what targets trained once more say, (measurements, t, k); `number` is theirs."""
+        """Return the predictions of targets retrained without each record, (measurements, t, k).
+
+        `number` holds the indices of these targets.
+        """
         game = self.game
         t = self.game.targets
         inside = game.halves()[number]
@@ -312,7 +315,7 @@ def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
 def _round(
     game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, measured: Floats | None
 ) -> CandidateRound:
-    """Return all target models' words as one round: what attacks learn, they learn once."""
+    """Return the predictions of all target models as one round, so that attacks learn only once."""
     t = game.targets
     logits = game.trainer.logits
     inside = game.halves()

@@ -1,4 +1,4 @@
-"""What attacks find in the candidate-set game, record by record."""
+"""Results of attacks in the candidate-set game, record by record."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class JudgedCandidates:
 def judge_candidates(
     dealt: CandidateRound, suite: Sequence[Attack], targets: Ints, seed: int, level: float
 ) -> tuple[JudgedCandidates, list[Skipped]]:
-    """Return what the attacks of a suite find of the targets, and those that were skipped."""
+    """Return the results of a suite of attacks on the targets, and the skipped attacks."""
     results = telling(audit([dealt.round], suite, seed=seed, level=level))
     played = played_of(results, "give at least one that fits the candidate-set game")
     found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}

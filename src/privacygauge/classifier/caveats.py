@@ -1,4 +1,4 @@
-"""What may mislead whoever reads an audit of a classifier, and what is refused."""
+"""Caveats of a classifier audit, and the inputs that it refuses."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
 def without_own_rows(
     target: Predictions, shadow: Predictions
 ) -> tuple[Predictions, tuple[str, ...]]:
-    """Return the shadow's rows about other records than the target's, and what is said of it.
+    """Return the shadow rows that are not about target records, and the notes on those dropped.
 
     A shadow model that was trained on the target's own members, and is asked about them, gives
-    their membership away: what is learnt from it is the record, not how members look. Rows are the
-    same records where their ids are names that occur on both sides, or where both files list the
-    same classes in the same order and what both models say of a row agrees beyond its class. They
-    stay where the shadow's members were chosen without regard to the target's.
+    their membership away: an attack learns the record, not how members look. Rows are the same
+    records where their ids are names that occur on both sides, or where both files list the same
+    classes in the same order and both models' answers to a row agree beyond its class. They stay
+    where the shadow's members were chosen without regard to the target's.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
 
 
 def too_small(evaluation: Evaluation) -> list[str]:
-    """Return warnings about what so many records cannot tell."""
+    """Return warnings about false-positive rates that too few non-members cannot resolve."""
     rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
     told = (
         f"{evaluation.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "

@@ -39,7 +39,7 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
 
 
 def _makes(trainer: Trainer) -> Iterator[Make]:
-    """Return what makes the networks of a trainer; of one around another, of that."""
+    """Yield the network factories of a trainer, or of the trainer that it wraps."""
     if isinstance(trainer, Wrapping):
         yield from _makes(trainer.inner)
     networks = getattr(trainer, "networks", trainer)

@@ -29,13 +29,13 @@ from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_re
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedTrainings:
-    """What is found of canaries and of ordinary records, training by training."""
+    """Results for canaries and ordinary records, one entry per training."""
 
     trainings: tuple[AttackedTraining, ...]
     """Without a defence first, then in the order of the defences."""
     n_together: int
-    """The corrected intervals hold for so many numbers together: every attack, training and group
-    of targets, at every false-positive rate and by the area under the curve."""
+    """Number of simultaneous intervals that the correction covers: every attack, training and group
+    of targets, at every false-positive rate and for the area under the curve."""
     targets: Targets
     """Which records they are, and the labels that models were trained on."""
 
@@ -114,7 +114,7 @@ class ComparedTrainings:
 
     @property
     def model(self) -> str:
-        """What was trained without a defence."""
+        """Name of the model that was trained without a defence."""
         return self.none.found.model
 
     @property
@@ -154,11 +154,11 @@ def trained_and_judged(
     level: float,
     how: Mapping[str, Any],
 ) -> tuple[ComparedTrainings, list[Skipped]]:
-    """Return what is found by each way to train, and the defences whose training failed.
+    """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence; `owner` (n,) says whose records they are; `delta` is that of
-    DP-SGD that names none, by default one over the number of records; `how` says how
-    `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
+    `trainer` trains without a defence; `owner` (n,) is the unit of each record; `delta` applies to
+    DP-SGD that names none, by default one over the number of records; `how` holds the execution
+    options of `values_each_way`: ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
     """
     asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
     asked = design.asked(len(asked_for), seed, level)

@@ -65,13 +65,13 @@ class Estimators:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.label or function_name(self.make)
 
     logits = False
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the estimator's class and parameters, and the name of what makes it."""
+        """Return the estimator's class and parameters, and the name of its factory."""
         made = self.make(0)
         return {
             "model": _describe_estimator(made),
@@ -80,7 +80,7 @@ class Estimators:
         }
 
     def reached(self) -> tuple[object, ...]:
-        """Return what else is run: the estimator that `make` returns."""
+        """Return the further code that runs: the estimator that `make` returns."""
         return (self.make(0),)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
@@ -127,7 +127,7 @@ class Function:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.label or function_name(self.train_one)
 
     logits = False
@@ -246,9 +246,9 @@ class _Copies:
 
 
 def _set_state(part: Any, random_state: int, keeps: bool) -> None:
-    """Set every random state of an estimator's copy, of what it is told to try and of its folds.
+    """Set every random state of an estimator's copy: its own, its candidates' and its folds'.
 
-    Those that are not None stay where `keeps`; those of folds stay in any case.
+    States that are not None stay where `keeps`; those of folds stay in any case.
     """
     if isinstance(part, type):
         return
@@ -408,9 +408,9 @@ def class_names(y: object) -> tuple[str, ...]:
 
 
 def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
-    """Return features (n, d) and classes (n,) as arrays, or say what is wrong with them.
+    """Return features (n, d) and integer classes (n,), or raise an error that names the fault.
 
-    Names of classes become their places among `class_names`.
+    Class names become their positions among `class_names`.
     """
     features = np.asarray(dense(x))
     labels = np.asarray(y)

@@ -62,7 +62,7 @@ _LEAST_P = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ExportedScores:
-    """What a model says of every class, or of one of two."""
+    """Scores of a model: one per class, or one column of two classes."""
 
     kind: Kind
     """Probabilities or logits."""
@@ -73,7 +73,7 @@ class ExportedScores:
     classes: tuple[str, ...] | None = None
     """Names of the columns' classes; None where they are counted from 0."""
     notes: tuple[str, ...] = ()
-    """What was read into them."""
+    """Notes for the report on how the columns were interpreted."""
 
 
 def fields_of(
@@ -230,11 +230,11 @@ def encode_classes(
     name: str,
     order: Sequence[str] | None = None,
 ) -> tuple[Ints, tuple[str, ...], list[str]]:
-    """Return true classes as integers in 0..k-1, the classes' names, and what was read into them.
+    """Return true classes as integers in 0..k-1, their names, and notes on how they were read.
 
     `truth` (n,) are texts, or numbers counted from 0, from 1, or -1 and 1; `named` are the classes'
-    names in the order of the predictions: k, or one of two; `order` is what the predictions show
-    of it. There are no names where the classes are numbers from 0.
+    names in the order of the predictions: k, or one of two; `order` is the class order that the
+    predictions show. There are no names where the classes are numbers from 0.
     """
     if named is not None:
         names = _all_named(truth, named)
@@ -310,7 +310,7 @@ def _values_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
 
 
 def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any], list[str]]:
-    """Return which rows are members as a column says it, and what to say of further splits."""
+    """Return the mask of members that a column gives, and notes on any further splits."""
     values = _values_of(np.asarray(array), column, name)
     if values.dtype.kind != "U":
         return values, []
@@ -689,7 +689,7 @@ def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str
 
 
 def _in_order(text: str) -> tuple[int, float, str]:
-    """Return what sorts classes: numbers by their size, then texts."""
+    """Sort key for class labels: numbers by value, then texts."""
     try:
         number = float(text)
     except ValueError:

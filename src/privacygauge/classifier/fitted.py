@@ -82,7 +82,7 @@ def label_predictions(
     queries: LabelOnlyQueries,
     seed: int,
 ) -> Predictions:
-    """Return what the classes of a model tell of each record, one kind of query below the other."""
+    """Return label-only predictions, (q * n) rows: one kind of query below the other."""
     k = int(y.max()) + 1
     repeat = len(queries.names)
     points, kinds = queries.points(x, y, seed)
@@ -154,12 +154,12 @@ def until_narrow(
     seed: int = 0,
     level: float = 0.95,
 ) -> SeveralTargets:
-    """Return what attacks do on average over 8, 16, 32 or 64 targets: the first that are enough.
+    """Return attack results averaged over 8, 16, 32 or 64 targets: the first number that is enough.
 
     The same shadow models, whose number is fixed, attack all targets. Targets are added until the
-    interval of every attack's mean AUC has at most the half-width asked for. Only widths are looked
-    at, at numbers of targets that are fixed beforehand. Attacks that could be played on every
-    target count.
+    interval of every attack's mean AUC is no wider than asked for. Only interval widths are looked
+    at, at numbers of targets that are fixed beforehand, so stopping does not bias the results.
+    Attacks that could be played on every target count.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def grown(
     n_shadows: int,
     run: str | Path | None,
 ) -> tuple[TrainedShadows, SeveralTargets | None]:
-    """Return the first target with its shadow models, and what was played on all targets."""
+    """Return the first target with its shadow models, and the results over all targets."""
     with kept_or_scratch(run) as folder:
 
         def at_least(n: int) -> TrainedShadows:
@@ -261,7 +261,7 @@ def grown(
 def ask_fitted(
     fitted: Fitted, about: TrainingSetup, label_only: LabelOnlyQueries | None, seed: int
 ) -> Predictions:
-    """Return what a model that exists already says of the records."""
+    """Return the predictions of a model that is already trained, for the user's records."""
     member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=np.resize(member, len(fitted.model)))

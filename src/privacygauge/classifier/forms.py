@@ -60,7 +60,7 @@ def form_of_fitted(model: object) -> str:
 
 
 def of_form(form: str) -> dict[str, str]:
-    """Return what a trainer says of its form when it describes itself."""
+    """Return the entry for the form of records in a trainer's description; empty for numbers."""
     return {} if form == NUMBERS else {"records": form}
 
 

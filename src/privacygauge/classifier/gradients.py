@@ -1,4 +1,4 @@
-"""What a torch module shows from inside: the gradient of every record's loss, layer by layer."""
+"""White-box signals of a torch module: the gradient of every record's loss, layer by layer."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 def white_box_signals(
     model: torch.nn.Module, x: ArrayLike, y: ArrayLike, *, engine: str | None = None
 ) -> WhiteBoxSignals:
-    """Return the norms of every record's gradient, layer by layer, and what the model computes.
+    """Return the norm of every record's loss gradient, layer by layer, and the model's outputs.
 
-    The model is copied, in float64 and in evaluation mode; it is not changed. No gradient is
-    kept: for a linear layer of inputs a and outputs with the gradient d, the gradient by the
-    weights is the outer product of d and a, and its norm the product of theirs.
+    The model is copied, in float64 and in evaluation mode; it is not changed. No gradient is kept:
+    for a linear layer with inputs a and output gradient d, the gradient by the weights is the outer
+    product of d and a, and its norm the product of theirs.
 
     Parameters
     ----------
@@ -255,6 +255,6 @@ class ShadowModule:
 def white_box_side(
     model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike
 ) -> WhiteBoxSide:
-    """Return what a network shows from inside of records whose membership is known."""
+    """Return the white-box signals of records whose membership is known."""
     signals = white_box_signals(model, x, y)
     return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))

@@ -1,4 +1,4 @@
-"""What is known of a classifier's records without asking it: what a blind attacker learns from."""
+"""Facts about a classifier's records that need no query: the features of a blind attacker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OWN_WORDS = 0.98
 
 @dataclass(frozen=True, eq=False)
 class KnownColumns:
-    """What is known of each record, and what stands in the file but is not."""
+    """Columns that are known without asking the model, and notes on those left out."""
 
     columns: Mapping[str, NDArray[Any]]
     """Names to (n,) values."""
@@ -61,7 +61,7 @@ def known_of(
     features: Held | None = None,
     pool: Pool | LogitPool | None = None,
 ) -> KnownColumns:
-    """Return what is known of the targets without asking the model.
+    """Return the columns of the targets that are known without asking the model.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def comparison_of(
 
 
 def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
-    """Return what a column made from the answers would be made from, (n, d)."""
+    """Return the features from which a derived column could be predicted, (n, d)."""
     values = np.asarray(target.values, np.float64)
     if values.shape[1] > _FEW_CLASSES:
         values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
@@ -253,7 +253,10 @@ def _told_group(truth: NDArray[Any], answers: Floats) -> float:
 
 
 def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floats) -> Floats:
-    """Return what a tree that learnt on one half says of the other, (n,)."""
+    """Return a tree's out-of-sample predictions, (n,).
+
+    It learns on one half of the rows and predicts the other.
+    """
     half = _half_of(len(truth))
     said = np.empty(len(truth))
     for known, asked in ((half, ~half), (~half, half)):
@@ -269,12 +272,13 @@ _FEWEST_TOLD = 40
 def _differs_by_itself(
     values: NDArray[Any], answers: Floats, target: Predictions, level: float
 ) -> bool:
-    """Return whether a column surely says more than half of what it says of the sides by itself.
+    """Return whether a column separates the sides mostly by more than the answers explain.
 
-    What was made from the answers says nothing more of membership once they are known; a reason for
-    the answers, such as the year of a record, still differs. A column is told by the log-odds of
-    its groups, from which goes what a tree tells of them from the answers; both learn on one half
-    of the units and are used on the other.
+    A column that was made from the answers says nothing more about membership once they are known;
+    a cause of the answers, such as the year of a record, still does. A column is scored by the
+    log-odds of its groups, less a tree's prediction of them from the answers; both learn on one
+    half of the units and are used on the other. More than half of the separation must surely
+    remain.
     """
     from sklearn.tree import DecisionTreeRegressor
 

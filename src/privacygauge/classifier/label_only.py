@@ -1,4 +1,4 @@
-"""Label-only attacks: what a model that says nothing but a class gives away about its members.
+"""Label-only attacks: membership leaked by a model that returns nothing but a class.
 
 Members are classified rightly, and so are records around them. Every record is asked about many
 times: with noise, shifted and turned, and on the way to records of other classes. The share of
@@ -186,11 +186,11 @@ def _spread(given: Changeable) -> Floats:
 
 
 def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_classes: int) -> Floats:
-    """Return what classes tell of each record by each kind of query, (f, n, k).
+    """Return the label-only scores of each record by each kind of query, (f, n, k).
 
-    Labels are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the class
-    of the record itself: what is classified wrongly is below all that is classified rightly, as at
-    a distance of 0.
+    `labels` are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the
+    class of the record itself: every misclassified record scores below every correctly classified
+    one, as if its distance to the boundary were 0.
     """
     n = len(y)
     own = np.eye(n_classes)[labels[:n]]
@@ -201,7 +201,7 @@ def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_class
 
 
 def told_of_views(answers: Floats, n_classes: int) -> Floats:
-    """Return what classes tell of records that were looked up, (n, k), as `label_scores` does.
+    """Return the label-only scores of records that are looked up, (n, k), as `label_scores` does.
 
     `answers` are probabilities or logits, (n, k), or (n, q, k) of q views, the record itself first.
     """
@@ -226,7 +226,7 @@ class LabelOnlyTrainer:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.inner.name
 
     def around(self, inner: Trainer) -> Trainer:
@@ -234,7 +234,7 @@ class LabelOnlyTrainer:
         return replace(self, inner=inner)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what the inner trainer depends on, and the queries."""
+        """Return the inner trainer's description, and the queries."""
         return {**self.inner.describe(), "label-only": f"{self.only}, seed {self.seed}"}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:

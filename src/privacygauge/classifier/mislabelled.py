@@ -28,7 +28,7 @@ class WrongLabel(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
         """Return a class for every row, (c,), that is not its own.

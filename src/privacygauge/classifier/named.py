@@ -68,7 +68,7 @@ NETWORKS = ("network", "network-large")
 
 
 def trainer_by_name(name: str) -> object:
-    """Return what trains the model that `name` names: a built-in, FILE.py:NAME or MODULE:NAME."""
+    """Return the trainer or model that `name` refers to: built in, FILE.py:NAME or MODULE:NAME."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]
     if name in NETWORKS:

@@ -1,4 +1,4 @@
-"""Neural attacks: networks that learn from shadow records what members' predictions look like."""
+"""Neural attacks: networks that learn from shadow records how members' predictions look."""
 
 from __future__ import annotations
 

@@ -48,14 +48,14 @@ RECORDS_A_CHUNK = 10_000
 
 @dataclass(frozen=True, eq=False)
 class TrainedLogits:
-    """What training left behind, with one logit a model and record."""
+    """Predictions of the trained models, reduced to one logit per model and record."""
 
     target: Predictions | None
     """The target's predictions on all records; None where no target was trained."""
     pool: LogitPool
     """The shadow models' logits, without those that failed."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -
 
 
 def require_logits(name: str, logits: bool) -> None:
-    """Refuse what answers with probabilities.
+    """Raise an error unless the model answers with logits.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _read_logits(
 
 
 def of_one_logit(pool: Pool | LogitPool) -> list[str]:
-    """Return what is to be said of a run that holds one logit for each model and record."""
+    """Return the notes on a run that holds one logit per model and record, else none."""
     if isinstance(pool, Pool):
         return []
     return [

@@ -1,4 +1,4 @@
-"""What pipelines consist of, in words."""
+"""Names of pipelines that list their steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from privacygauge.classifier.trainer import Trainer
 
 
 def named_with_steps(trainer: Trainer) -> str:
-    """Return what reports call a kind of model, with the steps of a pipeline."""
+    """Return the name of a kind of model as reports print it, with the steps of a pipeline."""
     steps = steps_of(trainer)
     if not steps or steps.startswith(f"{trainer.name}: "):
         return steps or trainer.name

@@ -84,7 +84,7 @@ class Pool:
         return replace(self, answers=self.answers[some], inside=self.inside[some])
 
     def probabilities(self, rows: slice) -> Floats:
-        """Return what every model says of some targets themselves, (k, rows, c)."""
+        """Return every model's probabilities for some targets, without views, (k, rows, c)."""
         return probabilities(self.values[:, rows], logits=self.logits)
 
     def rows(self) -> Predictions:

@@ -36,7 +36,7 @@ MOST_SHADOW_ROWS = 2_000_000
 
 
 def _labels_differ(target: Predictions) -> str:
-    """Return what to do where labels differ: by the order of records, or by that of classes."""
+    """Return the error message for labels that differ: by order of records, or of classes."""
     said = "the pool's labels differ from the target's: keep one order of records"
     if not target.classes:
         return said
@@ -116,7 +116,7 @@ class PoolGame:
         return [self.round()]
 
     def round(self) -> Round:
-        """Return what the adversary sees beside the secret."""
+        """Return the adversary's observation, with the secret."""
         general = self.general or self._shadow()
         target = self.target
         pool = self.pool

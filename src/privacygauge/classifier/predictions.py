@@ -63,7 +63,7 @@ class Predictions:
 
     @property
     def values(self) -> NDArray[Any]:
-        """(n, k) The answers about the records themselves: what most attacks are defined on."""
+        """(n, k) Predictions for the records themselves, on which most attacks are defined."""
         return self.answers if self.answers.ndim == 2 else self.answers[:, 0]
 
     def query(self, number: int) -> Predictions:
@@ -263,7 +263,7 @@ _MOST_DIGITS = 4
 
 
 def are_probabilities(values: NDArray[Any]) -> bool:
-    """Return whether what is called logits, (..., k), are probabilities: rows that sum to 1."""
+    """Return whether alleged logits, (..., k), are probabilities: rows that sum to 1."""
     if values.shape[-1] < 2 or values.size < 10 * values.shape[-1]:
         return False  # a handful of logits may do so by chance
     # Most logits are told by their first rows.

@@ -102,14 +102,14 @@ class QuantileRegression:
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The normal law of a signal of non-members, by what describes a record."""
+    """Normal law of non-members' signals, given a record's features."""
 
     mean: Regression
-    """Of the mean."""
+    """Regression of the signal's mean."""
     variance: Regression
-    """Of the variance."""
+    """Regression of the signal's variance."""
     held_out: Floats
-    """(n,) The deviations of the non-members that it was learnt on, each by a law that was learnt
+    """(n,) Standardised deviations of the non-members it was fitted to, each by a law fitted
     without its fold."""
 
     @classmethod
@@ -166,7 +166,7 @@ class Trees:
         ).fit(x, value)
 
     def stages(self, learnt: tuple[Floats, Floats], asked: Floats) -> Iterator[Floats]:
-        """Yield what is predicted of `asked` with no tree, one tree, and so on."""
+        """Yield the predictions for `asked` with no tree, one tree, and so on."""
         x, value = learnt
         yield np.full(len(asked), value.mean())
         for stage in self.fitted(x, value, self.most).staged_predict(asked):
@@ -174,7 +174,7 @@ class Trees:
             yield np.clip(stage, value.min(), value.max())
 
     def losses(self, value: Floats, predicted: Floats) -> Floats:
-        """Return the loss of each prediction, up to what does not depend on it."""
+        """Return the loss of each prediction, up to an additive constant."""
         if self.loss == "gamma":
             return np.asarray(np.log(predicted) + value / predicted)
         return np.asarray((value - predicted) ** 2)
@@ -209,7 +209,7 @@ class Regression:
         return cls(float(value.mean()), model, ends, predicted[best])
 
     def at(self, x: Floats) -> Floats:
-        """Return what it predicts of some rows, (m,)."""
+        """Return the predictions for some rows, (m,)."""
         if self.model is None:
             return np.full(len(x), self.constant)
         with np.errstate(over="ignore"):
@@ -217,9 +217,9 @@ class Regression:
 
 
 def row_features(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
-    """Return what describes each row, (n, d): the class first.
+    """Return the features of each row, (n, d): the class first.
 
-    Then its features, or without them what the predictions say of the other classes.
+    Then its record's features, or without them the log probabilities of the other classes.
     """
     label = rows.source.labels[rows.index]
     if with_features:

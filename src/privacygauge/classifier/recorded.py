@@ -1,4 +1,4 @@
-"""Models of a finished run, known by what its plan says of them: nothing is imported or trained.
+"""Models of a finished run, rebuilt from its plan: nothing is imported or trained.
 
 A report needs predictions and the settings of training, and both are in the run. So code that
 trains is not run again for it, least of all code that a folder from somebody else names.
@@ -39,14 +39,14 @@ _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "
 
 @dataclass(frozen=True)
 class RecordedTrainer(RecordedCode):
-    """Stands for what trained the models of a run."""
+    """Placeholder for the trainer of a run."""
 
     name: str
-    """What reports call the kind of model."""
+    """Name of the kind of model, as reports print it."""
     logits: bool
     """Whether the run holds logits."""
     description: Mapping[str, Any]
-    """What the trainer said of itself."""
+    """The trainer's own description, as the plan records it."""
     code: Code
     """The user's code behind it."""
     dtype: str = "float32"
@@ -57,7 +57,7 @@ class RecordedTrainer(RecordedCode):
     """The steps of a pipeline; empty for other models."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what the trainer said of itself."""
+        """Return the recorded description of the trainer."""
         return self.description
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
@@ -67,12 +67,12 @@ class RecordedTrainer(RecordedCode):
 
 @dataclass(frozen=True, repr=False)
 class RecordedMake(RecordedCode):
-    """Stands for what made the networks of a run."""
+    """Placeholder for the network factory of a run."""
 
     name: str
-    """What reports call the kind of model."""
+    """Name of the kind of model, as reports print it."""
     description: Mapping[str, Any] = field(compare=False)
-    """What tells it from others, as `Networks.describe` says it."""
+    """Identifying settings, as `Networks.describe` writes them."""
     code: Code = field(compare=False)
     """The user's code behind it."""
 
@@ -85,9 +85,9 @@ class RecordedMake(RecordedCode):
 
 
 def trainer_named(name: str, run: Path | None) -> Trainer:
-    """Return what trains the model that a name means, or what stands for it in a finished run.
+    """Return the trainer that a name refers to, or its placeholder in a finished run.
 
-    A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
+    A name is built in, or FILE.py:NAME or MODULE:NAME; the user's code is not run again.
     """
     if run is not None and names_code(name):
         return recorded_trainer(run)
@@ -95,7 +95,7 @@ def trainer_named(name: str, run: Path | None) -> Trainer:
 
 
 def recorded_trainer(run: str | Path) -> Trainer:
-    """Return what stands for the trainer of a run, without a defence where there are several.
+    """Return the placeholder for a run's trainer: the undefended one if there are several.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def recorded_trainer(run: str | Path) -> Trainer:
 
 
 def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
-    """Return what the model that was given to a run said of its records.
+    """Return the recorded predictions of the model that was given to a run.
 
     Raises
     ------

@@ -28,14 +28,16 @@ _COARSE = 512.0
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """What sets of predictions that are compared with each other resolve in common."""
+    """Common resolution of sets of predictions that are compared with each other."""
 
     least: Floats
-    """(1,) or, of two classes, (2,): what a probability of 0 in the class's column stands for."""
+    """(1,) or, for two classes, (2,): the value that stands for a probability of 0 in each
+    column."""
     near: float
-    """Where 1 - p is below this, the sum of the other probabilities is the more precise."""
+    """Where 1 - p is below this, the sum of the other probabilities is more precise."""
     step: float = 0.0
-    """Of which all probabilities are multiples, such as 0.01 for 100 votes; 0 where they float."""
+    """Every probability is a multiple of this, such as 0.01 for 100 votes; 0 for floating
+    values."""
 
     def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
         """Return which records lie at the bounds of the scaled logit, (..., n)."""

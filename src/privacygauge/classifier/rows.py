@@ -90,11 +90,11 @@ class ByRows:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.training.label or function_name(self.training.train)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the names of the functions, and what they give."""
+        """Return the names of the functions, and the kind of their output."""
         functions = {
             "trained by": function_origin(self.training.train),
             "asked by": function_origin(self.training.predict),
@@ -120,7 +120,7 @@ class ByRows:
             return self.training.train(numbers, seed)
 
     def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Answers, Ints]:
-        """Return what a model says, and of which classes."""
+        """Return a model's predictions, and the classes of their columns."""
         name = function_name(self.training.predict)
         given = self.training.logits
         classes = class_numbers(model, n_classes, self.names)
@@ -160,7 +160,7 @@ class ByRows:
 
 
 def function_name(function: object) -> str:
-    """Return what reports call a function, or a partial of one."""
+    """Return the name of a function, or of a partial of one, as reports print it."""
     inner = getattr(function, "func", function)
     return str(getattr(inner, "__qualname__", type(inner).__name__))
 

@@ -198,7 +198,7 @@ class PredictsLabels:
     """What its models may call them."""
 
     def __call__(self, model: Any, rows: Ints) -> Any:
-        """Return 1 for the class that is said and 0 for the others, or what was predicted."""
+        """Return the predicted class as a one-hot row; scores of several classes pass unchanged."""
         said = self.func(model, rows)
         seen = said if hasattr(said, "ndim") else np.asarray(said)
         if seen.ndim > 1 and seen.shape[-1] > 1:
@@ -207,7 +207,7 @@ class PredictsLabels:
 
 
 def with_labels(model: object, y: ArrayLike | None = None) -> object:
-    """Return what trains models, as one whose models are certain where they say a class only.
+    """Return a trainer whose models put probability 1 on the class that they predict.
 
     Parameters
     ----------

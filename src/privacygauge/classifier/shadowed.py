@@ -1,4 +1,4 @@
-"""What an audit of a model plays with: its predictions, and those of shadow models."""
+"""Inputs of a model audit: the model's predictions, and those of shadow models."""
 
 from __future__ import annotations
 

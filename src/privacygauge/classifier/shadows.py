@@ -39,26 +39,26 @@ _DIGITS = 16
 
 @dataclass(frozen=True, eq=False)
 class TrainedShadows:
-    """What training left behind: predictions only."""
+    """Predictions of the trained models, without the models."""
 
     target: Predictions | None
     """The target's predictions on all records; None where no target was trained."""
     pool: Pool
     """The shadow models' predictions, without those that failed."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShadowWork:
-    """Trains the models of one task: what workers are sent."""
+    """Work sent to each worker: train the models of one task."""
 
     trainer: Trainer
     """Trains models."""
     cohort: Cohort
     """The models of all tasks."""
     weights: Path | None = None
-    """Folder for the weights, where they are to be kept."""
+    """Folder for the weights; None to keep predictions only."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the predictions of the task's models."""
@@ -237,7 +237,7 @@ def trained_run(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return the finished run of a plan, that of `plan_of`: what is missing in it is trained."""
+    """Return the finished run of a plan made by `plan_of`; missing tasks are trained."""
     asked = work.cohort
     if work.weights is not None:
         require_weights(work.trainer)
@@ -300,7 +300,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
 
 
 def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
-    """Return what a run holds of a cohort's predictions: with an axis of queries, if several."""
+    """Return the array spec of a cohort's predictions: with an axis of queries, if several."""
     m, a, k = cohort.shape
     if (queries := queries_of(trainer)) == 1:
         return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
@@ -327,7 +327,7 @@ def _target_and_pool(
 
 
 def all_failed(n_models: int) -> InputError:
-    """Return what to raise where no shadow model can be used."""
+    """Return the error for a pool in which no shadow model can be used."""
     return InputError(
         f"training failed for all {n_models} shadow models: their predictions are not finite, or "
         "their records hold a single class"

@@ -40,7 +40,7 @@ class Wrapping(Protocol):
 
     @property
     def inner(self) -> Trainer:
-        """What trains."""
+        """The wrapped trainer."""
 
     def around(self, inner: Trainer) -> Trainer:
         """Return the same wrapping of another trainer."""

@@ -135,7 +135,7 @@ class Frequency:
 
     @property
     def variant(self) -> str:
-        """The design of the pool, and what is not as in the paper."""
+        """The design of the pool, and the deviations from the paper."""
         smoothing = f", smoothing {self.smoothing:g}" if self.smoothing else ""
         return _variant(self.design, self.bin) + smoothing
 
@@ -161,7 +161,7 @@ class Frequency:
 
 
 def infinity(n_models: int, n_classes: int) -> float:
-    """Return what an infinite factor counts for: more than finite factors can make up for.
+    """Return the stand-in for an infinite log factor: more than finite ones can make up for.
 
     Two products of `n_classes` ratios of shares of at most `n_models` models each differ by less.
     """

@@ -1,4 +1,4 @@
-"""What trains models: estimators one by one, networks many at once, both behind one protocol."""
+"""Trainers: estimators one by one, networks many at once, both behind one protocol."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Trainer(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
 
     @property
     def logits(self) -> bool:
@@ -102,7 +102,7 @@ def queries_of(trainer: Trainer) -> int:
 
 
 def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
-    """Return what models are asked about each record, (n, q, d): itself, then views of it.
+    """Return the queries for each record, (n, q, d): the record itself, then its views.
 
     Views are those that the trainer's method ``views`` yields, where it has one.
     """
@@ -111,5 +111,5 @@ def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def first_query(values: NDArray[Any]) -> NDArray[Any]:
-    """Return what models say of the records themselves, (m, a, k), of (m, a, k) or (m, a, q, k)."""
+    """Return predictions for the records themselves, (m, a, k), from (m, a, k) or (m, a, q, k)."""
     return values if values.ndim == 3 else values[:, :, 0]

@@ -1,4 +1,4 @@
-"""What trains models, with the records that it is given, tried on a few of them first."""
+"""A trainer and the user's records, tried out on a few of them before the audit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Tried: TypeAlias = Estimators | Function | ByRows
 
 @dataclass(frozen=True, eq=False)
 class TrainingSetup:
-    """A way to train, and what it trains on, as checked as both can be without training."""
+    """A trainer and its records, checked as far as possible without full training."""
 
     trainer: Trainer
     """Trains models."""
@@ -51,7 +51,7 @@ class TrainingSetup:
 
 
 def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSetup:
-    """Return what trains models, tried on a few records, with its records and their classes.
+    """Return a trainer, tried on a few records, with its records and their classes.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def records_for(
 
 
 def with_class_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
-    """Return a trainer that knows what the user calls the classes."""
+    """Return a trainer that knows the user's names of the classes."""
     if not names or not isinstance(trainer, Estimators | ByRows):
         return trainer
     return replace(trainer, names=names)
@@ -140,7 +140,7 @@ def _try_on_few(trainer: Tried, x: Held, y: Ints) -> Trainer:
 
 
 def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> Trainer:
-    """Return the trainer after a trial on some records and one on others, or say what is wrong."""
+    """Return the trainer after a trial on some records and one on others; raise if either fails."""
     inside = np.isin(np.arange(len(y)), rows)[None]
     cohort = Cohort(x=x, y=y, inside=inside, seeds=(0,), n_classes=int(y.max()) + 1, asked=rows)
     try:
@@ -156,7 +156,7 @@ def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> 
 
 
 def _train_and_predict(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
-    """Return the trainer, with what it gives, and its predictions."""
+    """Return the trainer, updated by its first output, and its predictions."""
     if not isinstance(trainer, ByRows):
         seen = trainer.train(cohort)[0]
         _require_finite(seen, trainer.name)

@@ -26,7 +26,7 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxSignals:
-    """What of n records with known classes is seen by whoever holds the model's weights."""
+    """Signals of n records with known classes, visible to a holder of the model's weights."""
 
     layers: tuple[str, ...]
     """Names of the l layers with weights, in the order in which the module defines them."""
@@ -131,7 +131,7 @@ class WhiteBoxSide:
 
     @property
     def predictions(self) -> Predictions:
-        """What is seen of the same records from outside."""
+        """The same records as seen from outside."""
         seen = self.signals
         return predictions(
             logits=seen.logits, labels=seen.labels, member=self.member, unit=self.unit
@@ -174,7 +174,7 @@ class WhiteBoxGame:
         return [self._from_inside(one) for one in seen]
 
     def _from_inside(self, seen: Round) -> Round:
-        """Return the round with what the weights add to it."""
+        """Return the round with the weights' signals added to its observation."""
         outside = seen.observation
         assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
         assert outside.rows is not None
@@ -236,7 +236,7 @@ class WhiteBox:
 
     @property
     def variant(self) -> str:
-        """What the network is fed, where that is not the usual."""
+        """Inputs of the network, where they differ from the default."""
         return "" if self.parts == WhiteBox.parts else " + ".join(self.parts)
 
     thresholds = "none"
@@ -268,7 +268,7 @@ class WhiteBox:
 
 
 def white_box_attacks() -> tuple[Attack, ...]:
-    """Return the suite of a white-box audit: what the weights add, beside what is seen without."""
+    """Return the suite of a white-box audit: black-box attacks, and those that use the weights."""
     return (
         *prediction_attacks(logits=True),
         NeuralNasr(),

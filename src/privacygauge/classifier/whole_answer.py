@@ -55,24 +55,24 @@ _CLIP = 4.0
 
 @dataclass(frozen=True)
 class WholeAnswer:
-    """What can be learnt from all that a model answers about a record, at even odds.
+    """Attack that learns from a model's whole answer about a record, at even odds.
 
     Named attacks look at one number of a prediction. This one is given the level of raw logits,
     which the softmax takes away; the log probabilities, sorted, class by class, and counted from
-    the record's own class; the answers to all queries; how many digits they have; and how often
-    the very same answer occurs. Three models learn on shadow records: a linear one, one that
-    differs between the classes, and gradient boosting. Each is judged on folds that it did not
-    see, and logistic regression puts the three together there, so that what learnt nothing counts
-    for nothing and the score is a calibrated log-odds.
+    the record's own class; the answers to all queries; how many digits they have; and how often the
+    very same answer occurs. Three models learn on shadow records: a linear one, one that differs
+    between the classes, and gradient boosting. Each is judged on folds that it did not see, and
+    logistic regression combines the three there, so that a model that learnt nothing gets no weight
+    and the score is a calibrated log-odds.
 
-    Within every class members and non-members weigh alike: how many members a class has by
-    chance is nothing that an answer says.
+    Within every class members and non-members have equal total weight: how many members a class has
+    by chance is no part of an answer.
     """
 
     trees: int = 30
     """Rounds of boosting, at least 1."""
     most: int = 5_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn on, drawn at random."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, trees=self.trees, most=self.most)
@@ -162,9 +162,9 @@ class WholeAnswer:
 def answer_features(
     rows: Rows, labels: Ints, resolved: Resolution, *, level: bool = True
 ) -> Floats:
-    """Return what the whole answers about some records say, (n, d).
+    """Return the features of the whole answers about some records, (n, d).
 
-    `level` is whether the level of raw logits, where there are some, is part of it.
+    `level` says whether the level of raw logits, where there are some, is among them.
     """
     source = rows.source
     index = rows.index
@@ -262,7 +262,10 @@ def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
 
 
 def _bits(given: NDArray[np.floating]) -> Floats:
-    """Return the most bits that a number of each row needs, 0 to 53: what type it once had."""
+    """Return the bits that each row's longest number needs, 0 to 53.
+
+    Few bits show that the numbers once had a shorter type.
+    """
     mantissa = np.ldexp(np.frexp(given.astype(np.float64))[0], 53).astype(np.int64)
     lowest = np.abs(mantissa & -mantissa)
     needed: Floats = np.where(lowest > 0, 53.0 - np.log2(np.maximum(lowest, 1)), 0.0).max(axis=1)
@@ -365,7 +368,7 @@ def _linear(
     asked_place = np.where(asked_group >= 0, number[asked_group], last)
 
     def scores(rules: Floats) -> tuple[Floats, Floats]:
-        """Return what rules of each class and fold give of known rows and of asked ones."""
+        """Return scores of known rows and of asked ones by the rules of each class and fold."""
         held_out = np.einsum("ij,ij->i", x, rules[number[group], fold])
         return held_out, np.einsum("ij,ij->i", z, rules.mean(axis=1)[asked_place])
 
@@ -404,10 +407,10 @@ def _linear(
 
 
 def _shrunk(products: Floats, variance: Floats, least: float) -> Floats:
-    """Return each column's effect, less what chance reaches: nearest shrunken centroids.
+    """Return each column's effect, shrunk towards 0: nearest shrunken centroids.
 
     Tibshirani et al. (2002): standardised differences between the sides are drawn towards 0 by a
-    number of standard errors, and most of the columns, which say nothing, drop out.
+    number of standard errors, and most of the columns, which carry no signal, drop out.
     """
     error = np.sqrt(variance)
     deviation = products / error

@@ -1,4 +1,4 @@
-"""Whose the rows are: what is said of units, and of rows that occur more than once."""
+"""Units of rows: the notes on units, and on rows that occur more than once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PredictionsOfUnits:
 def settle_units(
     target: Predictions, *, drawn: bool = False, features: Held | None = None
 ) -> PredictionsOfUnits:
-    """Return predictions whose units are known, and what the reader has to know of them.
+    """Return predictions whose units are known, and the notes on how they were settled.
 
     Where no units are given, rows that equal each other in features and class count as one unit,
     and so do rows that are far closer to each other than chance explains (`near_repeats`). Without

@@ -98,7 +98,7 @@ def defences_of(
 
 
 def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> list[Way]:
-    """Return how models are trained with each defence; n is twice what one is trained on."""
+    """Return the ways to train models, one per defence; n is twice the size of a training set."""
     of = UndefendedTraining(trainer, n)
     ways = []
     for defence in defences:
@@ -137,18 +137,18 @@ _FEWEST = 4
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What every group of targets is asked."""
+    """Options shared by every group of targets."""
 
     attacks: tuple[Attack, ...]
-    """On signals and worlds; at least one."""
+    """Attacks on signals and worlds; at least one."""
     fprs: tuple[float, ...]
-    """False-positive rates, all different; at least one."""
+    """False-positive rates in (0, 1), all different; at least one."""
     seed: int
     """Every attack draws from a generator of its own."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     n_together: int
-    """How many numbers the corrected intervals hold for together."""
+    """Number of simultaneous intervals that the correction covers."""
 
     def __post_init__(self) -> None:
         checks.level(self.level)
@@ -179,7 +179,7 @@ class Design:
     """False-positive rates, each in (0, 1)."""
 
     def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
-        """Return what every group of targets is asked, with so many defences beside none."""
+        """Return the options of every group of targets, with `n_defences` defences beside none."""
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
         return TargetOptions(
             attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)
@@ -207,7 +207,7 @@ def judge_worst_case(
     label: str,
     asked: TargetOptions,
 ) -> WorstCaseFindings | Skipped:
-    """Return what attacks achieve on both groups; skipped where too few models could be trained.
+    """Return the results of attacks on both groups; skipped where too few models could be trained.
 
     `values` (m, a, k) are predictions of every model on the canaries, then on the ordinary targets;
     `label` says which wrong class canaries got.
@@ -332,7 +332,7 @@ def judged_each_way(
     label: str,
     asked: TargetOptions,
 ) -> tuple[list[AttackedTraining], list[Skipped]]:
-    """Return what is found with each training, and the defences whose training failed."""
+    """Return the results of each training, and the defences whose training failed."""
     undefended = judge_worst_case(
         trainer, values[UNDEFENDED][:, 0], inside=inside, chosen=chosen, label=label, asked=asked
     )

@@ -43,7 +43,7 @@ class HeldBack:
         checks.level(self.share, "share")
 
     def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
-        """Return a model's reference records, and what is left to train on, (n,)."""
+        """Return a model's reference records, and the mask of its training records, (n,)."""
         own = seeds.stream(seed, "reference").permutation(np.flatnonzero(inside))
         n_back = min(max(1, round(self.share * len(own))), len(own) - 1)
         if n_back < 1:
@@ -69,7 +69,7 @@ class ReferenceRows:
             )
 
     def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
-        """Return a model's reference records, and what is left to train on, (n,)."""
+        """Return a model's reference records, and the mask of its training records, (n,)."""
         index = np.array(self.index, np.int64)
         if index.max() >= len(inside):
             raise InputError(f"index must be in 0..{len(inside) - 1}, got {index.max()}")
@@ -133,7 +133,7 @@ class AdversarialRegularisation(ByEpoch):
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"adversarial regularisation (weight {self.weight:g}) of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:
@@ -174,7 +174,7 @@ class AdversarialRegularisation(ByEpoch):
 
 
 class _Attacker:
-    """The attack network of one training: branches for answers and classes, and what joins them."""
+    """The attack network of one training: a branch each for answers and classes, then a head."""
 
     def __init__(self, defence: AdversarialRegularisation, task: Task, seed: int) -> None:
         import torch

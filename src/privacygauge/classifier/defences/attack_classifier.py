@@ -1,4 +1,4 @@
-"""The attack network on score vectors alone: what MemGuard fools, and what tests it.
+"""The attack network on score vectors alone: MemGuard fools it, and tests rely on it.
 
 Jia et al. (2019), "MemGuard: Defending against black-box membership inference attacks via
 adversarial examples".

@@ -61,10 +61,10 @@ class ByEpoch(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """What models predict after several epochs of the same training."""
+    """Predictions of models after several epochs of the same training."""
 
     epochs: Ints
-    """(e,) Epochs that were made, ascending, each at least 1."""
+    """(e,) Recorded epochs, ascending, each at least 1."""
     logits: NDArray[Any]
     """(m, e, a, k) Logits; NaN where a model's training had failed by then."""
 

@@ -1,4 +1,4 @@
-"""What a defence on answers is: it sees score vectors, never labels or membership."""
+"""Protocol of a defence on answers: it sees score vectors, never labels or membership."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class FittedDefence(Protocol):
     """A defence that is ready to answer."""
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
-        """Return what is released in place of the probabilities `p`, (n, k), rows sum to 1.
+        """Return the released probabilities in place of `p`, (n, k); rows sum to 1.
 
-        Every row is answered by itself, as one query is.
+        Every row is answered on its own, as a single query would be.
         """
 
 
@@ -73,7 +73,7 @@ def defend_predictions(
     *,
     owner: Predictions | None = None,
 ) -> Predictions:
-    """Return what the defended model answers on the same records, as probabilities.
+    """Return the defended model's predictions for the same records, as probabilities.
 
     Parameters
     ----------

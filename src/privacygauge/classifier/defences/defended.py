@@ -1,4 +1,4 @@
-"""What is trained to audit defences, and the models that stand behind each of them."""
+"""The models that an audit of defences trains, and those that belong to each defence."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def undefended_of(
 def trainings_by_defence(
     of: UndefendedTraining, defences: Sequence[TrainingDefence | Defence]
 ) -> tuple[Trainings, Mapping[int, int]]:
-    """Return what is trained, and which of it belongs to the defence of each number."""
+    """Return the trainings to run, and the index of the training of each defence by number."""
     at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
     trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
     # Epochs of the undefended training are recorded anyway.
@@ -122,7 +122,7 @@ def models_behind(
 def claim_of(
     defence: TrainingDefence, trainer: Trainer, of: UndefendedTraining
 ) -> PrivacyClaim | None:
-    """Return what an accountant says of a training; None where none does."""
+    """Return the accountant's privacy claim for a training; None where it has no accountant."""
     if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
         return None
     delta = defence.at_delta(of)

@@ -82,17 +82,17 @@ def losses_of_canaries(
 
 @dataclass(frozen=True)
 class PrivateTraining(ByEpoch):
-    """The settings of DP-SGD, and what it spends.
+    """The settings of DP-SGD, and the privacy that it spends.
 
-    In each step every record takes part with probability `sampling_rate`. The gradient of its
-    own loss is scaled down to the norm `clip` where it is longer; the sum gets normal noise of
-    standard deviation ``noise_multiplier * clip`` in every weight, and is divided by the
-    `batch_size` of `networks`, which is the expected batch and must not depend on who is in the
-    training set. An epoch is ``round(1 / sampling_rate)`` steps.
+    In each step every record takes part with probability `sampling_rate`. The gradient of its own
+    loss is scaled down to the norm `clip` where it is longer; the sum gets normal noise of standard
+    deviation ``noise_multiplier * clip`` in every weight, and is divided by the `batch_size` of
+    `networks`, which is the expected batch and must not depend on who is in the training set. An
+    epoch is ``round(1 / sampling_rate)`` steps.
 
-    What is private is one record added or removed. Noise comes from torch's ordinary generator
-    under the model's seed, in floating point: good enough to measure what the defence does, not
-    to release a model whose seed somebody may learn.
+    Neighbouring training sets differ by one record added or removed. Noise comes from torch's
+    ordinary generator under the model's seed, in floating point: good enough to measure the effect
+    of the defence, not to release a model whose seed somebody may learn.
 
     Notes
     -----
@@ -102,9 +102,9 @@ class PrivateTraining(ByEpoch):
     networks: Networks
     """The settings of the training; its `batch_size` is the expected batch."""
     noise_multiplier: float
-    """At least 0; at 0 there is clipping only, and no privacy."""
+    """Noise per clipping norm, at least 0; 0 clips only and gives no privacy."""
     sampling_rate: float
-    """In (0, 1]."""
+    """Probability that a record takes part in a step, in (0, 1]."""
     clip: float = 1.0
     """The largest norm of a record's gradient, above 0."""
 
@@ -121,7 +121,7 @@ class PrivateTraining(ByEpoch):
 
     @property
     def spent(self) -> SubsampledGaussian:
-        """What the whole training spends."""
+        """Privacy spent by the whole training."""
         steps = self.networks.epochs * self.steps_an_epoch
         return SubsampledGaussian(self.noise_multiplier, self.sampling_rate, steps)
 
@@ -135,7 +135,7 @@ class PrivateTraining(ByEpoch):
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"DP-SGD (noise {self.noise_multiplier:g}) of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ class EarlyStopping(ByEpoch):
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"early stopping of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:

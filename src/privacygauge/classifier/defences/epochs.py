@@ -28,14 +28,14 @@ METRIC_ATTACKS: tuple[Attack, ...] = tuple(Threshold(name) for name in METRICS)
 
 @dataclass(frozen=True, eq=False)
 class EpochRisk:
-    """A model after one epoch: how accurate it is, and what attacks achieve."""
+    """A model after one epoch: its accuracy, and the results of attacks."""
 
     epoch: int
-    """Epochs that were made."""
+    """Epochs of training so far."""
     train_accuracy: Estimate
-    """On the members."""
+    """Accuracy on the members."""
     test_accuracy: Estimate
-    """On the non-members."""
+    """Accuracy on the non-members."""
     attacks: tuple[Evaluation, ...]
     """Each by an adversary whose shadow model was stopped after the same epoch."""
     highest: Estimate

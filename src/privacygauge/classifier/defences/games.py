@@ -26,7 +26,7 @@ class TargetGame(Protocol):
 
     @property
     def target(self) -> Predictions:
-        """What the target answers on the judged records."""
+        """The target's predictions for the judged records."""
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round."""
@@ -97,9 +97,9 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
 
 
 def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> TrainedAlike:
-    """Return what a target and shadow models answer behind a defence on answers.
+    """Return the predictions of a target and shadow models behind a defence on answers.
 
-    Each has a defence of its own, fitted and drawn apart; see `defend_predictions`.
+    Each model has its own defence, fitted and drawn apart; see `defend_predictions`.
     """
     pool = models.pool
     generators = rng.spawn(len(models.pool) + 1)

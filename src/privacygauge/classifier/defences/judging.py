@@ -1,4 +1,4 @@
-"""What attacks find in the games of a defence, and the best of them on defences side by side."""
+"""Results of attacks in a defence's games, with the best attack on every defence side by side."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ WORST = 10
 
 @dataclass(frozen=True, eq=False)
 class GameFindings:
-    """What was found in one game."""
+    """Results of one game."""
 
     results: Sequence[Result]
-    """Of every attack."""
+    """One per attack."""
     risk: Risk
     """The privacy risk score, assessed."""
     scores: Floats
@@ -48,19 +48,19 @@ class GameFindings:
 
 @dataclass(frozen=True, eq=False)
 class DefenceOptions:
-    """What every game is asked."""
+    """Options shared by every game."""
 
     attacks: tuple[Attack, ...]
-    """All of them are played in every game."""
+    """Attacks; all of them are played in every game."""
     estimator: Estimator | None
-    """Of the privacy risk score."""
+    """Estimator of the privacy risk score."""
     seed: int
-    """All random draws derive from it."""
+    """Seed from which all draws are derived."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
 
     def results(self, game: TargetGame) -> Sequence[Result]:
-        """Return what every attack did in a game."""
+        """Return the result of every attack in a game."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         return audit(rounds, self.attacks, seed=self.seed, level=self.level)
 
@@ -84,7 +84,7 @@ def evaluations(results: Sequence[Result]) -> list[Evaluation]:
 def judge_defence(
     name: str, variant: str, games: DefenceGames, undefended: GameFindings, asked: DefenceOptions
 ) -> JudgedDefence:
-    """Return what attacks achieve in spite of a defence, and what it costs."""
+    """Return the results of attacks in spite of a defence, and its cost."""
     adaptive = asked.of(games.adaptive)
     level = asked.level
     target = games.undefended.target

@@ -130,7 +130,7 @@ def is_at_training(text: str) -> bool:
 
 @contextmanager
 def _one_of(names: str, text: str) -> Iterator[None]:
-    """Say what is known where `text` names nothing, or its number is none."""
+    """List the known names in the error where `text` names no defence, or has a bad number."""
     try:
         yield
     except InputError:

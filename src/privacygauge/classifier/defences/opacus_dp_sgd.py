@@ -114,7 +114,10 @@ def _torch_optimiser(rule: Rule, weights: list[torch.Tensor]) -> Any:
 
 
 def _no_gradients(weights: list[torch.Tensor]) -> None:
-    """Leave what a batch without records leaves: some layers refuse to look at one."""
+    """Set the per-record gradients of an empty batch.
+
+    Some layers refuse to run on a batch without records.
+    """
     for weight in weights:
         weight.grad_sample = weight.new_zeros((0, *weight.shape))  # type: ignore[attr-defined]
 

@@ -52,7 +52,7 @@ from privacygauge.evaluate.defences import JudgedDefence
 def beside_stopping(
     c: ComparedDefence, one: DefendedModels, without: TrainedWithout, curve: Sequence[AfterEpoch]
 ) -> ComparedDefence:
-    """Return a defence with what it has to be compared with."""
+    """Return a defence with its comparison: early stopping at the same accuracy, and its claim."""
     if not isinstance(one.defence, TrainingDefence):
         return c
     stops = isinstance(one.defence, StopAfter) or len(curve) < 2
@@ -93,18 +93,18 @@ def _stop_early(
 
 @dataclass(frozen=True, eq=False)
 class PlayedDefences:
-    """What was found, and what is to be said beside it."""
+    """Results for all defences, with everything a report says beside them."""
 
     found: ComparedDefences
     """All numbers."""
     target: Predictions
-    """The judged model's."""
+    """Predictions of the judged model."""
     skipped: tuple[Skipped, ...]
     """Defences whose training failed, and attacks that could not be played."""
     warnings: tuple[str, ...] = ()
-    """What may mislead."""
+    """Caveats for the reader."""
     about: Mapping[str, str] | None = None
-    """What was trained."""
+    """Description of the trained model."""
     package: str | None = None
     """What models were trained with, where that is known."""
 
@@ -117,7 +117,7 @@ def asked_of(
     seed: int,
     level: float,
 ) -> judging.DefenceOptions:
-    """Return what every game on answers is asked, all of it checked."""
+    """Return the options of every game on answers, all of them checked."""
     caveats.require_other_rows(target, shadow)
     caveats.require_varied_answers(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
@@ -132,10 +132,10 @@ def on_answers(
     asked: judging.DefenceOptions,
     told: Callable[[int, int], None],
 ) -> PlayedDefences:
-    """Return what is left behind each defence of a model's answers.
+    """Return the risk that remains behind each defence of a model's answers.
 
-    `owners` are predictions of target and shadow on what their defences are fitted on; `told` is
-    called with the games that were played and their number.
+    `owners` are predictions of target and shadow for the records that their defences are fitted on;
+    `told` is called with the number of games that were played, and their total.
     """
     undefended = asked.of(PredictionGame(target, shadow))
     total = len(defences) + 1
@@ -164,7 +164,7 @@ def behind_one(
     own: Predictions,
     asked: judging.DefenceOptions,
 ) -> PlayedDefences:
-    """Return what is left behind one defence, given what both models answer with it."""
+    """Return the risk that remains behind one defence, given both models' defended answers."""
     games = DefenceGames(
         PredictionGame(target, shadow),
         PredictionGame(answers, shadow),
@@ -188,7 +188,7 @@ def at_training(
     ids: ArrayLike | None,
     owner: Ints | None,
 ) -> PlayedDefences:
-    """Return what is left behind each defence where models are trained with it.
+    """Return the risk that remains with each defence when models are trained with it.
 
     `ids` (n,) and `owner` (n,) are the records' names and people.
     """
@@ -259,9 +259,9 @@ def _side_by_side(
     *,
     beside: int = 0,
 ) -> PlayedDefences:
-    """Return what defences leave that were judged already.
+    """Return the comparison of defences that are already judged.
 
-    `undone` is for each whether it can be undone; `beside` is as in `compare_defences`.
+    `undone` says for each whether an adversary can undo it; `beside` is as in `compare_defences`.
     """
     none, others = compare_defences(
         judging.evaluations(undefended.results), results, undone, asked.level, beside=beside

@@ -69,7 +69,7 @@ class Risk(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the values depend on beside the data, as JSON values."""
@@ -104,7 +104,7 @@ class PdtpRisk:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return f"PDTP of {'naive Bayes' if self.learner is None else self.learner.name}"
 
     def describe(self) -> Mapping[str, Any]:
@@ -131,11 +131,11 @@ class ScoreRisk:
     score: Callable[[NDArray[Any], Ints, Bools], ArrayLike]
     """From features (n, d), classes (n,) and who is inside (n,) to the risk of each, (n,)."""
     label: str
-    """What reports call it."""
+    """Name, as reports print it."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return self.label
 
     def describe(self) -> Mapping[str, Any]:
@@ -143,7 +143,7 @@ class ScoreRisk:
         return {"risk": self.label}
 
     def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
-        """Return what the function says, (n,)."""
+        """Return the function's risk scores, (n,)."""
         found = np.asarray(self.score(x, y, inside), np.float64)
         if found.shape != y.shape:
             raise InputError(
@@ -176,7 +176,7 @@ class RemoveRisky:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"removal of {self.amount} by {self.risk.name}, {self.inner.name}"
 
     @property
@@ -222,7 +222,7 @@ class RemoveRisky:
 
     @property
     def inner(self) -> Trainer:
-        """What trains on the records that are left."""
+        """The trainer that gets the remaining records."""
         trainer: Trainer = self.trainer
         return trainer
 

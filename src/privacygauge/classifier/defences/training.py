@@ -35,7 +35,7 @@ class UndefendedTraining:
 
     @property
     def n_trained(self) -> int:
-        """How many records a model is trained on, on average: what everybody may know."""
+        """Average number of records that a model is trained on, which is public knowledge."""
         return self.n_records // 2
 
     def networks(self, defence: str) -> Networks:
@@ -67,7 +67,7 @@ class TrainingDefence(Protocol):
         """Its parameters in a few words; empty where there are none."""
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return what trains defended models on the same records.
+        """Return the trainer of defended models on the same records.
 
         Raises
         ------

@@ -42,7 +42,7 @@ class Trainings:
 
     @property
     def trainers(self) -> tuple[Trainer, ...]:
-        """What trains a model in every way, without a defence first."""
+        """One trainer per way to train, the undefended one first."""
         plain = self.undefended
         return (EarlyStopping(plain) if isinstance(plain, Networks) else plain, *self.defended)
 
@@ -72,7 +72,7 @@ class Trainings:
         }
 
     def arrays(self, cohort: Cohort) -> Mapping[str, ArraySpec]:
-        """Return what a run of these trainings holds."""
+        """Return the array specs of a run of these trainings."""
         m, a, k = cohort.shape
         with_epochs = ("model", "epoch", "record", "class"), (m, len(self.epochs), a, k)
         found = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(self.undefended))}
@@ -88,7 +88,7 @@ Before = Callable[[Trainings, Cohort], None]
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Trains one model in every way: what workers are sent."""
+    """Work sent to each worker: train the models of one task in every way."""
 
     trainings: Trainings
     cohort: Cohort

@@ -1,4 +1,4 @@
-"""Bayes inference: what share of the records with the same attributes has each class."""
+"""Bayes inference: the share of each class among records with the same attributes."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ class FittedBayesInference:
         return self._log_shares(self._counts[self._group_of(queries)])
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return self._log_shares(self._counts[self._groups[1][rows]] - self._one(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         found = np.repeat(self.log_p(queries)[None], len(rows), axis=0)
         row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
         found[row, query] = self.log_p_without(rows)[row]

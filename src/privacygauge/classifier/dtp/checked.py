@@ -1,4 +1,4 @@
-"""Whether a shortcut says what refits say: some records are really left out, and compared."""
+"""Check of a shortcut against refits: some records are really left out, and compared."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> In
 
 
 def compare_with_refits(pairs: tuple[tuple[Floats, Floats], ...]) -> RefitAgreement:
-    """Return how far what a shortcut says is from what refits say.
+    """Return the agreement of a shortcut's numbers with those of refits.
 
     `pairs` are both sides of each number, shapes (s, ...): one row for every record.
     """

@@ -1,4 +1,4 @@
-"""The counts that naive Bayes is made of, and what taking one record from them changes."""
+"""The counts behind naive Bayes, and the change when one record is taken from them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CountedRecords:
 
     @cached_property
     def removal(self) -> Removal:
-        """What leaving out each record changes in the counts."""
+        """Change of the counts when each record is left out."""
         return self.counts.leaving_out(self.codes, self.y)
 
     def log_p(self, codes: Ints, numbers: Floats) -> Floats:
@@ -54,7 +54,7 @@ class CountedRecords:
         return class_log_p(joint)
 
     def log_p_without_at(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
-        """Return what the i-th query would be told had the i-th record been left out, (r, k)."""
+        """Return log probabilities of the i-th query without the i-th record, (r, k)."""
         joint = self.counts.log_joint(codes)
         agree = codes == self.codes[rows]
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
@@ -62,11 +62,11 @@ class CountedRecords:
         return class_log_p(joint + self.normals.log_density_without(rows, numbers))
 
     def own_log_p(self, rows: Ints) -> Floats:
-        """Return what records of the training set are told, (r, k)."""
+        """Return log probabilities of training records under the full model, (r, k)."""
         return self.log_p(self.codes[rows], self.numbers[rows])
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return self.log_p_without_at(rows, self.codes[rows], self.numbers[rows])
 
 
@@ -110,7 +110,7 @@ class Counts:
         return joint
 
     def leaving_out(self, codes: Ints, y: Ints) -> Removal:
-        """Return what taking each of these records from the counts changes.
+        """Return the change of log probabilities when each of these records leaves the counts.
 
         Their categories (r, m) and classes (r,) are in the counts.
         """

@@ -112,7 +112,7 @@ class FittedLinearDiscriminant:
         return np.bincount(self.y, minlength=self.n_classes).astype(np.int64)
 
     def _divide_by(self, n: Floats, present: Floats) -> Floats:
-        """Return what squares are divided by; NaN where no answer is possible."""
+        """Return the divisor of the sums of squares; NaN where no answer is possible."""
         divisor = n - present if self.divisor == "degrees of freedom" else n
         return np.where(n > present, divisor, np.nan)
 
@@ -179,7 +179,7 @@ class FittedLinearDiscriminant:
         return class_log_p(asked @ weights + bias)
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         found = np.empty((len(rows), self.n_classes))
         for part in _blocks(len(rows), self.x.shape[1] * self.n_classes):
             weights, bias = self.coefficients_without(rows[part])
@@ -195,7 +195,7 @@ class FittedLinearDiscriminant:
         )
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         weights, bias = self.coefficients_without(rows)
         return class_log_p(asked @ weights + bias[:, None, :])

@@ -59,7 +59,7 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What each attribute adds to log rho and to the log odds, if it agrees and if not."""
+    """Addends of each attribute to log rho and to the log odds, where it agrees and where not."""
 
     base: Floats
     step: Floats

@@ -1,4 +1,4 @@
-"""What leaving records out of a training set showed, and how that is asked for."""
+"""Options and results of leaving records out of a training set."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Reach:
 
 @dataclass(frozen=True)
 class OfClass:
-    """What was found of the records of a class."""
+    """Results for the records of one class."""
 
     label: int
-    """The class."""
+    """The class, in 0..k-1."""
     n: int
-    """Records that were measured."""
+    """Records of the class that were measured."""
     above: int
-    """Those with a PDTP above 1."""
+    """Of these, records with a PDTP above 1."""
     largest: float
     """The largest PDTP."""
 
@@ -136,7 +136,7 @@ class DtpFindings:
 
     @property
     def order(self) -> Ints:
-        """(r,) Places of the records, the riskiest first: by PDTP, then by what queries show."""
+        """(r,) Places of the records, the riskiest first: by PDTP, then by the lower bound of DTP."""
         return np.lexsort((self.rows, -self.dtp.low, -self.pdtp))
 
     @property
@@ -190,7 +190,7 @@ class DtpFindings:
 
 @dataclass(frozen=True)
 class DtpOptions:
-    """What is measured of a training set."""
+    """Options of a measurement of a training set."""
 
     width: float
     """Of the bins in which probabilities are published; 0 for none."""
@@ -221,14 +221,14 @@ class DtpOptions:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What was found, and what is to be said beside it."""
+    """Results of a measurement, with everything a report says beside them."""
 
     found: DtpFindings
     """All numbers."""
     skipped: tuple[Skipped, ...]
-    """What was not done."""
+    """Parts that were not done, with reasons."""
     warnings: tuple[str, ...]
-    """What may mislead."""
+    """Caveats for the reader."""
 
 
 def measurement(
@@ -239,9 +239,9 @@ def measurement(
     class_names: tuple[str, ...] | None,
     level: float,
 ) -> Measurement:
-    """Return what is asked about records of a training set, all of them by default.
+    """Return the requested measurements of a training set's records, by default of all.
 
-    Of people with several records one stands for each: the riskiest.
+    A person with several records is represented by the riskiest one.
     """
     y = task.y
     owner = task.unit

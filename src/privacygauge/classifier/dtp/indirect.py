@@ -1,4 +1,4 @@
-"""Indirect attacks: what a record's own query hides and another one shows."""
+"""Indirect attacks: other queries that reveal a record whose own query hides it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Planted:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"{self.learner.name} with a planted record"
 
     def describe(self) -> Mapping[str, Any]:
@@ -154,12 +154,12 @@ class FittedPlanted:
         return np.where(_asks(queries, self.query)[:, None], told, self.fitted.log_p(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         told = self._told(self._still_in(rows))
         return np.where(self.asking[rows][:, None], told, self.fitted.log_p_without(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         told = self._told(self._still_in(rows))[:, None]
         asks = _asks(queries, self.query)[None, :, None]
         return np.where(asks, told, self.fitted.log_p_without_at(rows, queries))

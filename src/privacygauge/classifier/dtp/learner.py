@@ -1,4 +1,4 @@
-"""Classification algorithms that know what they would predict without any one record."""
+"""Learners that can predict as if any one record had been left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LearnerTrainer:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.learner.name
 
     logits = False
@@ -118,10 +118,10 @@ class Fitted(Protocol):
         """Return the log probability of every class, (q, k), for queries (q, d)."""
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
 
 
 @runtime_checkable
@@ -134,7 +134,7 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the data, as JSON values."""

@@ -53,7 +53,7 @@ class LeastSquares:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return "ridge regression" if self.l2 else "least squares"
 
     def describe(self) -> Mapping[str, Any]:
@@ -112,7 +112,7 @@ class FittedLeastSquares:
         return _log_p(self.scores(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         residuals, lost = self._residuals_without(rows)
         found = _log_p(self._classes[rows] - residuals)
         for number in np.flatnonzero(lost):
@@ -120,7 +120,7 @@ class FittedLeastSquares:
         return found
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         residuals, lost = self._residuals_without(rows)
         weight = 1 / len(self.x) + (asked - self._centre) @ self._responses[:, rows]
@@ -131,7 +131,7 @@ class FittedLeastSquares:
         return found
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
-        """Return what each record would be told had it been left out, (r, k).
+        """Return log probabilities of each record under the model trained without it, (r, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -142,7 +142,7 @@ class FittedLeastSquares:
         return np.concatenate([*found, np.empty((0, self.n_classes))])
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k).
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -154,7 +154,7 @@ class FittedLeastSquares:
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
     def _without_on(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what queries (q, d), or (r, q, d), are told without each record, (r, q, k).
+        """Return log probabilities of queries (q, d), or (r, q, d), without each record, (r, q, k).
 
         The scatter of the others is that of all less ``n / (n - 1) z z'`` with z the record's
         difference from the mean; a coefficient of an attribute over s has s^2 times the penalty.
@@ -314,11 +314,11 @@ class FittedKernelRidge:
         return _log_p(self._features(queries) @ self._coefficients)
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return _log_p(np.eye(self.n_classes)[self.y[rows]] - self._residuals(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         features = self._features(queries)
         weight = features @ self._inverse[:, rows]
         change = weight.T[:, :, None] * self._residuals(rows)[:, None, :]

@@ -92,7 +92,7 @@ class _Change:
         self.shifts = db[:, first] - db[:, second]
 
     def bound(self, box: Box) -> Floats:
-        """Return what no query of the box exceeds, (r,); infinite where a class is lost."""
+        """Return an upper bound over all queries of the box, (r,); infinite if a class is lost."""
         up = np.maximum(self.slopes, 0.0)
         down = np.minimum(self.slopes, 0.0)
         most = self.shifts + up @ box.high + down @ box.low

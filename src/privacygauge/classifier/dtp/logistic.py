@@ -1,4 +1,4 @@
-"""Logistic regression, and exactly what it would be without any one of its records."""
+"""Logistic regression, and its exact optimum without any one of its records."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class _Chords:
         return np.asarray(np.abs(moved).max(axis=1, initial=0.0))
 
     def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
-        """Return the gradients without what each record adds, with its own penalty."""
+        """Return the gradients less each record's own contribution, with its own penalty."""
         group = self.group[some]
         x = self.problem.x[group]
         scores = np.einsum("rd,dra->ra", x, v)[:, None]
@@ -196,7 +196,7 @@ class _Chords:
         return np.asarray(gradients - x.T[..., None] * own + self.more_penalty[:, some] * v)
 
     def _chord(self, gradients: Floats, some: Ints) -> Floats:
-        """Return what to take from the parameters, (d + 1, r, c - 1)."""
+        """Return the step to subtract from the parameters, (d + 1, r, c - 1)."""
         x = self.problem.x[self.group[some]]
         n = len(some)
         flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
@@ -332,13 +332,13 @@ class FittedLogistic:
         return class_log_p(_finite(queries) @ weights + intercepts)
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         weights, intercepts = self.coefficients_without(rows)
         scores = np.einsum("rd,rdk->rk", self.x[rows], weights) + intercepts
         return class_log_p(scores)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         weights, intercepts = self.coefficients_without(rows)
         scores = _finite(queries) @ weights + intercepts[:, None]
         return class_log_p(scores)

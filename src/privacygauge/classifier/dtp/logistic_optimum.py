@@ -130,7 +130,7 @@ class Problem:
         return np.asarray(np.swapaxes(away * p[..., None], -1, -2) @ away, np.float64)
 
     def loss(self, v: Floats) -> tuple[float, float]:
-        """Return what is minimised, and how far rounding may have moved it."""
+        """Return the objective, and a bound on its rounding error."""
         scores = self.x @ v @ self.basis.T
         own = self.label[:, None]
         scores -= np.take_along_axis(scores, own, axis=1)
@@ -172,7 +172,7 @@ class Problem:
         return flat
 
     def excess(self, gradients: Floats) -> Floats:
-        """Return the largest share of what is allowed, (r,), of gradients (d + 1, r, c - 1)."""
+        """Return each record's largest gradient relative to the tolerance, (r,)."""
         return np.asarray((np.abs(gradients) / self.enough[..., None]).max(axis=(0, 2), initial=0))
 
     def optimum(self, start: Floats | None = None) -> Floats:

@@ -1,4 +1,4 @@
-"""A training set, and what leaving its records out does to whatever is trained on it."""
+"""A training set, and the effect of leaving its records out of any model trained on it."""
 
 from __future__ import annotations
 
@@ -55,25 +55,26 @@ SEARCHED = "lower end from queries that were tried; no upper bound is known but 
 
 @dataclass(frozen=True, eq=False)
 class DtpMeasurement:
-    """What was found of some records."""
+    """Measured PDTP and DTP of some records."""
 
     pdtp: Floats
     """(r,) Largest log ratio at the record itself."""
     dtp: DtpRange
-    """Between which numbers the largest log ratio over all queries lies."""
+    """Lower and upper bounds of the largest log ratio over all queries."""
     method: str
-    """How the classifier without a record was had."""
+    """How predictions without a record were obtained."""
     warnings: tuple[str, ...] = ()
-    """What the reader has to know."""
+    """Caveats for the reader."""
     learner: Learner | None = None
-    """What left records out without training; None where all were trained without."""
+    """The learner that left records out without training; None where every record took a
+    training."""
     checked: RefitAgreement | None = None
     """How many refits agree with the shortcut; None where the learner itself was asked for."""
 
     def of_units(self, unit: Ints) -> tuple[Ints, DtpMeasurement]:
-        """Return the place of each unit's riskiest record (u,), and what was found of the units.
+        """Return the place of each unit's riskiest record (u,), and the measurement of the units.
 
-        `unit` (r,) is that of each record. What is known of a unit is the largest of its records.
+        `unit` (r,) is that of each record. A unit's values are the largest of its records.
         """
         order = np.lexsort((-self.dtp.low, -self.pdtp, unit))
         _, first = np.unique(unit[order], return_index=True)
@@ -123,7 +124,7 @@ class TrainingSet:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return named_with_steps(as_trainer(self.model))
 
     @cached_property
@@ -133,7 +134,7 @@ class TrainingSet:
 
     @cached_property
     def queries(self) -> Held:
-        """What is asked beside the records left out; see `queries_within`."""
+        """Queries that are asked in addition to the records left out; see `queries_within`."""
         return queries_within(self.x, self.n_queries, seeds.stream(self.seed, "dtp", "queries"))
 
     @cached_property
@@ -177,7 +178,7 @@ class TrainingSet:
         return DtpMeasurement(own, both, method, learner=learner)
 
     def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> DtpMeasurement:
-        """Return what a shortcut says, where refits of some of the records agree with it."""
+        """Return the shortcut's measurement, if refits of some of the records agree with it."""
         asked = np.flatnonzero(shortcut.settled(np.asarray(self.queries)))
         queries = take_records(self.queries, asked)
         fitted = shortcut.learner.fit(self.numbers, self.y, n_classes=self.n_classes)
@@ -241,7 +242,7 @@ class TrainingSet:
         run: str | Path | None,
         members: Bools | None = None,
     ) -> LeaveOneOutAnswers:
-        """Return what the model as it was given says without each of the records (r,)."""
+        """Return the predictions of the user's model trained without each of the records (r,)."""
         n = len(self.y)
         everything = append_queries(self.x, queries)
         number = np.arange(len(everything))
@@ -305,7 +306,7 @@ class TrainingSet:
     def removal(
         self, steps: int, order: Order, learner: Learner | None
     ) -> tuple[RemovalPath | None, tuple[Skipped, ...]]:
-        """Return what removing the riskiest records does, or why that was not done."""
+        """Return the effect of removing the riskiest records, or why that was not done."""
         if learner is None:
             why = "every step would train the classifier without each record again"
             return None, (Skipped("removal of the riskiest records", why),)
@@ -329,7 +330,7 @@ class TrainingSet:
         )
 
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
-        """Return what else moves the predictions of records (t,), by so many models each."""
+        """Return other sources of variation of predictions (t,), from `n_models` models each."""
         return variation(
             with_class_names(as_trainer(self.model), self.class_names),
             self.x,

@@ -94,7 +94,7 @@ class FittedMultinomial:
         return class_log_p(likely + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         own = self.x[rows]
         each = np.arange(len(rows))
         joint = _log_likelihood(own, self._of_classes)
@@ -103,7 +103,7 @@ class FittedMultinomial:
         return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = self._queries(queries)
         each = np.arange(len(rows))
         likely = _log_likelihood(asked, self._of_classes)

@@ -106,11 +106,11 @@ class FittedNaiveBayes:
         return self.counted.log_p(*self.learner.parts(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return self.counted.log_p_without(rows)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         codes, numbers = self.learner.parts(queries)
         result = np.empty((len(rows), len(codes), self.counted.n_classes))
         for i, row in enumerate(rows):

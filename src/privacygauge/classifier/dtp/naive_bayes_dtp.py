@@ -98,7 +98,7 @@ def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) 
 
 
 def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
-    """Return what no log ratio of the posterior exceeds over the domain, (r,).
+    """Return an upper bound on the log ratio of the posterior over the domain, (r,).
 
     Notes
     -----

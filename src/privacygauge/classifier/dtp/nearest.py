@@ -71,7 +71,7 @@ class FittedNeighbours:
         return self._log_shares(nearest_records(self.x, self._queries(queries), self.k))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, n_classes)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         near = nearest_records(self.x, self.x[rows], self.k + 1)
         own = near == np.asarray(rows)[:, None]
         # A record with many equals before it is not among its own neighbours: the last one goes.
@@ -80,7 +80,7 @@ class FittedNeighbours:
         return self._log_shares(near[kept].reshape(len(near), -1))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out.
+        """Return log probabilities of every query under each leave-one-out model.
 
         Shape (r, q, n_classes).
         """
@@ -98,7 +98,7 @@ class FittedNeighbours:
             return logs(counts / counts.sum(axis=-1, keepdims=True))
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
-        """Return what each record would be told had it been left out, (r, n_classes).
+        """Return log probabilities of each record under the model trained without it, (r, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -109,7 +109,7 @@ class FittedNeighbours:
         return np.concatenate([*found, np.empty((0, self.n_classes))])
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what every query would be told, had each record been left out.
+        """Return log probabilities of every query under each leave-one-out model.
 
         Shape (r, q, n_classes). Every attribute is divided by the root of `squares` (r, d) as well.
 

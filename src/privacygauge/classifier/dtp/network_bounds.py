@@ -45,14 +45,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class Activation:
-    """What bounds need to know of a function that is applied to each value of a layer."""
+    """Properties of an elementwise activation function that bounds rely on."""
 
     name: str
-    """Of the function."""
+    """Name of the function."""
     function: Callable[[Floats], Floats]
-    """Never falls as its argument grows."""
+    """The function itself; nondecreasing."""
     slope: float
-    """Its values are at most so many times as far apart as its arguments."""
+    """Lipschitz constant of the function, above 0."""
     largest: float
     """Largest absolute value; infinite if there is none."""
 
@@ -108,7 +108,7 @@ def logistic_odds_constant(box: Box) -> Bound:
 
 
 def dtp_bound(constant: Bound, parameters: Floats, without: Floats) -> Floats:
-    """Return what each record's DTP is at most: L times the largest change of a parameter.
+    """Return an upper bound on each record's DTP: L times the largest change of a parameter.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def network_constant(
 def network_bound(
     layers: Sequence[Layer], without: Sequence[Layer], activation: Activation, box: Box
 ) -> Bound:
-    """Return what the DTP of one record is at most, from the networks with and without it.
+    """Return an upper bound on the DTP of one record, from the networks with and without it.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def _check_alike(layers: Sequence[Layer], others: Sequence[Layer]) -> None:
 
 
 def _check_chain(layers: Sequence[Layer], box: Box) -> None:
-    """Raise if a layer does not take what the one before it gives."""
+    """Raise if the width of a layer's input differs from the output of the layer before."""
     if not layers:
         raise InputError("a network must have at least one layer, got none")
     width = len(box.low)
@@ -308,10 +308,10 @@ ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": 
 
 
 def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
-    """Return log probabilities of networks, and what the DTP of each but the first is at most.
+    """Return log probabilities of networks, and bounds on the DTP of all but the first.
 
-    The cohort has 1 + r models: on all of T first, then without one record each. They are
-    (1 + r, a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
+    The cohort has 1 + r models: on all of T first, then without one record each. Shapes are (1 + r,
+    a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):

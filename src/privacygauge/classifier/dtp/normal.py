@@ -50,7 +50,7 @@ class Normals:
 
     @cached_property
     def floor(self) -> float:
-        """What is added to every variance; 1 where no number varies, and none says anything."""
+        """Smoothing added to every variance; 1 where no number varies and none is informative."""
         if not self.x.shape[1]:
             return 1.0
         largest = float((self._overall[1] / len(self.x)).max())
@@ -118,7 +118,7 @@ class Normals:
         )
 
     def floors_without(self, rows: Ints) -> Floats:
-        """Return what is added to the variances without each record, (r,)."""
+        """Return the smoothing of the variances without each record, (r,)."""
         mean, squares = self._overall
         everyone = np.zeros(len(rows), np.int64)
         n = np.full(len(rows), len(self.x))

@@ -87,7 +87,7 @@ class FittedQuadraticDiscriminant:
         return class_log_p(self._log_densities(asked) + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         asked = self.x[rows]
         labels = self.y[rows]
         joint = self._log_densities(asked)
@@ -100,7 +100,7 @@ class FittedQuadraticDiscriminant:
         return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         labels = self.y[rows]
         joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
@@ -167,7 +167,7 @@ def _normal_of(x: Floats) -> _Normal:
 
 @dataclass(frozen=True, eq=False)
 class _Loss:
-    """What a class is without each of some of its records; see the formulas above."""
+    """A class's normal without each of some of its records; see the formulas above."""
 
     normal: _Normal
     """The class with all of them."""

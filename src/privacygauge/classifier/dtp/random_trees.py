@@ -219,13 +219,13 @@ class FittedTrees:
         return self._answers(*self._sums(self.learner.leaves(queries)))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         counts = self._counts(self.leaves[:, rows])
         logs = _logs(self._shares(counts - self._one(rows)))
         return self._answers(logs[0].sum(axis=0), logs[1].sum(axis=0))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         leaves = self.learner.leaves(queries)
         logs, zeros = (np.repeat(part[None], len(rows), axis=0) for part in self._sums(leaves))
         for tree, own in enumerate(self.leaves[:, rows]):
@@ -296,7 +296,7 @@ class FittedTrees:
         return found
 
     def _shares(self, counts: Floats) -> Floats:
-        """Return what leaves with these counts answer, (..., k)."""
+        """Return the class probabilities of leaves with these counts, (..., k)."""
         total = counts.sum(axis=-1, keepdims=True) + self.n_classes * self.learner.alpha
         with np.errstate(invalid="ignore"):
             shares = (counts + self.learner.alpha) / total

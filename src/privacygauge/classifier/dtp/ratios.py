@@ -1,4 +1,4 @@
-"""Differential training privacy: how far one record moves what a classifier says."""
+"""Differential training privacy: how far one record moves a classifier's predictions."""
 
 from __future__ import annotations
 
@@ -142,16 +142,16 @@ def _binned_logs(log_p: Floats, width: float) -> Floats:
 
 
 def cap(width: float) -> float:
-    """Return what no log ratio of binned probabilities exceeds; infinite without bins."""
+    """Return the largest possible log ratio of binned probabilities; infinite without bins."""
     return float(np.log((1.0 - width / 2) / (width / 2))) if width else float("inf")
 
 
 def binned_bound(gamma: Floats, width: float) -> Floats:
-    """Return what the log ratio of binned probabilities is at most, given that of the plain ones.
+    """Return an upper bound on the log ratio of binned probabilities, from that of plain ones.
 
     `gamma` bounds ``|log p - log p'|``; a width of 0 means no bins. The smaller of two
-    probabilities lies in some bin; the larger is at most exp(gamma) times that bin's upper end.
-    The largest log ratio of centres over all bins.
+    probabilities lies in some bin; the larger is at most exp(gamma) times that bin's upper end. The
+    bound is the largest log ratio of bin centres over all bins.
     """
     gamma = np.asarray(gamma, np.float64)
     if not width:

@@ -30,11 +30,11 @@ Order = Literal["recomputed", "initial"]
 
 
 class Remaining(Protocol):
-    """A training set that records are taken from, and what each one's removal would change."""
+    """A training set from which records are removed, and the risk of every record left."""
 
     @property
     def measure(self) -> Measure:
-        """What the values are."""
+        """Name of the measure of risk."""
 
     def values(self) -> Floats:
         """Return the value of every group of equal records, (g,); NaN where none is left."""
@@ -48,7 +48,7 @@ class Remaining(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RemovalPath:
-    """What removing the riskiest records, one at a time, does to the largest value."""
+    """The largest value while the riskiest records are removed, one at a time."""
 
     removed: Ints
     """(s,) Rows, in the order of their removal."""
@@ -93,7 +93,7 @@ def check_order(order: str) -> None:
 
 
 def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
-    """Return what removing so many records does; all values are computed again after each.
+    """Return the path of removing `steps` records; all values are recomputed after each.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ from privacygauge.runs.threads import one_thread
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutAnswers:
-    """What classifiers say with and without each record."""
+    """Predictions of classifiers trained with and without each record."""
 
     with_it: Floats
     """(r, k) Log probabilities that the classifier trained on all of T gives each record."""
@@ -45,8 +45,8 @@ class LeaveOneOutAnswers:
     searched: Floats
     """(r,) The largest log ratio over all queries that were asked."""
     bound: Floats
-    """(r,) What no query of the box that holds all records shows more than, without bins; infinite
-    where only predictions are known."""
+    """(r,) Upper bound without bins over every query in the box of all records; infinite where only
+    predictions are known."""
 
     @property
     def failed(self) -> Ints:
@@ -56,7 +56,7 @@ class LeaveOneOutAnswers:
 
 @dataclass(frozen=True, eq=False)
 class LeavingOut:
-    """Trains without each record of a task, or without its unit: what workers are sent."""
+    """Work sent to each worker: train without each record of a task, or without its unit."""
 
     trainer: Trainer
     """Trains models."""
@@ -85,7 +85,7 @@ class LeavingOut:
     with."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return what is said with and without each record of the task."""
+        """Return the predictions with and without each record of the task."""
         rows = self.rows[task.start : task.stop]
         left_out, model = np.unique(self.unit[rows], return_inverse=True)
         inside = self.members & (self.unit != left_out[:, None])
@@ -103,7 +103,7 @@ class LeavingOut:
         return {**compared, "bound": np.full(len(rows), np.inf)}
 
     def refits(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities of each model; NaN where its algorithm refuses what is left.
+        """Return the log probabilities of each model; NaN where its algorithm rejects the rest.
 
         Without the record a class or a category may be gone, or too few records may be left.
         """
@@ -126,7 +126,10 @@ class LeavingOut:
         )
 
     def _compared(self, whole: Floats, made: Floats, model: Ints) -> Mapping[str, NDArray[Any]]:
-        """Return what the records say of the whole and of `model` (rows,), the number of theirs."""
+        """Return log probabilities of the records under `whole` and under their own refits.
+
+        `model` (rows,) is the index in `made` of the model trained without each record.
+        """
         n_rows = len(model)
         without = np.empty((n_rows, self.n_classes))
         searched = np.empty(n_rows)
@@ -154,7 +157,7 @@ def retrain_without_each(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> LeaveOneOutAnswers:
-    """Return what a classifier says with and without each record, by training without it.
+    """Return a classifier's predictions with and without each record, by training without it.
 
     Parameters
     ----------
@@ -215,7 +218,7 @@ def retrain_without_each(
 
 
 def _compute_in_memory(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
-    """Return what tasks would write, computed in this process and kept in memory."""
+    """Return the arrays of all tasks, computed in this process and kept in memory."""
     n = len(work.rows)
     size = _records_a_task(work)
     tell = progress or (lambda done, total: None)

@@ -1,4 +1,4 @@
-"""Training stability: what bounds the DTP of a record over all queries, and what does not."""
+"""Training stability: conditions that bound a record's DTP over all queries, or fail to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StabilityBound:
 
 
 def bound_over_queries(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
-    """Return what no query shows of records more than, given what the records themselves show.
+    """Return an upper bound on the log ratio over all queries, from the records' own ratios.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def random_trees_delta(
 def naive_bayes_bound(
     n: ArrayLike, shared: ArrayLike, sizes: ArrayLike, *, alpha: float = 1.0
 ) -> Floats:
-    """Return what no query shows of records more than, for naive Bayes on categories.
+    """Return an upper bound on each record's DTP, for naive Bayes on categories.
 
     Parameters
     ----------

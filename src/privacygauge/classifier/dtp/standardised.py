@@ -15,7 +15,7 @@ from privacygauge.core.checks import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What is taken from each attribute, and what it is then divided by."""
+    """Centre and divisor of each attribute."""
 
     centre: Floats
     """(d,) Means."""
@@ -80,13 +80,13 @@ class Rescaled(Protocol):
     """A trained classifier that leaves a record out on other scales of the attributes at once."""
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
-        """Return what each record would be told had it been left out, (r, k).
+        """Return log probabilities of each record under the model trained without it, (r, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what every query (q, d) would be told, had each record been left out, (r, q, k).
+        """Return log probabilities of queries (q, d) under each leave-one-out model, (r, q, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -108,7 +108,7 @@ class Standardised:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.learner.name
 
     def describe(self) -> Mapping[str, Any]:
@@ -147,7 +147,7 @@ class FittedStandardised:
         return self.inner.log_p(self.scale.applied(np.asarray(queries, np.float64)))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         if self.learner.is_invariant:
             return self.inner.log_p_without(rows)
         if isinstance(self.inner, Rescaled):
@@ -158,7 +158,7 @@ class FittedStandardised:
         return found
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = np.asarray(queries, np.float64)
         if self.learner.is_invariant:
             return self.inner.log_p_without_at(rows, self.scale.applied(asked))
@@ -175,7 +175,7 @@ class FittedStandardised:
         return squares_without(self.scale.applied(self.x), once, rows, self.scale)
 
     def _without(self, rows: Ints) -> Iterator[tuple[Ints, Scale, Fitted]]:
-        """Yield places of equal records among the rows, and what is trained without one of them.
+        """Yield places of equal records among the rows, and the model trained without one of them.
 
         Nothing where no record is left.
         """

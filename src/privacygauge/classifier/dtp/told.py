@@ -1,4 +1,4 @@
-"""Estimates of PDTP, and what may mislead whoever reads them."""
+"""Estimates of PDTP, and the caveats that a reader needs."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def draw_people_rows(
 
 
 def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
-    """Return what is to be said of people with several records."""
+    """Return the notes on people with several records."""
     if owner is None:
         return copies_warning(x, y)
     return [

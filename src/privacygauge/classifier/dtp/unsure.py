@@ -42,7 +42,7 @@ def of_gaussian(x: Floats, y: Ints) -> Bools:
 
 
 def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
-    """Return the records whose counts leave few digits to what is left without them, (n,)."""
+    """Return the records whose removal leaves counts with few exact digits, (n,)."""
     counts = np.zeros((int(y.max()) + 1, x.shape[1]))
     np.add.at(counts, y, x)
     rest = np.maximum(counts[y] - x, 0.0) + alpha

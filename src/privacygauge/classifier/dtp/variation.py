@@ -1,4 +1,4 @@
-"""What else moves a prediction beside one record: initial weights, and the other records."""
+"""Other sources of variation than one record: initial weights, and the other records."""
 
 from __future__ import annotations
 

@@ -110,12 +110,12 @@ class Choice:
 
     @property
     def engine(self) -> Engine:
-        """What trains."""
+        """The engine that trains."""
         return ENGINES[self.name]
 
 
 def choose_engine(task: Task) -> Choice:
-    """Return the fastest engine that does what the loop does in a trial step on real records."""
+    """Return the fastest engine that agrees with the loop in a trial step on real records."""
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
     trial = _trial(task)
@@ -149,7 +149,10 @@ def _trial(task: Task) -> Task:
 
 
 def _loop_logits(trial: Task) -> torch.Tensor:
-    """Return what the loop gives; what a module raises there is for its author to see."""
+    """Return the loop's logits on a trial.
+
+    An exception that a module raises here is shown to its author as it is.
+    """
     try:
         return train_loop(trial, np.arange(2)).logits
     except (RuntimeError, MemoryError) as error:
@@ -159,7 +162,7 @@ def _loop_logits(trial: Task) -> torch.Tensor:
 
 
 def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:
-    """Return None if the engine's trial equals the loop's, else what is different."""
+    """Return None if the engine's trial equals the loop's, else a description of the difference."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""What needs care with torch: importing it, its threads, its random state, its devices."""
+"""Careful use of torch: its import, threads, random state and devices."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def one_torch_thread(device: torch.device) -> Iterator[None]:
 
 
 def out_of_memory(error: RuntimeError | MemoryError) -> bool:
-    """Return whether that is what the error says."""
+    """Return whether an error says that memory ran out."""
     told = ("not enough memory", "can't allocate memory")
     known = isinstance(error, MemoryError | the_torch().cuda.OutOfMemoryError)
     return known or any(text in str(error) for text in told)

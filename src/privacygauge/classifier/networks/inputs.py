@@ -1,4 +1,4 @@
-"""Checks of what is to be trained on, before any work."""
+"""Checks of training inputs, before any work."""
 
 from __future__ import annotations
 

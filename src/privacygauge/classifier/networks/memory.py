@@ -1,4 +1,4 @@
-"""How many models fit into memory at once, from what a trial takes."""
+"""How many models fit into memory at once, estimated from a trial."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MOST_ON_CPU = 16
 
 @dataclass(frozen=True)
 class StackSize:
-    """How many models are trained at once, and what that follows from."""
+    """Number of models trained at once, and the measurements behind it."""
 
     models: int
-    """At least 1."""
+    """Models per stack, at least 1."""
     per_model: int
-    """Bytes that each takes, measured; of one with all it needs, where two are no choice."""
+    """Bytes per model, measured; the total of a single model where there is no room for two."""
     fixed: int
-    """Bytes that are taken once, measured; else 0."""
+    """Bytes that do not depend on the number of models, measured; else 0."""
     budget: int
-    """Bytes that may be taken."""
+    """Bytes that may be used."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Peak:
 
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[Peak]:
-    """Measure what tensors made inside take at most, on one device."""
+    """Measure the peak memory of tensors made inside the context, on one device."""
     import torch
 
     peak = Peak()

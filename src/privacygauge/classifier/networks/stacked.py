@@ -46,7 +46,7 @@ def _modules(task: Task, models: Ints) -> list[torch.nn.Module]:
 
 
 class _Stack(Protocol):
-    """The weights of several models, and what these compute."""
+    """The weights of several models, and their outputs and gradients."""
 
     @property
     def learnt(self) -> list[torch.Tensor]:
@@ -202,7 +202,7 @@ def _copy(weight: torch.Tensor) -> NDArray[Any]:
 
 
 def _first_names(module: torch.nn.Module) -> dict[str, str]:
-    """Return for each name in the state the first name of what two layers may share."""
+    """Map each name in the state to the first name of its tensor, which layers may share."""
     weights = module.named_parameters
     buffers = module.named_buffers
     first = {id(value): name for named in (weights(), buffers()) for name, value in named}

@@ -22,7 +22,7 @@ TOO_LITTLE = (
 
 @dataclass(frozen=True)
 class TrainedModels:
-    """Trained models: what they predict and, if asked for, their weights."""
+    """Predictions of trained models and, if asked for, their weights."""
 
     logits: NDArray[Any]
     """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout where it failed."""

@@ -1,4 +1,4 @@
-"""What an engine is given, and what it gives back."""
+"""Input and output of a training engine."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Task:
         return (a, self.n_classes) if self.queries == 1 else (a, self.queries, self.n_classes)
 
     def alterations(self, model: int, epoch: int) -> np.random.Generator | None:
-        """Return what alters a model's records in an epoch; None where nothing does."""
+        """Return the generator that augments a model's records in an epoch; None without any."""
         if self.augment is None:
             return None
         return seeds.stream(self.seeds[model], "augment", epoch)
@@ -207,7 +207,7 @@ class Task:
         return on_tensor(x, lambda array: augment_records(array, augment, rng))
 
     def predicted(self, module: torch.nn.Module, model: int) -> torch.Tensor:
-        """Return what a model says of the records that were asked for, of the shape `answers`."""
+        """Return a model's logits for the records that were asked for, of the shape `answers`."""
         import torch
 
         module.eval()

@@ -111,7 +111,7 @@ class Networks:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return repr(self.make) if is_dataclass(self.make) else _name_of(self.make)
 
     logits = True
@@ -133,7 +133,7 @@ class Networks:
         return {"augment": _description(self.augment), "queries": self.queries}
 
     def views(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        """Yield what models are asked about: the records (n, d), then further views of them."""
+        """Yield the queries for each record: the record itself (n, d), then augmented views."""
         if self.augment is None:
             yield x
         else:
@@ -171,7 +171,7 @@ class Networks:
             return self._choice(self.task(cohort))
 
     def stack_size(self, cohort: Cohort) -> StackSize:
-        """Return how many of these models are trained at once, and what each takes.
+        """Return the number of these models that are trained at once, and the memory each takes.
 
         The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
         """
@@ -232,7 +232,7 @@ def _name_of(make: object) -> str:
 
 
 def _description(make: object) -> Mapping[str, Any]:
-    """Return what tells a factory from others, as JSON values."""
+    """Return the identifying settings of a factory, as JSON values."""
     if isinstance(make, RecordedCode):
         return _json(make.description, make)
     if isinstance(make, functools.partial):
