@@ -22,24 +22,24 @@ from privacygauge.runs.threads import limited_to
 
 _ROUNDING = 1e-3  # of what a row of probabilities sums to
 AT_ONCE = 1_000
-"""Records that a function, or an object of no library known here, is asked about in one call: it
-may be a service, whose requests have a limit."""
+"""Records per call to a function, or to an object of an unknown library, which may be a service
+with limits on its requests."""
 
 _BLOCK = 256
-"""Images and the like that a module is asked about at once."""
+"""Images and other large records per call to a module."""
 
 TIMES = 16
-"""Answers per record that are averaged where a model answers differently when it is asked again."""
+"""Calls that are averaged for a model whose answers differ from call to call."""
 
 AGAIN = 32
-"""Records that a model is asked about a second time, to see whether its answers differ."""
+"""Records that a model is asked about twice, to see whether its answers differ."""
 
 _ROUNDED = 1e-6
-"""Answers that differ by no more are the same but for rounding."""
+"""Largest difference between answers that are the same up to rounding."""
 
 
 class UserCodeError(InputError):
-    """Code of the user's raised an exception."""
+    """The user's code raised an exception."""
 
 
 @contextmanager
@@ -92,10 +92,10 @@ def said_of_times(times: int) -> tuple[str, ...]:
 
 
 def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats, int]:
-    """Return the mean of several answers where a model's answers to one record differ.
+    """Return the mean over several calls where a model's answers to one record differ.
 
-    An attacker who is answered with noise, such as dropout that was left on, an answer that is
-    sampled, or noise that was added to hide the members, asks again and takes the mean.
+    An attacker who meets noise, such as dropout left on, sampled answers, or noise that was added
+    to hide the members, asks again and takes the mean.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()
 
 
 def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
-    """Return answers of all classes, if all are finite: logits if there are some of each class."""
+    """Return answers for all classes, if all are finite: logits where every class has one."""
     bad = np.flatnonzero(~np.isfinite(said.values).all(axis=-1))
     if len(bad):
         raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
@@ -155,7 +155,7 @@ def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
 
 
 def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> Ints:
-    """Return the numbers of the classes that a model knows, in the order of its answers."""
+    """Return the numbers of a model's classes, in the order of its answers."""
     classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
     called = classes.astype(np.str_).tolist()
     known = [*names] or [str(i) for i in range(n_classes)]
@@ -170,7 +170,7 @@ def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> I
 
 
 def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
-    """Return probabilities, (..., n_classes), with 0 for the classes that a model does not know."""
+    """Return probabilities, (..., n_classes), with 0 for classes that the model does not know."""
     probs = np.zeros((*seen.shape[:-1], n_classes))
     probs[..., classes] = probabilities(seen, logits=logits)
     return probs
@@ -213,7 +213,8 @@ def answers_once(
 def _ask_in_batches(model: Any, x: Held) -> Any:
     """Return a model's raw output; remote services get at most `AT_ONCE` records per call."""
     ask, _ = _asker(model)
-    at_once = len(x) if is_module(model) or _is_local(model) else AT_ONCE
+    local = is_module(model) or type(model).__module__.partition(".")[0] in _LOCAL
+    at_once = len(x) if local else AT_ONCE
     if at_once >= len(x):
         return ask(x)
     name = type(model).__name__
@@ -226,12 +227,8 @@ _LOCAL = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "keras", "imbl
 """Libraries whose models answer any number of records at once, in this process."""
 
 
-def _is_local(model: object) -> bool:
-    return type(model).__module__.partition(".")[0] in _LOCAL
-
-
 def is_askable(model: object) -> bool:
-    """Return whether a trained model gives probabilities or logits in a way known here."""
+    """Return whether this library knows how to get probabilities or logits from a trained model."""
     known = hasattr(model, "predict_proba") or _booster_of(model) or _is_pyfunc(model)
     return bool(known) or callable(model)
 
@@ -240,7 +237,9 @@ def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
     """Return the function that predicts, and whether its output is always probabilities."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba, True
-    if _is_keras(model):
+    # Keras is slow to import; where it is not imported yet, no model is of it.
+    keras = sys.modules.get("keras")
+    if keras is not None and isinstance(model, keras.Model):
         return partial(model.predict, verbose=0), False
     if is_module(model):
         return partial(_of_module, model), False
@@ -254,7 +253,7 @@ def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
 
 
 def _booster_of(model: object) -> str | None:
-    """Return the library of a booster without its classifier: XGBoost's, or LightGBM's."""
+    """Return the library of a bare booster, XGBoost's or LightGBM's, without its classifier."""
     library = type(model).__module__.partition(".")[0]
     is_one = type(model).__name__ == "Booster" and library in ("xgboost", "lightgbm")
     return library if is_one else None
@@ -323,11 +322,11 @@ def check_answers(
     non_negative: bool = False,
     proper: bool = False,
 ) -> tuple[Floats, bool]:
-    """Return what `name` said of n records as numbers, and whether these are logits.
+    """Return the answers of `name` for n records as numbers, and whether these are logits.
 
-    It said (n, k) numbers or, for q queries per record, (n, q, k); the columns stand for `classes`
-    (k,). `non_negative` is whether logits may be all above 0, `proper` whether these are
-    probabilities in any case.
+    Answers are (n, k) or, for q queries per record, (n, q, k); the columns stand for `classes`
+    (k,). `non_negative` says whether logits may all be at least 0, `proper` whether the answers are
+    known to be probabilities.
     """
     seen = _numbers(said, name)
     if seen.ndim not in (2, 3) or (len(seen), seen.shape[-1]) != (n, len(classes)):
@@ -356,7 +355,7 @@ def _numbers(said: Any, name: str) -> Floats:
 
 
 def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
-    """Return whether finite rows are logits, which may be all above 0 where `non_negative`."""
+    """Return whether finite rows are logits; with `non_negative`, logits may all be above 0."""
     seen = seen[np.isfinite(seen).all(axis=-1)]
     if (np.abs(seen.sum(axis=-1) - 1) <= _ROUNDING).all() and not (seen < -_ROUNDING).any():
         return False
@@ -373,11 +372,6 @@ def is_module(model: object) -> bool:
     # Without torch in memory nobody can have made a module.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
-
-
-def _is_keras(model: object) -> bool:
-    keras = sys.modules.get("keras")
-    return keras is not None and isinstance(model, keras.Model)
 
 
 def _of_module(module: Any, x: NDArray[Any]) -> Floats:

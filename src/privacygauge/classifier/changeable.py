@@ -1,4 +1,4 @@
-"""Records as numbers that noise can be added to: tables, texts, images, and values that miss."""
+"""Records as numbers that noise can be added to: tables, texts and images with missing values."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 MOST_WORDS = 64
-"""Words of a text that are changed one by one; what comes after them is one more."""
+"""Words of a text that are changed one by one; the rest counts as one more."""
 
 _CHANNELS = (1, 3, 4)
 
 
 @dataclass(frozen=True, eq=False)
 class Changeable:
-    """Records as numbers, and the way back."""
+    """Records as numbers, and the way back to their own form."""
 
     numbers: Floats
-    """(n, d) Finite numbers, or NaN where a value is missing; numbers of categories."""
+    """(n, d) Finite numbers, or NaN for a missing value; codes of categories."""
     coded: Bools
-    """(d,) Which columns hold numbers of categories."""
+    """(d,) Columns that hold codes of categories."""
     back: Callable[[Floats], Held]
-    """Returns records as they were given from (m, d) numbers."""
+    """Turns (m, d) numbers into records of the given form."""
     image: tuple[int, int, int] | None = None
-    """(c, h, w) Where the numbers of a record are an image."""
+    """(c, h, w) Shape of the image that a record's numbers form; None otherwise."""
 
 
 def changeable(x: Held) -> Changeable:
@@ -150,7 +150,7 @@ def _of_texts(x: NDArray[Any]) -> Changeable:
 
 
 def join_records(first: Held, second: Held) -> Held:
-    """Return records of one kind after each other."""
+    """Return the concatenation of two sets of records of one kind."""
     if hasattr(first, "iloc"):
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Rows that are on one side with those that are answered alike, as views of one record are."""
+"""Rows that share their side with the rows most like them, as views of one record do."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from privacygauge.core.repeats import axes_of
 from privacygauge.core.seeds import stream
 
 _FEWEST = 100
-"""Rows: among fewer, nothing is said of neighbours."""
+"""With fewer rows, nothing is said about neighbours."""
 
 _NEIGHBOURS = 24
-"""Nearest rows: the nearer half may be views of the same record, the others are around them."""
+"""Nearest rows: the nearer half may be views of the same record, the others surround them."""
 
 _SAMPLE = 2_000
-"""Rows whose neighbours are looked at."""
+"""Rows whose neighbours are examined."""
 
 _NEAREST = (2, 4, 8)
-"""Nearest rows that are looked at."""
+"""Numbers of nearest rows that are examined."""
 
 _LEAF = 30
-"""Rows in a leaf: more than most records have views."""
+"""Rows in a leaf: more than the views of most records."""
 
 _MOST_LEARNT = 20_000
-"""Rows from which the share of members is learnt."""
+"""Largest number of rows to learn the share of members from."""
 
 _SURELY_NEAR = 5.0
-"""Standard errors. Sharp leaks, such as members whose best class is always far ahead, leave 3."""
+"""Standard errors. Sharp leaks, such as members whose best class is always far ahead, reach 3."""
 
 _CORRELATED = 0.5
-"""The sum of a row's correlations with its nearest rows: half a view of the same record."""
+"""Sum of a row's correlations with its nearest rows: half a view of the same record."""
 
 
 def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -> bool:
-    """Return whether near points are on one side far more often than those around them.
+    """Return whether near points share a side far more often than those around them.
 
     Parameters
     ----------

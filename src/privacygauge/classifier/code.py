@@ -1,4 +1,4 @@
-"""The user's code behind trained models, with the weights of the networks that it makes."""
+"""The user's code behind trained models, with the weights of its networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privacygauge.runs.source import digest
 def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
     """Return the user's code that trains the models of a cohort, in one way or in several.
 
-    Of networks the names and shapes of their weights count too, for the cohort's numbers of
+    For networks the names and shapes of their weights count too, for the cohort's numbers of
     features and of classes, and the classes of their layers.
     """
     makes = [make for trainer in trainers for make in _makes(trainer)]

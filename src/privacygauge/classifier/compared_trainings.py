@@ -32,12 +32,12 @@ class ComparedTrainings:
     """Results for canaries and ordinary records, one entry per training."""
 
     trainings: tuple[AttackedTraining, ...]
-    """Without a defence first, then in the order of the defences."""
+    """The undefended training first, then one per defence, in their order."""
     n_together: int
     """Number of simultaneous intervals that the correction covers: every attack, training and group
     of targets, at every false-positive rate and for the area under the curve."""
     targets: Targets
-    """Which records they are, and the labels that models were trained on."""
+    """The targets, and the labels that models were trained on."""
 
     @property
     def none(self) -> AttackedTraining:
@@ -56,16 +56,16 @@ class ComparedTrainings:
 
     @property
     def fpr(self) -> float:
-        """The lowest rate that so many records can tell of; the highest where they tell of none.
+        """The lowest rate that this many records can resolve; the highest where they resolve none.
 
-        The corrected intervals hold at all rates together, so they allow for this choice.
+        The corrected intervals hold at all rates simultaneously, so they allow for this choice.
         """
         told = [fpr for fpr in self.fprs if is_resolved(self.trainings, fpr)]
         return min(told) if told else max(self.fprs)
 
     @property
     def best(self) -> AttackedTraining:
-        """The defended training by which least is found of canaries; of equals the most accurate.
+        """The defended training whose canaries leak least; among equals the most accurate.
 
         The undefended one where there is no other.
         """
@@ -76,15 +76,15 @@ class ComparedTrainings:
 
     @property
     def n_attacks(self) -> int:
-        """How many attacks were played on every group of targets."""
+        """Number of attacks that were played on every group of targets."""
         return len(self.none.found.canaries.attacks)
 
     @property
     def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
         """Pairs whose order differs significantly between ordinary records and canaries.
 
-        By ordinary records the first of a pair gives less away, by canaries it gives more; both
-        times the intervals, which hold together, do not overlap.
+        By ordinary records the first of a pair leaks less, by canaries it leaks more; both times
+        the intervals, which hold simultaneously, do not overlap.
         """
         return tuple(
             (a, b)
@@ -94,18 +94,18 @@ class ComparedTrainings:
         )
 
     def worse_for_canaries(self, training: AttackedTraining) -> bool:
-        """Return whether significantly more is found of a training's canaries."""
+        """Return whether a training's canaries leak significantly more than ordinary records."""
         worst = training.canaries(self.fpr)
         usual = training.ordinary(self.fpr)
         return worst.estimate.low > usual.estimate.high
 
     def helps(self, training: AttackedTraining) -> bool:
-        """Return whether significantly less is found of the canaries than without a defence."""
+        """Return whether the canaries leak significantly less than without a defence."""
         without = self.none.canaries(self.fpr).estimate
         return training.canaries(self.fpr).estimate.high < without.low
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every training, group of targets, attack and rate."""
+        """Return one mapping per training, group of targets, attack and rate."""
         return [
             {"training": training.title, **line}
             for training in self.trainings
@@ -139,7 +139,7 @@ class ComparedTrainings:
 
 
 NAME = "worst_case"
-"""What runs are called."""
+"""Name of the kind of run."""
 
 
 def trained_and_judged(

@@ -30,7 +30,7 @@ class Cost:
     seconds_a_model: float
     """Seconds per model on one core."""
     n_jobs: int
-    """Models (or stacks of them) trained at the same time."""
+    """Models, or stacks of them, trained at the same time."""
     models_a_task: int
     """Models that a worker trains before it writes their predictions."""
 
@@ -43,7 +43,7 @@ class Cost:
         return self.seconds_a_model * min(most, n_models)
 
     def largest(self, budget: float) -> int:
-        """Return the most shadow models, of `DESIGNS`, that train within so many seconds."""
+        """Return the most shadow models, of `DESIGNS`, that train within `budget` seconds."""
         paid = [n for n in DESIGNS if self.seconds(n + 1) <= budget]
         if not paid:
             least = self.seconds(DESIGNS[0] + 1)
@@ -88,7 +88,7 @@ def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
 
 
 def span(seconds: float) -> str:
-    """Return a duration as people write it: ``45 s``, ``12 min``, ``3.5 h``."""
+    """Return a duration in words: ``45 s``, ``12 min``, ``3.5 h``."""
     if seconds < 1:
         return "1 s"
     if seconds < 90:
@@ -112,7 +112,7 @@ def seconds_of(text: str) -> float:
 
 
 def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
-    """Return the seconds that a model takes, from a trial on the first of a cohort."""
+    """Return the seconds per model, from a trial on the first models of a cohort."""
     short, factor = _with_two_epochs(trainer)
     trial = together if factor > 1 else 1
     began = time.perf_counter()
@@ -121,7 +121,7 @@ def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
 
 
 def n_at_once(n_jobs: int) -> int:
-    """Return how much is done at the same time; -1 is one for each core, -2 one less."""
+    """Return the number of parallel processes; -1 is one per core, -2 one less."""
     if n_jobs == 0:
         raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
     return max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs
@@ -154,7 +154,7 @@ def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
 
 
 DEFAULT_SHADOWS = 16
-"""Shadow models where neither a number nor a budget is given."""
+"""Shadow models if neither a number nor a budget is given."""
 
 
 def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None) -> str:

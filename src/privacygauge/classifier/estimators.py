@@ -55,7 +55,7 @@ class Estimators:
     make: Callable[[int], ProbabilisticClassifier]
     """Returns an untrained classifier from a random state."""
     label: str = ""
-    """What reports call it; default: the callable's own name."""
+    """Name, as reports print it; default: the callable's own."""
     least: int = 2
     """Fewest classes that a model is trained on; with fewer its training counts as failed."""
     names: tuple[str, ...] = ()
@@ -73,8 +73,13 @@ class Estimators:
     def describe(self) -> Mapping[str, Any]:
         """Return the estimator's class and parameters, and the name of its factory."""
         made = self.make(0)
+        text = f"{type(made).__module__}.{type(made).__qualname__}"
+        if hasattr(made, "get_params"):
+            params = ", ".join(f"{k}={v!r}" for k, v in sorted(made.get_params().items()))
+            # Addresses differ from process to process.
+            text = _ADDRESS.sub("", f"{type(made).__name__}({params})")
         return {
-            "model": _describe_estimator(made),
+            "model": text,
             "made by": function_origin(self.make),
             **of_form(form_of(made)),
         }
@@ -121,7 +126,7 @@ class Function:
     returns a trained model, a PyTorch module, a Keras model, or a function from records to
     probabilities or logits (n, k)."""
     label: str = ""
-    """What reports call it; default: the function's own name."""
+    """Name, as reports print it; default: the function's own."""
     tried: bool = field(default=False, compare=False)
     """Whether it was tried on a few records; see `tried`."""
 
@@ -196,7 +201,11 @@ def as_trainer(model: object) -> Trainer:
         )
     required = n_required(model)
     if required == 1:
-        _require_probabilities(_made_by(model))
+        try:
+            made = model(0)
+        except TypeError as error:
+            raise InputError(f"{function_name(model)} takes no random state: {error}") from error
+        _require_probabilities(made)
         return Estimators(model)
     if required == 3:
         return Function(model)
@@ -275,15 +284,13 @@ def _one_thread(model: Any) -> Any:
         known = {"": model, **model.get_params()}
         for key in known:
             owner, _, last = key.rpartition("__")
-            if last == "n_jobs" and _is_threaded(known[owner], known[key]):
+            if last != "n_jobs":
+                continue
+            # By default scikit-learn's estimators take one core, others several.
+            of_sklearn = type(known[owner]).__module__.startswith("sklearn.")
+            if known[key] not in ((1, None) if of_sklearn else (1,)):
                 model.set_params(**{key: 1})
     return model
-
-
-def _is_threaded(owner: Any, n_jobs: int | None) -> bool:
-    """Return whether an estimator takes several cores: by default, others than scikit-learn's."""
-    alone = (1, None) if type(owner).__module__.startswith("sklearn.") else (1,)
-    return n_jobs not in alone
 
 
 def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
@@ -375,13 +382,6 @@ def _will_give_probabilities(model: Any) -> bool:
     )
 
 
-def _made_by(model: Callable[[int], object]) -> object:
-    try:
-        return model(0)
-    except TypeError as error:
-        raise InputError(f"{function_name(model)} takes no random state: {error}") from error
-
-
 def n_required(function: Callable[..., Any]) -> int:
     """Return how many arguments a callable must be given."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -390,13 +390,6 @@ def n_required(function: Callable[..., Any]) -> int:
     except ValueError as error:
         raise InputError(f"{error}: give a function of your own around it") from error
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
-
-
-def _describe_estimator(model: object) -> str:
-    if hasattr(model, "get_params"):
-        text = ", ".join(f"{k}={v!r}" for k, v in sorted(model.get_params().items()))
-        return _ADDRESS.sub("", f"{type(model).__name__}({text})")
-    return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def class_names(y: object) -> tuple[str, ...]:

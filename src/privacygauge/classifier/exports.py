@@ -237,8 +237,9 @@ def encode_classes(
     predictions show. There are no names where the classes are numbers from 0.
     """
     if named is not None:
-        names = _all_named(truth, named)
         texts = {str(value) for value in np.unique(truth).tolist()}
+        # Where only one of two classes has a column, the labels name the other.
+        names = tuple(named) if len(named) > 1 else tuple(sorted({*named, *texts}))
         if truth.dtype.kind == "U" or all(text.isdecimal() for text in names) or texts <= {*names}:
             return _places(truth, names, name), names, []
         return checks.integers(truth, f"{name}: labels"), names, []
@@ -250,7 +251,10 @@ def encode_classes(
                 f"are predictions of {k} classes: name the columns p_CLASS, such as p_{names[0]}"
             )
         if order is not None:
-            return _places(truth, order, name), tuple(order), [_order_reason(order, names)]
+            same = tuple(order) == names
+            how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
+            note = f"{_numbering_text(order)} ({how} the predictions show)"
+            return _places(truth, order, name), tuple(order), [note]
         return (
             _places(truth, names, name),
             names,
@@ -809,22 +813,18 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
     low = float(values.min())
     high = float(values.max())
     if not (low >= 0 and 1.5 < high <= _PERCENT + _OFF):
-        _require_shares(values, name, low, high)
+        # Rows of several columns are held against their sum later.
+        if values.ndim == 1 and not (low >= 0 and high <= 1):
+            raise InputError(
+                f"{name}: probabilities must be in [0, 1], got {low if low < 0 else high:.4g}; if "
+                "these are log-odds, name the column z"
+            )
         return values, []
     shares = values / _PERCENT
     off = 0.0 if values.ndim < 2 else float(np.abs(values.sum(axis=-1) - _PERCENT).max())
     if off > _OFF and not rounding_of(shares.reshape(-1, shares.shape[-1])):
         return values, []  # refused by its sums
     return shares, ["the probabilities are percentages and were divided by 100"]
-
-
-def _require_shares(values: NDArray[Any], name: str, low: float, high: float) -> None:
-    """Refuse one column that is no probability; rows of several are held against their sum."""
-    if values.ndim == 1 and not (low >= 0 and high <= 1):
-        raise InputError(
-            f"{name}: probabilities must be in [0, 1], got {low if low < 0 else high:.4g}; if "
-            "these are log-odds, name the column z"
-        )
 
 
 def _complete_binary_scores(
@@ -922,12 +922,6 @@ def _contradiction(
     ]
 
 
-def _order_reason(order: Sequence[str], alphabetical: Sequence[str]) -> str:
-    same = tuple(order) == tuple(alphabetical)
-    how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
-    return f"{_numbering_text(order)} ({how} the predictions show)"
-
-
 def _names(
     given: Mapping[str, NDArray[Any]],
     scores: ExportedScores,
@@ -953,13 +947,6 @@ def _names(
         return scores.classes
     same = classes.ndim == 1 and len(classes) == scores.values.shape[-1]
     return _texts_of(classes).tolist() if same else None
-
-
-def _all_named(truth: NDArray[Any], named: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of all classes; where one of two has a column, the labels name the other."""
-    if len(named) > 1:
-        return tuple(named)
-    return tuple(sorted({*named, *(str(value) for value in np.unique(truth).tolist())}))
 
 
 def _places(truth: NDArray[Any], names: Sequence[str], name: str) -> Ints:

@@ -198,7 +198,11 @@ def as_pool(
     labels = truth_of(np.asarray(arrays["labels"]), "labels", name)
     if values.ndim in (3, 4):
         k = values.shape[-1]
-        named = list(classes) if len(classes) > 1 else _names_in(arrays, k)
+        named = list(classes) if len(classes) > 1 else None
+        if named is None and "classes" in arrays:
+            found = np.asarray(arrays["classes"])
+            if found.shape == (k,) and len(set(found.tolist())) == k:
+                named = [str(text) for text in found.tolist()]
         order = None if named else class_order(values.mean(axis=0), labels, key, name)
         labels, names, _ = encode_classes(labels, k, named=named, name=name, order=order)
         if names != tuple(target_classes) and sorted(names) == sorted(target_classes):
@@ -208,14 +212,6 @@ def as_pool(
             inside = (labels >= 0) & (labels < k)
             labels = np.where(inside, np.argsort(place)[np.clip(labels, 0, k - 1)], labels)
     return pool_of(values, arrays["member"], labels=labels, key=key, name=name)
-
-
-def _names_in(arrays: Mapping[str, ArrayLike], k: int) -> list[str] | None:
-    """Return the classes' names in the array beside the predictions; None where there is none."""
-    names = np.asarray(arrays["classes"]) if "classes" in arrays else np.empty(0)
-    if names.shape != (k,) or len(set(names.tolist())) != k:
-        return None
-    return [str(text) for text in names.tolist()]
 
 
 def save_predictions(predictions: Predictions, path: str | Path) -> None:

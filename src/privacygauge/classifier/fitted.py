@@ -188,17 +188,21 @@ def until_narrow(
         for number in range(len(found[0]), len(targets)):
             game = PoolGame(targets[number], trained.pool, features)
             for scores, attack in zip(found, attacks, strict=True):
-                scores.append(_play_attack(attack, game, seed, number))
-        over = tuple(
-            OverTargets(title(x.name, x.variant, x.thresholds), tuple(scores), level)
-            for x, scores in zip(attacks, _of_all(found), strict=True)
-            if scores
-        )
+                role = ("attack", attack.name, attack.variant, attack.thresholds)
+                rng = seeds.stream(seed, *role, number)
+                played = play(attack, [game.round()], [rng])
+                scores.append(None if isinstance(played, Skipped) else played.transcript)
+        over = []
+        for x, of_targets in zip(attacks, found, strict=True):
+            transcripts = tuple(one for one in of_targets if one is not None)
+            # An attack that was skipped on a target has no mean over all of them.
+            if transcripts and len(transcripts) == len(of_targets):
+                over.append(OverTargets(title(x.name, x.variant, x.thresholds), transcripts, level))
         if not over:
             raise InputError("no attack could be played on every target: give one that fits")
         if half_width(over) <= width:
             break
-    return SeveralTargets(over, width, len(targets), len(trained.pool))
+    return SeveralTargets(tuple(over), width, len(targets), len(trained.pool))
 
 
 def _targets(
@@ -213,18 +217,6 @@ def _targets(
             for answers, member in zip(further.answers, further.inside, strict=True)
         ),
     ]
-
-
-def _play_attack(attack: Attack, game: PoolGame, seed: int, number: int) -> Transcript | None:
-    role = ("attack", attack.name, attack.variant, attack.thresholds)
-    played = play(attack, [game.round()], [seeds.stream(seed, *role, number)])
-    return None if isinstance(played, Skipped) else played.transcript
-
-
-def _of_all(found: list[list[Transcript | None]]) -> list[list[Transcript]]:
-    """Return each attack's scores; none where it was skipped on a target."""
-    kept = [[x for x in scores if x is not None] for scores in found]
-    return [some if len(some) == len(all_) else [] for some, all_ in zip(kept, found, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

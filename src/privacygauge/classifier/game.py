@@ -60,7 +60,11 @@ def shadow_rows(
         n = len(rows.index)
         used = draw_at_most(most, n, rng)
     else:
-        used = _of_some(rows.record, first_rows(rows.record, models), most, rng)
+        used = first_rows(rows.record, models)
+        if len(used) > most:
+            different = np.unique(rows.record[used])
+            kept = rng.permutation(different)[: most * len(different) // len(used)]
+            used = used[np.isin(rows.record[used], kept)]
     member = shadow.member[used]
     if not rarer(member):
         return Skipped(name, "too few shadow records: they must hold members and non-members")
@@ -105,14 +109,6 @@ def first_rows(record: Ints, models: int) -> Ints:
     ordered = record[order]
     first = np.searchsorted(ordered, ordered)
     return np.sort(order[np.arange(len(order)) - first < models])
-
-
-def _of_some(record: Ints, used: Ints, most: int, rng: np.random.Generator) -> Ints:
-    if len(used) <= most:
-        return used
-    different = np.unique(record[used])
-    kept = rng.permutation(different)[: most * len(different) // len(used)]
-    return used[np.isin(record[used], kept)]
 
 
 def draw_at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
@@ -169,8 +165,16 @@ class PredictionGame:
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
-            if side is not None:
-                _require_two(name, side)
+            if side is None:
+                continue
+            n_in = checks.n_distinct(side.units[side.member])
+            n_out = checks.n_distinct(side.units[~side.member])
+            if min(n_in, n_out) < 2:
+                of = "" if side.unit is None else " of different units"
+                raise InputError(
+                    f"{name}: at least 2 members and 2 non-members{of} are needed, got {n_in} and "
+                    f"{n_out}"
+                )
         if self.shadow is not None and (self.features is None) != (self.shadow_features is None):
             raise InputError(
                 "features must be given of the target and of the shadow, or of neither"
@@ -237,16 +241,6 @@ class PredictionGame:
             resolved=resolved,
         )
         return Round(observation, self.target.member[judged], judged, self.target.units[judged])
-
-
-def _require_two(name: str, side: Predictions) -> None:
-    member = side.member
-    n_in, n_out = (checks.n_distinct(side.units[rows]) for rows in (member, ~member))
-    if min(n_in, n_out) < 2:
-        of = "" if side.unit is None else " of different units"
-        raise InputError(
-            f"{name}: at least 2 members and 2 non-members{of} are needed, got {n_in} and {n_out}"
-        )
 
 
 PARTS = 5

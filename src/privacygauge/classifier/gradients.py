@@ -15,7 +15,7 @@ from privacygauge.classifier.networks.extra import the_torch
 from privacygauge.classifier.networks.layers import layers_of
 from privacygauge.classifier.white_box import WhiteBoxSide, WhiteBoxSignals
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +85,11 @@ def white_box_signals(
     classes = torch.as_tensor(np.array(labels)).to(first.device)
     seen = [_answers(own, some) for some in asked.split(_RECORDS)]
     logits, hidden = (np.concatenate(part) for part in zip(*seen, strict=True))
-    _require_classes(labels, logits.shape[1])
+    if int(labels.max()) >= logits.shape[1]:
+        raise InputError(
+            f"y must be in 0..{logits.shape[1] - 1} for {logits.shape[1]} logits, got "
+            f"{int(labels.max())}: are classes counted from 1?"
+        )
     name = _choice(own, asked, classes) if engine is None else engine
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
@@ -93,7 +97,9 @@ def white_box_signals(
         raise InputError(
             "engine dense needs a Sequential of linear layers and activations: use vmap or loop"
         )
-    block = _RECORDS if name == "dense" else _records_at_once(own)
+    # The dense engine never holds a gradient; the others hold one per record.
+    n_weights = sum(p.numel() for p in own.parameters())
+    block = _RECORDS if name == "dense" else max(1, _NUMBERS // n_weights)
     parts = [
         _ENGINES[name](own, some, true)
         for some, true in zip(asked.split(block), classes.split(block), strict=True)
@@ -132,14 +138,6 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     return logits.cpu().numpy(), hidden.flatten(1).cpu().numpy()
 
 
-def _require_classes(labels: Ints, n_classes: int) -> None:
-    if int(labels.max()) >= n_classes:
-        raise InputError(
-            f"y must be in 0..{n_classes - 1} for {n_classes} logits, got {int(labels.max())}: "
-            "are classes counted from 1?"
-        )
-
-
 def _layers(own: torch.nn.Module) -> tuple[str, ...]:
     """Return the names of the modules that own weights, in the order of the parameters."""
     return tuple(dict.fromkeys(_layer(name) for name, _ in own.named_parameters()))
@@ -147,10 +145,6 @@ def _layers(own: torch.nn.Module) -> tuple[str, ...]:
 
 def _layer(parameter: str) -> str:
     return parameter.rpartition(".")[0] or parameter
-
-
-def _records_at_once(own: torch.nn.Module) -> int:
-    return max(1, _NUMBERS // sum(p.numel() for p in own.parameters()))
 
 
 def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:

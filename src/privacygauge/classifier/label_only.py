@@ -277,7 +277,7 @@ class LearnedRobustness:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         shadow = observation.shadow_with(self.signals[0], self.name)
         if isinstance(shadow, Skipped):
             return shadow

@@ -33,7 +33,7 @@ class Learned:
     top: int = 10
     """How many of the largest log probabilities are used."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     name = "learned"
 
@@ -42,7 +42,7 @@ class Learned:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         if not isinstance(observation, PredictionObservation):
             return Skipped(self.name, "needs the full prediction vectors")
         if (

@@ -49,7 +49,7 @@ class NeuralShokri:
     least: int = 5
     """Fewer shadow members or non-members in a class are too few for a network of its own."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(least=self.least, most=self.most)
@@ -64,7 +64,7 @@ class NeuralShokri:
     thresholds = "per-class"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt
@@ -99,7 +99,7 @@ class NeuralNasr:
     network: Network = SMALL
     """The network."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(most=self.most)
@@ -111,7 +111,7 @@ class NeuralNasr:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt
@@ -157,7 +157,7 @@ class Untargeted:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng, models=self.models)
         if isinstance(learnt, Skipped):
             return learnt
@@ -175,7 +175,15 @@ class Untargeted:
             np.hstack([x_asked, _with_labels(learnt.asked, observation.stratum)]),
         )
         value = self.network.log_odds(inputs[0], learnt.member, inputs[1], rng)
-        return Scores(value, _EVEN, _by_heart(learnt.rows))
+        record = learnt.rows.record
+        notes: tuple[str, ...] = ()
+        if record is not None and checks.n_distinct(record) == len(record):
+            # Each record has one row, so one label: the network can learn members by heart.
+            notes = (
+                "learnt from one shadow model only: its members' features alone tell them from its "
+                "non-members, which says nothing of the targets",
+            )
+        return Scores(value, _EVEN, notes)
 
 
 def _with_labels(rows: Rows, labels: Ints) -> Inputs:
@@ -189,15 +197,6 @@ def _fell_back(labels: Ints, least: int) -> tuple[str, ...]:
     return (
         f"{len(classes)} class(es) have fewer than {least} shadow members or shadow non-members "
         f"and fall back to a network of all classes: {checks.short_list(classes)}",
-    )
-
-
-def _by_heart(rows: Rows) -> tuple[str, ...]:
-    if rows.record is None or checks.n_distinct(rows.record) < len(rows.record):
-        return ()
-    return (
-        "learnt from one shadow model only: its members' features alone tell them from its "
-        "non-members, which says nothing of the targets",
     )
 
 

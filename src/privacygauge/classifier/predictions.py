@@ -192,7 +192,12 @@ def predictions(
             "np.unique(labels, return_inverse=True)[1] makes integers of names"
         )
     y = checks.integers(labels, f"{name}: labels", length=n)
-    _require_range(y, k, name)
+    bad = np.flatnonzero((y < 0) | (y >= k))
+    if bad.size:
+        raise InputError(
+            f"{name}: labels must be in 0..{k - 1} for {k} classes, got {y[bad[0]]} in row "
+            f"{bad[0]}; are they counted from 1, or is a class missing from the predictions?"
+        )
     inside = checks.bools(member, f"{name}: member", length=n)
     if not inside.any() or inside.all():
         missing = "non-members" if inside.any() else "members"
@@ -309,12 +314,11 @@ def rounding_of(values: NDArray[Any]) -> float:
             # all; ties make it larger. Whole numbers are no probabilities.
             most = (0.6 if k > 2 else 0.4) * np.sqrt(k) / scale
             narrow = np.sqrt(np.mean(off**2)) <= most
-            return 1 / scale if near and narrow and not _are_whole(values) else 0.0
+            if not (near and narrow):
+                return 0.0
+            whole = all(bool((block == np.rint(block)).all()) for _, block in blocks_of(values))
+            return 0.0 if whole else 1 / scale
     return 0.0
-
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    return all(bool((block == np.rint(block)).all()) for _, block in blocks_of(values))
 
 
 def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
@@ -333,15 +337,6 @@ def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
     view = (array[:, 0] if array.shape[1:-1] == (1,) else array).view()
     view.flags.writeable = False
     return view
-
-
-def _require_range(labels: Ints, k: int, name: str) -> None:
-    bad = np.flatnonzero((labels < 0) | (labels >= k))
-    if bad.size:
-        raise InputError(
-            f"{name}: labels must be in 0..{k - 1} for {k} classes, got {labels[bad[0]]} in row "
-            f"{bad[0]}; are they counted from 1, or is a class missing from the predictions?"
-        )
 
 
 def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:

@@ -52,7 +52,7 @@ class QuantileRegression:
     trees: int = 60
     """At most so many of each regression."""
     most: int = 20_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     name = "quantile-regression"
 

@@ -52,7 +52,7 @@ class RecordedTrainer(RecordedCode):
     dtype: str = "float32"
     """The type of logits."""
     queries: int = 1
-    """Answers about each record."""
+    """Queries per record, at least 1."""
     steps: str = ""
     """The steps of a pipeline; empty for other models."""
 

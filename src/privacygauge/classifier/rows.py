@@ -62,7 +62,7 @@ class Training:
     logits: bool | None = None
     """Whether `predict` gives logits; found in a trial if None."""
     label: str = ""
-    """What reports call it; default: the name of `train`."""
+    """Name, as reports print it; default: that of `train`."""
 
     def __post_init__(self) -> None:
         for name in ("train", "predict"):
@@ -82,7 +82,7 @@ class ByRows:
     names: tuple[str, ...] = ()
     """(k,) What models may call the classes 0..k-1."""
     queries: int = 1
-    """Answers about each record."""
+    """Queries per record, at least 1."""
     times: int = 1
     """Answers behind each prediction, as a trial found; see `average_answers`."""
     tried: bool = False

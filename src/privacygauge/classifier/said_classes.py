@@ -73,7 +73,7 @@ class Says:
     """With ``predict_proba`` or ``predict``, a PyTorch or Keras module, or a function of records:
     of classes, by number or name, or of probabilities."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     names: tuple[str, ...] = ()
     """(k,) What the model calls them; default: their numbers."""
 
@@ -164,7 +164,7 @@ class TrainsLabels:
     func: Callable[[Any, Ints, int], Any]
     """Takes records, classes and a random state; returns a trained model of any kind."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     names: tuple[str, ...] = ()
     """What its models may call them."""
 
@@ -193,7 +193,7 @@ class PredictsLabels:
     func: Callable[[Any, Ints], Any]
     """Takes a model and the numbers of n records; returns classes (n,), or numbers (n, k)."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     names: tuple[str, ...] = ()
     """What its models may call them."""
 

@@ -38,7 +38,7 @@ class TargetWithShadows:
     pool: Pool | LogitPool
     """The shadow models', on the same records."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
     further: Further | None = None
     """Signals of label-only queries."""
     several: SeveralTargets | None = None
@@ -79,7 +79,13 @@ def train_missing_shadows(
     trained: TrainedShadows | TrainedLogits
     several = None
     if half_width is not None:
-        _require_width(half_width, fitted)
+        if not 0 < half_width < 0.5:
+            raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
+        if fitted is not None:
+            raise InputError(
+                "half_width adds targets that are trained, and a fitted model is one target: its "
+                "interval gets narrower with more records only"
+            )
         played = partial(
             until_narrow,
             attacks=single_record_attacks("shared") if attacks is None else attacks,
@@ -106,13 +112,3 @@ def train_missing_shadows(
     return TargetWithShadows(
         target=target, pool=pool, failed=trained.failed, further=further, several=several
     )
-
-
-def _require_width(half_width: float, fitted: Fitted | None) -> None:
-    if not 0 < half_width < 0.5:
-        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
-    if fitted is not None:
-        raise InputError(
-            "half_width adds targets that are trained, and a fitted model is one target: its "
-            "interval gets narrower with more records only"
-        )

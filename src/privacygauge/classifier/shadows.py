@@ -30,7 +30,7 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run, plan_in
 
 Progress = Callable[[int, int], None]
-"""Called with the number of models done and the number of all."""
+"""Called with the number of models done, and their total."""
 
 
 _DIGITS = 16
@@ -65,19 +65,15 @@ class ShadowWork:
         part = self.cohort[task.start : task.stop]
         if self.weights is None:
             return {"prediction": self.trainer.train(part)}
-        return {"prediction": _train_and_keep(self.trainer, part, self.weights, task.start)}
+        from safetensors.numpy import save
 
-
-def _train_and_keep(trainer: Trainer, cohort: Cohort, folder: Path, first: int) -> NDArray[Any]:
-    """Return predictions, after each model's weights are written: ``model-000012.safetensors``."""
-    from safetensors.numpy import save
-
-    trained = require_weights(trainer).train_with_weights(cohort)
-    check_writable(folder)
-    named = enumerate(trained.weights or (), start=first)
-    write_all(folder, {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named})
-    logits: NDArray[Any] = trained.logits
-    return logits
+        trained = require_weights(self.trainer).train_with_weights(part)
+        check_writable(self.weights)
+        # Weights are written first: a task counts as done once its predictions are there.
+        named = enumerate(trained.weights or (), start=task.start)
+        states = {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named}
+        write_all(self.weights, states)
+        return {"prediction": trained.logits}
 
 
 def require_weights(trainer: Trainer) -> Any:
@@ -241,8 +237,11 @@ def trained_run(
     asked = work.cohort
     if work.weights is not None:
         require_weights(work.trainer)
+    inside = asked.inside
+    if not np.array_equal(asked.asked, np.arange(inside.shape[1])):  # spare a copy of the matrix
+        inside = inside[:, asked.asked]
     static = {
-        "member": Static(("model", "record"), _of_asked(asked)),
+        "member": Static(("model", "record"), inside),
         "label": Static(("record",), asked.y[asked.asked]),
         "row": Static(("record",), asked.asked),
     }
@@ -255,14 +254,6 @@ def trained_run(
     fixed = replace(work, trainer=with_stack(work.trainer, plan.units_a_task))
     complete(opened, fixed, n_jobs=n_jobs, progress=progress)
     return opened
-
-
-def _of_asked(cohort: Cohort) -> Bools:
-    """Return who is inside, (m, a), of the records that are predicted; all of them as they are."""
-    inside = cohort.inside
-    asked = cohort.asked
-    all_of_them = np.array_equal(asked, np.arange(inside.shape[1]))
-    return inside if all_of_them else inside[:, asked]
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:

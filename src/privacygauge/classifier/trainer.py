@@ -19,7 +19,7 @@ class Cohort:
     """Models to train: each on rows of the same records, with a random state of its own."""
 
     x: Held
-    """Records of the kind that the user has, mostly features (n, d)."""
+    """Records as the user holds them, mostly features (n, d)."""
     y: Ints
     """(n,) Classes in 0..n_classes-1."""
     inside: Bools
@@ -82,7 +82,7 @@ class Trainer(Protocol):
         """Whether `train` returns logits (float32 or float64) or probabilities (float64)."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the predictions of every model of the cohort.

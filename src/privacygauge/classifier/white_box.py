@@ -242,7 +242,7 @@ class WhiteBox:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         if not isinstance(observation, WhiteBoxObservation):
             return Skipped(self.name, "needs the model's gradients: audit it with audit_white_box")
         own = observation.white_box

@@ -84,7 +84,7 @@ class WholeAnswer:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt

@@ -157,7 +157,11 @@ _LEAST = 1e-4
 
 def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:
     """Return whether rows of like answers are on one side more often than chance explains."""
-    margin = _own_margin(target)
+    values = np.array(target.values, np.float64)
+    rows = np.arange(len(values))
+    own = values[rows, target.labels]
+    values[rows, target.labels] = -np.inf
+    margin = np.asarray(own - values.max(axis=1), np.float64)
     if is_clustered(margin, target.labels, target.member):
         return True
     points = _points(target, None, resolved)
@@ -166,15 +170,6 @@ def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool
         return False
     seen = np.column_stack([margin, top[:, 1] - top[:, 0], top[:, 1], points.std(axis=1)])
     return clustered_points(points, target.labels, target.member, seen)
-
-
-def _own_margin(target: Predictions) -> Floats:
-    """Return by how much the answer for its own class exceeds the largest other one, (n,)."""
-    values = np.array(target.values, np.float64)
-    rows = np.arange(len(values))
-    own = values[rows, target.labels]
-    values[rows, target.labels] = -np.inf
-    return np.asarray(own - values.max(axis=1), np.float64)
 
 
 def _between_others(target: Predictions, features: Held | None) -> Bools:
@@ -233,13 +228,8 @@ def _prediction_keys(target: Predictions) -> NDArray[Any]:
     """Return the same number for equal predictions; near-certain ones are all different."""
     same = units.number_units(units.fingerprints(target.values))
     if not target.logits:
-        sure = _certain_rows(target)
+        sure = np.empty(len(target), np.bool_)
+        for rows, block in target.blocks():
+            sure[rows] = block.max(axis=1) >= 1 - _SURE
         same[sure] = len(same) + np.flatnonzero(sure)
     return same
-
-
-def _certain_rows(target: Predictions) -> Bools:
-    sure = np.empty(len(target), np.bool_)
-    for rows, block in target.blocks():
-        sure[rows] = block.max(axis=1) >= 1 - _SURE
-    return sure

@@ -72,7 +72,7 @@ class Way:
     title: str
     """The defence's name with its parameters."""
     trainer: Trainer
-    """Trains defended models."""
+    """The trainer of the defended models."""
     claim: PrivacyClaim | None
     """What an accountant says of it."""
 

@@ -1,4 +1,4 @@
-"""What DP-SGD spends: the privacy of the subsampled Gaussian mechanism, and who adds it up."""
+"""Privacy accounting for DP-SGD: the subsampled Gaussian mechanism and its composition."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 
 EXACT = "exact (Gaussian mechanism)"
-"""The accountant where every record takes part in every step."""
+"""Name of the accountant if every record takes part in every step."""
 
 RDP = "RDP (PrivacyGauge)"
-"""The accountant without the extra `accounting`: Renyi differential privacy."""
+"""Name of the accountant without the extra `accounting`: Renyi differential privacy."""
 
 _LEAST_NOISE = 1e-2
 _MOST_NOISE = 1e5
 
 _ORDERS = math.log(0.01), math.log(1023.0)
-"""Renyi orders that are looked at, as logarithms of what they are above 1."""
+"""Renyi orders that are tried, as logarithms of order - 1."""
 
 _FINE = 1e-2
 """Privacy losses of all steps together are rounded by about this share of epsilon."""
 
 _MOST_LOSSES = 4_000_000
-"""Different privacy losses of one step: a coarser grid is as sound."""
+"""Largest number of privacy losses on one step's grid; a coarser grid is as sound."""
 
 _LEAST_DELTA = 1e-12
-"""Below, the rounding of sums of probabilities is no longer small beside delta."""
+"""Below this delta, rounding of sums of probabilities is no longer negligible."""
 
 
 @dataclass(frozen=True)
 class SubsampledGaussian:
-    """Steps that each draw every record with a coin, and add normal noise to a clipped sum.
+    """Steps that each sample every record with a coin, and add normal noise to a clipped sum.
 
-    Neighbours differ by one record that is added or removed.
+    Neighbouring data sets differ by one record added or removed.
 
     Examples
     --------
@@ -54,11 +54,11 @@ class SubsampledGaussian:
     """
 
     noise_multiplier: float
-    """The noise's standard deviation over the largest norm of a record's part, at least 0."""
+    """Standard deviation of the noise over the clipping norm, at least 0."""
     sampling_rate: float
-    """With what probability a record takes part in a step, in (0, 1]; independent of all others."""
+    """Probability that a record takes part in a step, in (0, 1]; independent of all others."""
     steps: int
-    """At least 1."""
+    """Number of steps, at least 1."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise_multiplier < math.inf:
@@ -70,7 +70,7 @@ class SubsampledGaussian:
         checks.at_least(1, steps=self.steps)
 
     def epsilon(self, delta: float) -> float:
-        """Return an upper bound on epsilon at this delta, by the best accountant there is.
+        """Return an upper bound on epsilon at this delta, by the best available accountant.
 
         At least 0, and infinite without noise; delta is in (0, 1).
 
@@ -85,11 +85,11 @@ class SubsampledGaussian:
         return _account(self, checks.level(delta, "delta"), pld_accountant())[0]
 
     def accountant(self, delta: float) -> str:
-        """Return who adds up `epsilon` at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
+        """Return the accountant of `epsilon` at this delta: ``PLD (dp-accounting 0.6.0)``, say."""
         return _account(self, checks.level(delta, "delta"), pld_accountant())[1]
 
     def renyi_epsilon(self, delta: float) -> float:
-        """Return the least epsilon, at least 0, by Renyi divergences; infinite without noise.
+        """Return the smallest epsilon, at least 0, by Renyi divergences; infinite without noise.
 
         Notes
         -----
@@ -111,7 +111,7 @@ class SubsampledGaussian:
         return max(0.0, float(found.fun))
 
     def renyi(self, orders: ArrayLike) -> Floats:
-        """Return the Renyi divergence of all steps together, by order, (a,), each above 1.
+        """Return the Renyi divergence of all steps together, (a,), for orders (a,) above 1.
 
         At least 0; infinite without noise.
 
@@ -160,7 +160,7 @@ class SubsampledGaussian:
 
 
 def pld_accountant() -> str:
-    """Return the name of the accountant of privacy loss distributions; empty if not installed."""
+    """Return the name of the accountant by privacy loss distributions; empty if not installed."""
     try:
         return f"PLD (dp-accounting {version('dp-accounting')})"
     except PackageNotFoundError:
@@ -230,7 +230,7 @@ def _excess(spent: float, asked: float) -> float:
 
 @lru_cache(maxsize=256)
 def _account(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, str]:
-    """Return epsilon and the accountant; `pld` is that of privacy loss distributions, if any."""
+    """Return epsilon and its accountant; `pld` is that of privacy loss distributions, if any."""
     noise = spent.noise_multiplier
     # A record that takes part less often has no more influence: exact for all, a bound for some.
     mu = math.sqrt(spent.steps) / noise if noise else math.inf

@@ -26,7 +26,7 @@ class FittedDefence(Protocol):
 
 
 class Defence(Protocol):
-    """Changes a model's answers and leaves the model as it is. Frozen: no state between calls."""
+    """A defence that changes a model's answers, not the model. Frozen: no state between calls."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Defence(Protocol):
         """Its parameters in a few words; empty where there are none."""
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> FittedDefence:
-        """Return the defence as the model's owner prepares it.
+        """Return the defence, fitted by the model's owner.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ def defend_predictions(
 def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     """Return `p`, with the predicted class raised above all others where rounding made a tie.
 
-    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that each must have as its
+    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that must be each row's
     first maximum; `step`, above 0, is how far above the largest value it is raised.
     """
     rows = np.flatnonzero(p.argmax(axis=1) != predicted)
@@ -134,5 +134,5 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
 
 
 def normalise_rows(p: Floats) -> Floats:
-    """Return rows divided by their sums, which are more than 0."""
+    """Return rows divided by their sums, which must be above 0."""
     return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)

@@ -30,7 +30,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
 
 _SHARE = 5
-"""One record in so many is a reference of adversarial regularisation."""
+"""One record in this many is a reference record of adversarial regularisation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class DefendedModels:
 def as_defence(
     given: TrainingDefence | Defence | Trainer | str, delta: float | None
 ) -> TrainingDefence | Defence:
-    """Return the defence that a name stands for, or a trainer of the user's own."""
+    """Return the defence of this name, or one for a trainer of the user's own."""
     if isinstance(given, str):
         return any_defence_named(given, delta)
     if isinstance(given, Trainer):
@@ -56,7 +56,7 @@ def as_defence(
 def undefended_of(
     trainer: Trainer, n: int, defences: Sequence[TrainingDefence | Defence], seed: int
 ) -> tuple[UndefendedTraining, Ints]:
-    """Return how models are trained, and the rows that are judged."""
+    """Return the undefended training, and the rows that are judged."""
     if n < 2 * _SHARE:
         raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
     order = seeds.stream(seed, "reference").permutation(n)
@@ -130,7 +130,7 @@ def claim_of(
 
 
 def require_different_defences(defences: Sequence[TrainingDefence | Defence]) -> None:
-    """Refuse defences that nobody could tell apart, and none at all."""
+    """Raise if there is no defence, or two have the same name and variant."""
     titles = [f"{defence.name} ({defence.variant})" for defence in defences]
     if not titles:
         raise InputError("at least one defence is needed, got none")

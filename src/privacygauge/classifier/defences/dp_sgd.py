@@ -106,7 +106,7 @@ class PrivateTraining(ByEpoch):
     sampling_rate: float
     """Probability that a record takes part in a step, in (0, 1]."""
     clip: float = 1.0
-    """The largest norm of a record's gradient, above 0."""
+    """Clipping norm of a record's gradient, above 0."""
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
@@ -116,7 +116,7 @@ class PrivateTraining(ByEpoch):
 
     @property
     def steps_an_epoch(self) -> int:
-        """Steps in which a record takes part once on average."""
+        """Steps per epoch, in which a record takes part once on average."""
         return round(1 / self.sampling_rate)
 
     @property
@@ -130,7 +130,7 @@ class PrivateTraining(ByEpoch):
         return self.spent.epsilon(delta)
 
     def accountant(self, delta: float) -> str:
-        """Return who adds up `epsilon` at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
+        """Return the accountant of `epsilon` at this delta: ``PLD (dp-accounting 0.6.0)``, say."""
         return self.spent.accountant(delta)
 
     @property
@@ -139,7 +139,7 @@ class PrivateTraining(ByEpoch):
         return f"DP-SGD (noise {self.noise_multiplier:g}) of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         return {
             "defence": "DP-SGD",
             "networks": dict(self.networks.describe()),
@@ -164,7 +164,7 @@ class PrivateTraining(ByEpoch):
 
 
 def noise_of(task: Task, model: int) -> torch.Generator:
-    """Return the generator of a model's noise, on the device."""
+    """Return the generator of a model's noise, on the task's device."""
     import torch
 
     noise = torch.Generator(task.x.device)
@@ -227,7 +227,7 @@ def clipped_sum(
 ) -> list[torch.Tensor]:
     """Return the sum over records of their clipped gradients of the cross-entropy.
 
-    One for each parameter of the module, a Sequential of Linear layers and activations. There may
+    One tensor per parameter of the module, a Sequential of Linear layers and activations. There may
     be no records (r, d); `clip` is the largest norm of a record's gradient, above 0.
     """
     layers = layers_of(module)
@@ -267,7 +267,7 @@ def _backward(
     values: list[torch.Tensor],
     y: torch.Tensor,
 ) -> list[torch.Tensor]:
-    """Return each record's slopes of its own loss at every layer's outputs, before activation."""
+    """Return the gradient of each record's own loss by every layer's outputs, before activation."""
     import torch
 
     slope = torch.softmax(values[-1], 1)

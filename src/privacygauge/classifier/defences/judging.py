@@ -31,7 +31,7 @@ from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk
 
 WORST = 10
-"""Number of of the riskiest records that are named."""
+"""Number of the riskiest records that are named."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class GameFindings:
     risk: Risk
     """The privacy risk score, assessed."""
     scores: Floats
-    """(n,) The score of every record, in the file's order."""
+    """(n,) The risk score of every record, in the order of the file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,12 @@ class DefenceOptions:
         return GameFindings(self.results(game), *risk)
 
     def headline(self, found: GameFindings) -> Headline:
-        """Return the best attack, corrected for the choice."""
+        """Return the best attack, with its interval corrected for the choice."""
         return headline(played_of(found.results), seed=self.seed, level=self.level)
 
 
 def evaluations(results: Sequence[Result]) -> list[Evaluation]:
-    """Return the attacks that could be played."""
+    """Return the evaluations of the attacks that could be played."""
     return [result[1] for result in results if not isinstance(result, Skipped)]
 
 
@@ -144,5 +144,5 @@ def model_accuracies(target: Predictions, level: float) -> tuple[Estimate, Estim
 
 
 def can_be_undone(defence: object) -> bool:
-    """Return whether who knows a defence can compute the true answers from the defended ones."""
+    """Return whether an adversary who knows the defence can recover the true answers."""
     return isinstance(defence, Temperature)

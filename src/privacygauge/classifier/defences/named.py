@@ -1,4 +1,4 @@
-"""Defences by the names that they have on the command line."""
+"""Defences by their names on the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from privacygauge.errors import InputError
 _Made = TypeVar("_Made", Defence, TrainingDefence)
 
 DEFENCES = "memguard:1, binning:0.01, rounding:2, top-k:3, temperature:5, label-only"
-"""Every defence on answers, as it is written on the command line; the numbers are the defaults."""
+"""Every defence on answers, as written on the command line; the numbers are the defaults."""
 
 TRAINING_DEFENCES = (
     "early-stopping:10, l2:0.01, dropout:0.5, adversarial-regularisation:1, dp-sgd:8, "
@@ -39,7 +39,7 @@ TRAINING_DEFENCES = (
 """Every defence at training; the numbers are the defaults."""
 
 _Known = dict[str, tuple[Callable[..., _Made], Callable[[str], float] | None]]
-"""What makes a defence, and what reads its number; None where it has no number."""
+"""Factory of each defence, and the parser of its number; None if it has no number."""
 
 _ON_ANSWERS: _Known[Defence] = {
     "memguard": (MemGuard, float),
@@ -123,7 +123,7 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
 
 
 def is_at_training(text: str) -> bool:
-    """Return whether `text` names a defence that trains another model."""
+    """Return whether `text` names a defence at training."""
     word = text.partition(":")[0]
     return word in (known.partition(":")[0] for known in TRAINING_DEFENCES.split(", "))
 

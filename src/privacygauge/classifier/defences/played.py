@@ -55,8 +55,18 @@ def beside_stopping(
     """Return a defence with its comparison: early stopping at the same accuracy, and its claim."""
     if not isinstance(one.defence, TrainingDefence):
         return c
-    stops = isinstance(one.defence, StopAfter) or len(curve) < 2
-    stopped = None if stops else _stop_early(one.models, without, curve)
+    stopped: AfterEpoch | Skipped | None = None
+    if len(curve) >= 2 and not isinstance(one.defence, StopAfter):
+        # The undefended model after the first epoch that is as accurate, judged by shadow models:
+        # stopping early costs nothing, so a defence has to beat it.
+        trained = [without.after(point.epoch) for point in curve]
+        reached = [x.shadow_accuracy for x in trained if not isinstance(x, Skipped)]
+        epochs = [point.epoch for point in curve]
+        epoch = first_epoch(epochs, reached, one.models.shadow_accuracy)
+        if isinstance(epoch, Skipped):
+            stopped = epoch
+        else:
+            stopped = next(point for point in curve if point.epoch == epoch)
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
 
 
@@ -66,7 +76,7 @@ def curve_by_epoch(
     asked: judging.DefenceOptions,
     together: int,
 ) -> tuple[AfterEpoch, ...]:
-    """Return the best attack after every epoch; every interval holds together with all others."""
+    """Return the best attack after every epoch; all intervals hold simultaneously."""
     found = []
     for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
         if isinstance(models, Skipped):
@@ -79,24 +89,12 @@ def curve_by_epoch(
     return tuple(found)
 
 
-def _stop_early(
-    models: TrainedAlike, without: TrainedWithout, curve: Sequence[AfterEpoch]
-) -> AfterEpoch | Skipped:
-    """Return the undefended model after the first epoch that is as accurate, by shadow models."""
-    trained = [without.after(point.epoch) for point in curve]
-    reached = [x.shadow_accuracy for x in trained if not isinstance(x, Skipped)]
-    epoch = first_epoch([point.epoch for point in curve], reached, models.shadow_accuracy)
-    if isinstance(epoch, Skipped):
-        return epoch
-    return next(point for point in curve if point.epoch == epoch)
-
-
 @dataclass(frozen=True, eq=False)
 class PlayedDefences:
     """Results for all defences, with everything a report says beside them."""
 
     found: ComparedDefences
-    """All numbers."""
+    """Comparison of all defences."""
     target: Predictions
     """Predictions of the judged model."""
     skipped: tuple[Skipped, ...]
@@ -106,7 +104,7 @@ class PlayedDefences:
     about: Mapping[str, str] | None = None
     """Description of the trained model."""
     package: str | None = None
-    """What models were trained with, where that is known."""
+    """Package that trained the models, if known."""
 
 
 def asked_of(
@@ -176,7 +174,7 @@ def behind_one(
 
 
 Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
-"""`train_each_way`, with how it is run."""
+"""`train_each_way` with its execution options."""
 
 
 def at_training(
@@ -281,7 +279,7 @@ def _side_by_side(
 
 
 def require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:
-    """Raise where answers are not about the same records in the same order."""
+    """Raise if answers are not about the same records in the same order."""
     if not all(
         np.array_equal(getattr(before, field), getattr(after, field))
         for field in ("labels", "member")

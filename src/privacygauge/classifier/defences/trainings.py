@@ -1,4 +1,4 @@
-"""Models to train, without a defence and with several, as one run that survives."""
+"""Models to train, without a defence and with several, as one resumable run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import open_run
 
 UNDEFENDED = "undefended"
-"""The array of the undefended models."""
+"""Name of the array of the undefended models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Trainings:
     """Models to train: in one way whose epochs are recorded, and in others."""
 
     undefended: Trainer
-    """Trains undefended models; of networks every epoch in `epochs` is kept."""
+    """Trainer of undefended models; for networks every epoch in `epochs` is kept."""
     epochs: tuple[int, ...]
-    """Ascending, the last one that of the whole training; (1,) where it has no epochs."""
+    """Recorded epochs, ascending, the last one at the end of training; (1,) without epochs."""
     defended: tuple[Trainer, ...]
-    """Train defended models."""
+    """Trainers of defended models."""
 
     @property
     def trainers(self) -> tuple[Trainer, ...]:
@@ -47,7 +47,7 @@ class Trainings:
         return (EarlyStopping(plain) if isinstance(plain, Networks) else plain, *self.defended)
 
     def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
-        """Return the predictions of every model by the name of its array."""
+        """Return the predictions of every model, by name of their array."""
         found = {UNDEFENDED: self._undefended(cohort)}
         for number, trainer in enumerate(self.defended):
             found[array_of(number)] = first_query(trainer.train(cohort)).astype(
@@ -62,7 +62,7 @@ class Trainings:
         return first_query(self.undefended.train(cohort))[:, None]
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all that the results depend on beside the data, as JSON values."""
+        """Return all settings that affect the results besides the data, as JSON values."""
         return {
             "undefended": {"trainer": self.undefended.name, **self.undefended.describe()},
             "epochs": list(self.epochs),
@@ -83,7 +83,7 @@ class Trainings:
 
 
 Before = Callable[[Trainings, Cohort], None]
-"""What is told of all models before the first of them is trained."""
+"""Called with all models before the first of them is trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +111,9 @@ def values_each_way(
     progress: Progress | None = None,
     before: Before | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Return the predictions of every model of a cohort, trained in every way, by array's name.
+    """Return the predictions of every model of a cohort, trained in every way, by array name.
 
-    `UNDEFENDED` to (m, e, a, k), after every recorded epoch, and `array_of` every number of a
+    `UNDEFENDED` maps to (m, e, a, k), after every recorded epoch, and `array_of` the number of a
     defence to (m, a, k).
 
     Parameters
@@ -171,7 +171,7 @@ def _plan(
 
 
 def _dtype(trainer: Trainer) -> str:
-    """Return the type of a trainer's predictions."""
+    """Return the dtype of a trainer's predictions."""
     if not trainer.logits:
         return "float64"
     networks = getattr(trainer, "networks", trainer)

@@ -25,11 +25,11 @@ class CountedRecords:
     n_classes: int
     """Number of classes."""
     sizes: tuple[int, ...]
-    """(c,) How many categories each of those attributes has."""
+    """(c,) Number of categories of each categorical attribute."""
     alpha: float
-    """Added to every count of a category."""
+    """Smoothing added to every count of a category."""
     numeric: Bools
-    """(c + m,) Which attributes are numbers."""
+    """(c + m,) Attributes that are numbers."""
 
     @cached_property
     def counts(self) -> Counts:
@@ -72,18 +72,18 @@ class CountedRecords:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each category occurs in each class."""
+    """Number of records in each class with each category."""
 
     n: Ints
     """(k,) Records of each class."""
     tables: tuple[Ints, ...]
-    """One (k, v) an attribute: records of a class with each category."""
+    """One (k, v) per attribute: records of a class with each category."""
     alpha: float
-    """Added to every count of a category."""
+    """Smoothing added to every count of a category."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Categories of each attribute."""
+        """Number of categories of each attribute."""
         return tuple(table.shape[1] for table in self.tables)
 
     def log_prior(self) -> Floats:
@@ -95,7 +95,7 @@ class Counts:
             return np.asarray(np.log(self.n), np.float64)
 
     def log_conditional(self, attribute: int) -> Floats:
-        """Return log p(category | class), (k, v); that of an empty class is 0 throughout."""
+        """Return log p(category | class), (k, v); 0 throughout for an empty class."""
         table = self.tables[attribute]
         total = self.n + table.shape[1] * self.alpha
         with np.errstate(divide="ignore"):
@@ -143,16 +143,17 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Removal:
-    """How the joint p(x, y) of a record's own class changes when the record is left out.
+    """Change of the joint p(x, y) of a record's own class when the record is left out.
 
-    Relative to the other classes, whose joint changes by the same factor everywhere:
-    ``log rho(x) = base + sum of step over the attributes in which x agrees with the record``.
+    Relative to the other classes, whose joint changes by the same factor everywhere: ``log rho(x) =
+    base + sum of step over the attributes in which x agrees with the record``.
     """
 
     base: Floats
-    """(r,) The change where nothing agrees, at least ``log((n - 1) / n)``; -inf for a last one."""
+    """(r,) Change where no attribute agrees, at least ``log((n - 1) / n)``; -inf for a class's last
+    one."""
     step: Floats
-    """(r, m) The further change for each attribute that agrees, at most 0."""
+    """(r, m) Further change for each attribute that agrees, at most 0."""
 
     @property
     def at_record(self) -> Floats:
@@ -163,7 +164,7 @@ class Removal:
 def count_categories(
     codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
 ) -> Counts:
-    """Return the counts of records (n, m) of the classes (n,)."""
+    """Return the counts of records (n, m) with classes (n,)."""
     n = np.bincount(y, minlength=n_classes).astype(np.int64)
     tables = tuple(
         np.bincount(y * v + codes[:, j], minlength=n_classes * v).reshape(n_classes, v)
@@ -175,10 +176,10 @@ def count_categories(
 def largest_log_ratio(log_odds: Floats, log_rho: Floats) -> Floats:
     """Return the larger of the log ratios of p(y_t | x) and of the other labels.
 
-    `log_odds` are those of p(y_t | x) with the record; -inf and inf where only the one or the other
-    is possible. `log_rho` is the change of the joint of y_t relative to the others. With p the
-    probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and ``1 / (1 + p (rho -
-    1))`` for every other label, which has no ratio where p = 1.
+    `log_odds` are those of p(y_t | x) with the record; -inf and inf where y_t is impossible or the
+    only possible label. `log_rho` is the change of the joint of y_t relative to the others. With p
+    the probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and ``1 / (1 + p
+    (rho - 1))`` for every other label, which has no ratio where p = 1.
     """
     with np.errstate(invalid="ignore"):
         to_own = np.logaddexp(0.0, log_odds)  # -log(1 - p)

@@ -1,4 +1,4 @@
-"""The exact DTP of naive Bayes over every query that its categories allow."""
+"""Exact DTP of naive Bayes over every query that its categories allow."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.core.checks import Bools, Floats, Ints
 
 MOST_SUBSETS = 1 << 12
-"""More sets of attributes than these are not all looked at; those that cannot matter are left."""
+"""Largest number of attribute sets to enumerate; beyond it, those that cannot matter are pruned."""
 
 MOST_PAIRS = 200_000
-"""Longest frontier that is followed."""
+"""Largest frontier to follow."""
 
 MOST_WORK = 1_000_000_000
-"""Number of entries of frontiers that are made for all records; a few minutes."""
+"""Largest number of frontier entries for all records; a few minutes."""
 
 _TRIAL = 20
 
@@ -32,9 +32,9 @@ _BLOCK = 1 << 21
 def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     """Return the exact DTP of records over every query of categories, with smoothing, (r,).
 
-    NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all of a class where, by
-    the first twenty, they would take more than `MOST_WORK`. The codes (r, m) and classes (r,) are
-    of records that are in the counts, which have two classes and alpha > 0.
+    NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all records of a class
+    that would take more than `MOST_WORK`, judging by its first twenty. The codes (r, m) and classes
+    (r,) are of records that are in the counts, which have two classes and alpha > 0.
 
     Notes
     -----
@@ -122,7 +122,7 @@ class _Sums:
         return result
 
     def _frontier(self, i: int) -> tuple[float, int]:
-        """Return the largest change for a record, and how many entries that took."""
+        """Return the largest change for a record, and the number of entries that it took."""
         corners = [
             self._corner(i, other, rho_sign, odds_sign)
             for other, odds_sign in ((self.low, -1.0), (self.high, 1.0))
@@ -150,7 +150,7 @@ class _Sums:
 
 
 def _finite_log_ratio(odds: Floats, rho: Floats) -> Floats:
-    """Return `largest_log_ratio`, 0 where no query is left: an attribute of a single category."""
+    """Return `largest_log_ratio`, 0 where no query is left: an attribute with a single category."""
     real = np.isfinite(odds)
     return np.where(real, largest_log_ratio(np.where(real, odds, 0.0), rho), 0.0)
 
@@ -166,7 +166,7 @@ def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
 
 
 def _pareto_front(first: Floats, second: Floats) -> Ints:
-    """Return the entries that no other one beats in both: larger is better."""
+    """Return the Pareto-optimal entries: no other one is larger in both."""
     real = np.flatnonzero(np.isfinite(second))
     order = real[np.lexsort((-second[real], -first[real]))]
     ordered = second[order]
@@ -176,14 +176,14 @@ def _pareto_front(first: Floats, second: Floats) -> Ints:
 
 
 MOST_CELLS = 10_000_000
-"""A domain with more different queries is not looked at query by query."""
+"""Largest number of distinct queries for enumeration of the domain."""
 
 MOST_STEPS = 4_000_000_000
-"""Number of steps over the domain's cells that are made at most."""
+"""Largest number of steps over the domain's cells."""
 
 
 def n_cells(sizes: tuple[int, ...]) -> int:
-    """Return how many different queries there are."""
+    """Return the number of distinct queries."""
     cells = 1
     for v in sizes:
         cells *= v
@@ -191,7 +191,7 @@ def n_cells(sizes: tuple[int, ...]) -> int:
 
 
 def is_small(sizes: tuple[int, ...], n_classes: int) -> bool:
-    """Return whether `dtp_over_cells` is feasible, given the categories of each attribute."""
+    """Return whether `dtp_over_cells` is feasible, given the number of categories per attribute."""
     cells = n_cells(sizes)
     return cells <= MOST_CELLS and cells * 2 ** (len(sizes) + 2) * n_classes <= MOST_STEPS
 
@@ -199,8 +199,8 @@ def is_small(sizes: tuple[int, ...], n_classes: int) -> bool:
 def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
     """Return the exact DTP of records over the whole domain of categories, (r,).
 
-    Infinite where leaving the record out makes some probability 0, or some query without an answer.
-    The codes (r, m) and classes (r,) are of records that are in the counts.
+    Infinite where leaving the record out makes some probability 0, or leaves some query without an
+    answer. The codes (r, m) and classes (r,) are of records that are in the counts.
 
     Notes
     -----
@@ -265,13 +265,13 @@ def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
 
 
 Part = tuple[list[int], Floats, Floats, Bools]
-"""Attributes that agree; lowest and highest log odds; whether y_t is possible; by own cell."""
+"""Attributes that agree; lowest and highest log odds; whether y_t is possible; per own cell."""
 
 
 def _subsets(
     low: Floats, high: Floats, possible: Bools, axis: int, agree: tuple[int, ...]
 ) -> Iterator[Part]:
-    """Yield the extremes over the queries that agree in each subset, and only there."""
+    """Yield the extremes over the queries that agree in exactly each subset of attributes."""
     if axis == low.ndim:
         yield list(agree), low, high, possible
         return
@@ -300,9 +300,9 @@ def _over_others(
 
 
 def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) -> Floats:
-    """Return the exact DTP of records over the whole domain where probabilities are binned.
+    """Return the exact DTP of records over the whole domain with binned probabilities.
 
-    Every query is looked at for every record: bins are not monotone.
+    Every query is examined for every record: bins are not monotone.
     """
     joint = joint_over_cells(counts).reshape(len(counts.n), -1)
     shown = class_log_p(joint.T)

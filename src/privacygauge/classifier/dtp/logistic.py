@@ -22,7 +22,7 @@ _FAR = 1e-9
 
 
 def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
-    """Return the minima (d + 1, r, c - 1), each without one record.
+    """Return the minimisers (d + 1, r, c - 1), each without one record.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """The latest steps of many records: how well each chord did improves the next.
+    """The latest steps for many records, with Broyden's update: each chord improves the next.
 
-    Broyden's update of the inverse, in the form that needs nothing but the steps s_j (Kelley,
-    Solving Nonlinear Equations with Newton's Method, 2003, section 4.3).
+    Broyden's update of the inverse, in the form that needs only the steps s_j (Kelley, Solving
+    Nonlinear Equations with Newton's Method, 2003, section 4.3).
     """
 
     taken: tuple[Floats, ...]
-    """Each (d + 1, r, c - 1)."""
+    """Steps so far, each (d + 1, r, c - 1)."""
     metric: Floats
     """(d + 1, c - 1) Weights of the parameters in a step's length."""
 
@@ -80,7 +80,7 @@ class _Steps:
         return replace(self, taken=(*self.taken, chord / np.maximum(1 - share, 0.1)))
 
     def _share(self, step: Floats, of: Floats) -> Floats:
-        """Return how much of a step lies along another, (1, r, 1)."""
+        """Return the coefficient of the projection of a step on another, (1, r, 1)."""
         weighed = of * self.metric[:, None]
         length = (of * weighed).sum(axis=(0, 2))
         share = (step * weighed).sum(axis=(0, 2))
@@ -93,24 +93,24 @@ class _Chords:
     """Steps for many records that share one factorised Hessian.
 
     Record i alone adds ``B A B^T`` to the Hessian, where B is the record (with its 1) for each
-    parameter of a class, (p, c - 1), and A the covariance of the basis, (c - 1, c - 1). So
-    (H - B A B^T)^-1 g = H^-1 g + H^-1 B K B^T H^-1 g with K = (1 - A M)^-1 A, M = B^T H^-1 B.
+    parameter of a class, (p, c - 1), and A the covariance of the basis, (c - 1, c - 1). So (H - B A
+    B^T)^-1 g = H^-1 g + H^-1 B K B^T H^-1 g with K = (1 - A M)^-1 A, M = B^T H^-1 B.
     """
 
     problem: Problem
-    """All records."""
+    """The problem of all records."""
     start: Floats
-    """(d + 1, c - 1) Their optimum."""
+    """(d + 1, c - 1) Optimum of all records."""
     solve: Callable[[Floats], Floats]
-    """Returns H^-1 times (p, ...)."""
+    """Applies H^-1 to (p, ...)."""
     group: Ints
-    """(r,) Which of the distinct records each leaves out."""
+    """(r,) Index of the distinct record that each problem leaves out."""
     spread: Floats
     """(r, d + 1, c - 1, c - 1) The matrix H^-1 B."""
     inner: Floats
     """(r, c - 1, c - 1) The matrix K."""
     more_penalty: Floats
-    """(d + 1, r, 1) What each one's penalty is above that of all records."""
+    """(d + 1, r, 1) Penalty of each problem in excess of that of all records."""
     metric: Floats
     """(d + 1, c - 1) The diagonal of H."""
 
@@ -145,7 +145,7 @@ class _Chords:
         )
 
     def optima(self) -> Floats:
-        """Return the minima (d + 1, r, c - 1)."""
+        """Return the minimisers (d + 1, r, c - 1)."""
         r = len(self.group)
         v = np.repeat(self.start[:, None], r, axis=1)
         everyone = self.problem.gradients(self.start[:, None])
@@ -183,7 +183,7 @@ class _Chords:
         return v
 
     def _own_scores(self, step: Floats, some: Ints) -> Floats:
-        """Return by how much a step moves the scores of each record itself at most, (r,)."""
+        """Return the largest change of each record's own scores by a step, (r,)."""
         moved = np.einsum("rd,dra->ra", self.problem.x[self.group[some]], step)
         return np.asarray(np.abs(moved).max(axis=1, initial=0.0))
 
@@ -211,17 +211,17 @@ class Logistic:
     """Logistic regression with an L2 penalty on the weights and none on the intercepts.
 
     Minimises ``sum_i -log p(y_i | x_i) + l2 / 2 * |W|^2``. Its optimum is that of scikit-learn's
-    ``LogisticRegression(C=1 / l2)``: with two classes the difference of the two weight vectors
-    is penalised, with more of them every class's vector.
+    ``LogisticRegression(C=1 / l2)``: with two classes the difference of the two weight vectors is
+    penalised, with more of them every class's vector.
     """
 
     l2: float = 1.0
-    """Weight of the penalty, above 0: separable records have no optimum without it."""
+    """L2 penalty, above 0: separable records have no optimum without it."""
     tol: float = 1e-10
-    """Largest gradient at the optimum, relative to the most that one record can add to it."""
+    """Largest gradient at the optimum, relative to the largest contribution of a single record."""
     standardised: bool = False
-    """Whether each attribute is divided by its standard deviation among the records of training:
-    among the others, when a record is left out."""
+    """Whether each attribute is divided by its standard deviation over the training records, which
+    is recomputed when a record is left out."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.l2) and self.l2 > 0):
@@ -237,7 +237,7 @@ class Logistic:
         return {"l2": self.l2, "tol": self.tol, **scaled}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLogistic:
-        """Return the classifier trained on records (n, d) of the classes (n,) in 0..k-1.
+        """Return the classifier trained on records (n, d) with classes (n,) in 0..k-1.
 
         Raises
         ------
@@ -267,34 +267,34 @@ def _finite(x: NDArray[Any]) -> Floats:
 class FittedLogistic:
     """Logistic regression with its records, any one of which can be left out exactly.
 
-    A class without records has the probability 0, and the others are fitted among themselves;
-    so it is for a class whose only record is left out. A single class has the probability 1.
+    A class without records has probability 0, and the others are fitted among themselves; the same
+    holds for a class whose only record is left out. A single class has probability 1.
     """
 
     learner: Logistic
-    """How it was trained."""
+    """The learner and its settings."""
     x: Floats
     """(n, d) Records."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """Number of classes k, those without records included."""
+    """Number of classes, k, those without records included."""
     problem: Problem
-    """What was minimised."""
+    """The minimisation problem of all records."""
     optimum: Floats
-    """(d + 1, c - 1) Where the minimum is, for the c classes that have records."""
+    """(d + 1, c - 1) The minimiser, for the c classes that have records."""
 
     def coefficients(self) -> tuple[Floats, Floats]:
         """Return weights W (d, k) and intercepts b (k,): ``p = softmax(x @ W + b)``.
 
-        They sum to 0 over the classes that have records. A class without records has the weights
-        0 and the intercept -inf.
+        They sum to 0 over the classes that have records. A class without records has weights 0 and
+        intercept -inf.
         """
         weights, intercepts = self._expanded(self.problem, self.optimum[:, None])
         return weights[0], intercepts[0]
 
     def coefficients_without(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Return weights (r, d, k) and intercepts (r, k) had each record been left out.
+        """Return weights (r, d, k) and intercepts (r, k) with each record left out.
 
         Parameters
         ----------

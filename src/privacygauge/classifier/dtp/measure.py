@@ -58,7 +58,7 @@ class DtpMeasurement:
     """Measured PDTP and DTP of some records."""
 
     pdtp: Floats
-    """(r,) Largest log ratio at the record itself."""
+    """(r,) Largest log ratio at the record itself, in nats."""
     dtp: DtpRange
     """Lower and upper bounds of the largest log ratio over all queries."""
     method: str
@@ -69,7 +69,7 @@ class DtpMeasurement:
     """The learner that left records out without training; None where every record took a
     training."""
     checked: RefitAgreement | None = None
-    """How many refits agree with the shortcut; None where the learner itself was asked for."""
+    """Agreement of refits with the shortcut; None if the learner itself was asked for."""
 
     def of_units(self, unit: Ints) -> tuple[Ints, DtpMeasurement]:
         """Return the place of each unit's riskiest record (u,), and the measurement of the units.
@@ -89,33 +89,33 @@ class DtpMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """A training set, a way to train on it, and how to leave records out."""
+    """A training set, a training algorithm, and options for leaving records out."""
 
     model: object
-    """A learner, or whatever `as_trainer` takes."""
+    """A learner, or anything that `as_trainer` takes."""
     x: Held
-    """Records of the kind that the user has, mostly features (n, d)."""
+    """Records as the user holds them, mostly features (n, d)."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records, in 0..k-1."""
     width: float
-    """Of the bins; 0 for none."""
+    """Bin width of the published probabilities; 0 for no bins."""
     n_queries: int
-    """Queries to ask beside a record's own, where the largest change is not known."""
+    """Queries besides a record's own, if the largest change is not known otherwise."""
     seed: int
-    """All random draws derive from it."""
+    """Seed from which all draws are derived."""
     unit: Ints | None = None
-    """(n,) Number of the person behind each record, whose records are left out together; None
-    where every record is one person's."""
+    """(n,) Number of the person behind each record; a person's records are left out together. None
+    if every record is its own person's."""
     run: str | Path | None = None
-    """Folder that keeps what was trained."""
+    """Folder for the trained results; None to keep nothing."""
     n_jobs: int | None = None
-    """Processes."""
+    """Number of processes."""
     progress: Progress | None = None
-    """Called with the number of models done and the number of all."""
+    """Called with the number of models done, and their total."""
     invocation: Mapping[str, Any] | None = None
-    """How to start the run again, kept in its folder."""
+    """Command that starts the run again, kept in its folder."""
     class_names: tuple[str, ...] = ()
-    """(k,) What the model calls the classes; empty where these are numbers."""
+    """(k,) Names of the classes, as the model uses them; empty if these are numbers."""
 
     @cached_property
     def n_classes(self) -> int:
@@ -212,10 +212,17 @@ class TrainingSet:
         pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
         some_left_out = len(queries) < len(self.queries)
+        n_unsure = int(np.count_nonzero(unsure))
+        refits = (
+            f"; {n_unsure:,} further records were refitted, where ties, rare values or rounding "
+            "decide"
+            if n_unsure
+            else ""
+        )
         return DtpMeasurement(
             pdtp=pdtp,
             dtp=DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
-            method=f"{quick.method}; {checked}{_refits_text(unsure)}",
+            method=f"{quick.method}; {checked}{refits}",
             warnings=tuple(failed_records_warning(said.failed, rows[again])),
             learner=shortcut.learner,
             checked=checked,
@@ -268,7 +275,7 @@ class TrainingSet:
     def repeated(self, rows: Ints, training_sets: int, learner: Learner | None) -> Floats:
         """Return PDTP in further training sets, halves of the data, (training_sets, r).
 
-        `learner` is what left records out of the whole, None where they were trained without.
+        `learner` is the one that left records out of the whole; None if models were retrained.
         """
         result = np.empty((training_sets, len(rows)))
         for i, found in enumerate(result):
@@ -300,7 +307,7 @@ class TrainingSet:
         return log_ratio(said.with_it, said.without, self.width)
 
     def _below(self, name: str) -> str | None:
-        """Return a folder of the run, which may be a URL; None where nothing is kept."""
+        """Return a subfolder of the run, which may be a URL; None if nothing is kept."""
         return None if self.run is None else f"{str(self.run).rstrip('/')}/{name}"
 
     def removal(
@@ -344,18 +351,8 @@ class TrainingSet:
         )
 
 
-def _refits_text(unsure: Bools) -> str:
-    """Return how many records a shortcut cannot answer for, in words; empty for none."""
-    n = int(np.count_nonzero(unsure))
-    return (
-        f"; {n:,} further records were refitted, where ties, rare values or rounding decide"
-        if n
-        else ""
-    )
-
-
 def _over_all(method: str, unsure: Bools, some_left_out: bool) -> str:
-    """Return how DTP over all queries was found where some records were refitted."""
+    """Return how DTP over all queries was found, given that some records were refitted."""
     if unsure.any() and method != SEARCHED:
         method += "; for refitted records from queries that were tried"
     return method + ("; queries that ties decide were left out" if some_left_out else "")

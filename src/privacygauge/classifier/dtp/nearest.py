@@ -1,4 +1,4 @@
-"""k nearest neighbours; a record left out makes room for the next one."""
+"""k nearest neighbours; when a record is left out, the next one takes its place."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""Number of values that are worked on at a time."""
+"""Values processed per block."""
 
 _ALIKE = 1.1
-"""Largest ratio of the weights of attributes by which few records are candidates."""
+"""Largest ratio of the attributes' weights for which few records are candidates."""
 
 
 @dataclass(frozen=True)
 class NearestNeighbours:
     """The share of each class among the k nearest records, by Euclidean distance.
 
-    Of records at the same distance those that come first in the training set are nearer. Where
-    there are fewer than k records, all of them answer. Attributes count as they are: bring them
-    to one scale first.
+    Among records at the same distance, those that come first in the training set are nearer. With
+    fewer than k records, all of them answer. Attributes are not scaled: bring them to one scale
+    first.
 
     Notes
     -----
@@ -36,7 +36,7 @@ class NearestNeighbours:
     """
 
     k: int = 5
-    """Neighbours, at least 1."""
+    """Number of neighbours, at least 1."""
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -49,7 +49,7 @@ class NearestNeighbours:
         return {"k": self.k}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNeighbours:
-        """Return the classifier that knows records (n, d) of the classes (n,)."""
+        """Return the classifier with records (n, d) and classes (n,)."""
         return FittedNeighbours(*training_set(x, y, n_classes), n_classes, self.k)
 
 
@@ -60,11 +60,11 @@ class FittedNeighbours:
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     k: int
-    """Neighbours."""
+    """Number of neighbours."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log share of every class, (q, n_classes), for queries (q, d)."""
@@ -130,7 +130,7 @@ class FittedNeighbours:
         return found
 
     def _nearest_others(self, row: int, square: Floats, queries: Floats) -> Ints:
-        """Return the rows nearest to every query but for one, (q, min(k, n - 1))."""
+        """Return the rows nearest to every query, one row excluded, (q, min(k, n - 1))."""
         others = np.flatnonzero(np.arange(len(self.x)) != row)
         if not len(others):
             return np.empty((len(queries), 0), np.int64)
@@ -141,7 +141,7 @@ class FittedNeighbours:
     def _shares_near(self, query: Floats, rows: Ints, weights: Floats) -> Floats:
         """Return the log shares (r, n_classes) at a query without each row, on its own scale.
 
-        `weights` (r, d) of the squared differences are alike in each row.
+        The weights (r, d) of the squared differences must be similar within each row.
         """
         k = min(self.k, len(self.x) - 1)
         if not k:
@@ -169,7 +169,7 @@ class FittedNeighbours:
         return matrix(queries, "queries", columns=self.x.shape[1])
 
     def _counts(self, near: Ints) -> Floats:
-        """Return how many of the neighbours (q, m) have each class, (q, n_classes)."""
+        """Return the number of neighbours (q, m) of each class, (q, n_classes)."""
         counts = np.zeros((len(near), self.n_classes))
         for column in near.T:
             counts[np.arange(len(near)), self.y[column]] += 1
@@ -211,8 +211,9 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
 def are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
     """Return which queries get the same answer however ties are broken, (q,).
 
-    The classes of their k nearest, k less than n, are known from distances alone, with all records
-    and without any one of them. Distances closer than what matrix products round are ties.
+    The classes of their k nearest, k less than n, follow from distances alone, with all records and
+    without any one of them. Distances that differ by no more than the rounding of matrix products
+    are ties.
     """
     step = max(1, BLOCK // len(x))
     parts = [_are_tie_free(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]

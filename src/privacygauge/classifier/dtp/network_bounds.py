@@ -1,4 +1,4 @@
-"""Certified bounds for networks that are trained with and without each record."""
+"""Certified bounds for networks trained with and without each record."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SOURCE = "Long et al. 2017, theorem 6.9"
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that something never exceeds."""
+    """An upper bound, with its scope and source."""
 
     value: float
-    """At least 0; infinite where nothing is known."""
+    """The bound, at least 0; infinite if none is known."""
     what: str
-    """What never exceeds it, and over which queries and parameters."""
+    """The bounded quantity, and the queries and parameters that the bound covers."""
     source: str
-    """Where it is proved."""
+    """Reference of the proof."""
 
     def __post_init__(self) -> None:
         if not self.value >= 0:
@@ -97,7 +97,7 @@ def logistic_constant(box: Box) -> Bound:
 def logistic_odds_constant(box: Box) -> Bound:
     """Return the same for two classes with one vector of parameters: 1 + |x|_1.
 
-    The form in which scikit-learn holds them: ``log(p_1 / p_0) = x w + b``.
+    This is scikit-learn's form: ``log(p_1 / p_0) = x w + b``.
     """
     return Bound(
         1 + float(_largest_magnitudes(box).sum()),
@@ -243,7 +243,7 @@ def _largest_change(
     other: Interval,
     change: Floats,
 ) -> Floats:
-    """Return how far a layer's sums can move, (out,), if its inputs move by `change`."""
+    """Return the largest change of a layer's sums, (out,), if its inputs change by `change`."""
     dw = layer[0] - without[0]
     db = layer[1] - without[1]
     ways = [
@@ -273,7 +273,7 @@ def _image(w: Floats, b: Floats, of: Interval, activation: Activation) -> Interv
 
 
 def _differences(w: Floats, b: Floats) -> Layer:
-    """Return the layer whose values are the differences of any two of these."""
+    """Return the layer whose outputs are all pairwise differences of this layer's outputs."""
     first, second = np.triu_indices(len(b), 1)
     return w[first] - w[second], b[first] - b[second]
 
@@ -304,7 +304,7 @@ def _check_chain(layers: Sequence[Layer], box: Box) -> None:
 
 
 ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": SIGMOID}
-"""Activations of `MLP` by their names."""
+"""Activations of `MLP` by name."""
 
 
 def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
@@ -330,7 +330,7 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
 
 
 def _fold_in_scaling(layers: Sequence[Layer], mean: Floats, spread: Floats) -> list[Layer]:
-    """Return the same network with the scaling of its features in the weights."""
+    """Return the same network with the scaling of its features folded into the weights."""
     weights, intercepts = layers[0]
     scaled = weights / spread
     return [(scaled, intercepts - scaled @ mean), *layers[1:]]

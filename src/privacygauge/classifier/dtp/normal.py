@@ -13,14 +13,14 @@ VAR_SMOOTHING = 1e-9
 """Share of the largest variance of a number that is added to all variances."""
 
 _LOST = 1e-6
-"""A sum of squares that shrinks below this share is summed again: the difference is inexact."""
+"""A sum of squares that shrinks below this share is summed anew: the difference is inexact."""
 
 
 @dataclass(frozen=True, eq=False)
 class Normals:
     """Mean and variance of every number in every class (Gaussian naive Bayes).
 
-    The largest variance of a number over all records times 1e-9 is added to every variance, as
+    The largest variance of a number over all records, times 1e-9, is added to every variance, as
     scikit-learn does; it changes, too, when a record is left out.
     """
 
@@ -31,13 +31,13 @@ class Normals:
     n: Ints
     """(k,) Records of each class."""
     mean: Floats
-    """(k, m)"""
+    """(k, m) Means of the classes."""
     squares: Floats
     """(k, m) Sums of squared differences from the mean."""
 
     @classmethod
     def of(cls, x: Floats, y: Ints, n_classes: int) -> Normals:
-        """Return the moments of records (n, m) of the classes (n,)."""
+        """Return the moments of records (n, m) with classes (n,)."""
         n = np.bincount(y, minlength=n_classes)
         mean, squares = np.zeros((2, n_classes, x.shape[1]))
         for label in np.unique(y):
@@ -80,7 +80,7 @@ class Normals:
     def change_over(self, rows: Ints, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and largest change of the log density over a box, (r, k) each.
 
-        The change is a quadratic in each number: its extremes are at the ends or the vertex.
+        The change is quadratic in each number: its extremes are at the ends or the vertex.
         """
         mean, variance, floor = (*self.without(rows), self.floors_without(rows))
         k = len(self.n)
@@ -163,7 +163,7 @@ def _taken_out(
 
 
 def _log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return the log density summed over the last axis, but for the constant."""
+    """Return the log density summed over the last axis, up to the constant."""
     return np.asarray(_each_log_normal(x, mean, variance).sum(axis=-1), np.float64)
 
 

@@ -16,19 +16,19 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 _SAME = 1e-12
-"""What a model's own logarithms may differ by from its probabilities."""
+"""Largest difference between a model's probabilities and the exponentials of its logarithms."""
 
 
 @runtime_checkable
 class Logarithmic(Protocol):
-    """A trainer that knows the logarithms of probabilities too small for a number."""
+    """A trainer that gives log probabilities even where probabilities underflow."""
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities, (m, a, k), of what `train` returns."""
+        """Return the logarithms of the probabilities that `train` returns, (m, a, k)."""
 
 
 def log_answers(trainer: Trainer, cohort: Cohort) -> Floats:
-    """Return the log probabilities that trained models give, (m, a, k).
+    """Return the log probabilities of trained models, (m, a, k).
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ def _of_scores(scores: Floats) -> Floats:
 
 
 _ROUNDING = 2e-3
-"""Log probabilities above 0 by no more are rounded: a model's rows sum to 1 within 0.001."""
+"""Log probabilities above 0 by no more are rounding: a model's rows sum to 1 within 0.001."""
 
 
 def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
-    """Return how much answers with and without a record differ: the largest log ratio.
+    """Return the largest log ratio between answers with and without a record.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
 
 
 def _silent(log_p: Floats) -> Bools:
-    """Return which rows (...) are no answer."""
+    """Return which rows (...) contain no answer."""
     largest = log_p.max(axis=-1)
     if (largest > _ROUNDING).any():
         raise InputError(

@@ -1,4 +1,4 @@
-"""Which of scikit-learn's estimators have a learner here, so that no record needs a refit."""
+"""scikit-learn estimators that have a learner here, so that no record needs a refit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.core.checks import Bools, Floats, Ints
 
 TRIAL = 2000
-"""Largest number of records that are asked about to compare."""
+"""Largest number of records in the comparison."""
 
 AGREED = 1e-6
-"""Probabilities and log ratios that differ by no more agree."""
+"""Largest difference between probabilities or log ratios that agree."""
 
 _Parameters = Mapping[str, Any]
 
@@ -38,12 +38,12 @@ class Shortcut:
     """A learner that leaves records out without training, as an estimator's refits would."""
 
     learner: Learner
-    """Does what the estimator does."""
+    """The learner equivalent to the estimator."""
     unsure: Bools
     """(n,) Records that only a refit can answer for: without them the estimator may refuse the
-    others, an order of ties of its own may decide, or too few digits are left."""
+    others, its own order of ties may decide, or too few digits are left."""
     settled: Callable[[NDArray[Any]], Bools] = _all
-    """Which queries (q, d) no order of ties decides, (q,)."""
+    """Returns the mask of queries (q, d) whose answer no order of ties can change, (q,)."""
 
 
 _Found = Iterator[Shortcut]
@@ -52,10 +52,10 @@ _Found = Iterator[Shortcut]
 def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
 
-    Only where both, trained on all records, give up to 2,000 of them, spread evenly, the same
-    probabilities, within 1e-6. An estimator with a setting that the learner does not have is to be
-    trained again for each record; so is one whose solver stops before the optimum, as that of
-    logistic regression.
+    Only if both, trained on all records, give up to 2,000 of them, spread evenly, the same
+    probabilities, within 1e-6. An estimator with a setting that the learner lacks has to be
+    retrained for each record; so has one whose solver stops before the optimum, as that of logistic
+    regression.
     """
     candidates = _CANDIDATES.get(_kind(model))
     x = np.asarray(x)
@@ -87,7 +87,7 @@ def _kind(model: object) -> str:
 
 
 def _is(parameters: _Parameters, expected: _Parameters) -> bool:
-    """Return whether all these parameters, as far as the version has them, are as expected."""
+    """Return whether all these parameters, if the version has them, are as expected."""
     return all(parameters.get(name, value) == value for name, value in expected.items())
 
 

@@ -1,4 +1,4 @@
-"""Any classifier without one record: trained once more for each, with the same random draws."""
+"""Any classifier without one record: retrained for each, with the same random draws."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class LeaveOneOutAnswers:
     """Predictions of classifiers trained with and without each record."""
 
     with_it: Floats
-    """(r, k) Log probabilities that the classifier trained on all of T gives each record."""
+    """(r, k) Log probabilities of each record under the classifier trained on all of T."""
     without: Floats
-    """(r, k) Those of the one trained without the record, or without all of its unit; NaN where
-    training failed."""
+    """(r, k) The same under the classifier trained without the record, or without all of its unit;
+    NaN if training failed."""
     searched: Floats
-    """(r,) The largest log ratio over all queries that were asked."""
+    """(r,) The largest log ratio over all queries, in nats."""
     bound: Floats
     """(r,) Upper bound without bins over every query in the box of all records; infinite where only
     predictions are known."""
 
     @property
     def failed(self) -> Ints:
-        """Numbers of the records without which no classifier could be trained."""
+        """Indices of the records without which no classifier could be trained."""
         return np.flatnonzero(np.isnan(self.without).any(axis=1))
 
 
@@ -59,9 +59,9 @@ class LeavingOut:
     """Work sent to each worker: train without each record of a task, or without its unit."""
 
     trainer: Trainer
-    """Trains models."""
+    """Trainer of the models."""
     x: Held
-    """Records of the kind that the user has, mostly features (n, d)."""
+    """Records as the user holds them, mostly features (n, d)."""
     y: Ints
     """(n,) Classes."""
     members: Bools
@@ -69,20 +69,19 @@ class LeavingOut:
     rows: Ints
     """(r,) Records to leave out, one at a time."""
     unit: Ints
-    """(n,) Number of the unit that each record belongs to: all of its records are left out."""
+    """(n,) Number of each record's unit; all records of a unit are left out together."""
     queries: Ints
-    """(q,) Records to ask about beside the one that is left out."""
+    """(q,) Records to ask about besides the one that is left out."""
     state: int
-    """The random state of every model."""
+    """Random state of every model."""
     n_classes: int
     """Number of classes."""
     width: float
-    """Of the bins in which log ratios over queries are taken."""
+    """Bin width for log ratios over queries; 0 for no bins."""
 
     whole: Floats | None = None
     """(r + q, k) Log probabilities of rows and queries by the classifier trained on all of T; None
-    for networks, which are trained in every task, in one stack with those they are compared
-    with."""
+    for networks, which train it in every task, in one stack with those they are compared with."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the predictions with and without each record of the task."""
@@ -119,7 +118,7 @@ class LeavingOut:
             return np.concatenate(list(each))
 
     def cohort(self, inside: Bools, asked: Ints) -> Cohort:
-        """Return models that all have the same random state."""
+        """Return a cohort of models that share one random state."""
         states = [self.state] * len(inside)
         return Cohort(
             x=self.x, y=self.y, inside=inside, seeds=states, n_classes=self.n_classes, asked=asked
@@ -171,7 +170,7 @@ def retrain_without_each(
     queries : ndarray of int, shape (q,), optional
         Further records to ask about, in search of a change larger than at the record itself.
     width : float
-        Of the bins; 0 for none.
+        Bin width of the published probabilities; 0 for no bins.
     seed : int
         All models have the same random state: the same initial weights and the same order.
     trainer, x, y, run, invocation, n_jobs, progress
@@ -252,7 +251,7 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
 
 
 REPEATED = 20
-"""One record in so many is left out twice, of at most as many records."""
+"""One record in this many is left out twice, and at most this many records."""
 
 
 def _repeats_itself(work: LeavingOut) -> bool:
@@ -318,7 +317,7 @@ def failed_records_warning(failed: Ints, rows: Ints) -> list[str]:
 
 
 def zero_probability_warning(said: LeaveOneOutAnswers, values: Floats, rows: Ints) -> list[str]:
-    """Return a warning that names the records of infinite values without which training worked."""
+    """Return a warning that names records with infinite values although training worked."""
     gone = np.setdiff1d(np.flatnonzero(np.isinf(values)), said.failed)
     if not len(gone):
         return []

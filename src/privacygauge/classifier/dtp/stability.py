@@ -12,19 +12,19 @@ from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
 Of = Literal["joint", "posterior"]
-"""What a bound is of: p(x | y) p(y), or the answer p(y | x)."""
+"""Object of a bound: the joint p(x | y) p(y), or the answer p(y | x)."""
 
 
 @dataclass(frozen=True)
 class StabilityBound:
-    """A delta for which an algorithm is delta-training stable, beside the one that is printed."""
+    """A delta for which an algorithm is delta-training stable, and the delta that was printed."""
 
     delta: float
-    """Proven, at least 1; infinite where nothing is known."""
+    """Proven delta, at least 1; infinite if none is known."""
     of: Of
-    """What changes by a factor of at most delta, or of what it changes by at the record."""
+    """Quantity that changes by a factor of at most delta, or of its change at the record."""
     source: str
-    """The proposition."""
+    """Number of the proposition in the paper."""
     printed: float | None
     """The delta that the proposition states; None where the paper states none."""
     holds_as_printed: bool
@@ -88,7 +88,7 @@ def bayes_inference_delta() -> StabilityBound:
 
 
 def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
-    """Return the bound of naive Bayes without smoothing, which is one of the joint.
+    """Return the bound of naive Bayes without smoothing, which bounds the joint.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
 
 
 def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -> StabilityBound:
-    """Return the bound of naive Bayes with Laplace smoothing, which is one of the joint.
+    """Return the bound of naive Bayes with Laplace smoothing, which bounds the joint.
 
     Parameters
     ----------
@@ -332,6 +332,6 @@ def _check_at_least(name: str, value: int, least: int) -> None:
 
 
 def _power(base: float, exponent: int) -> float:
-    """Return the power, infinite where it is too large for a number."""
+    """Return the power; infinite on overflow."""
     with np.errstate(over="ignore"):
         return float(np.float64(base) ** exponent)

@@ -1,4 +1,4 @@
-"""Learners on attributes that are scaled by the records of training, and again without each one."""
+"""Learners on attributes scaled by the training records, and rescaled without each one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Scale:
     """Centre and divisor of each attribute."""
 
     centre: Floats
-    """(d,) Means."""
+    """(d,) Means of the attributes."""
     spread: Floats
     """(d,) Standard deviations; 1 for an attribute with a single value."""
 
@@ -29,12 +29,12 @@ class Scale:
         return cls(x.mean(axis=0), np.where(varies, x.std(axis=0), 1.0))
 
     def applied(self, x: Floats) -> Floats:
-        """Return records (n, d) with mean 0 and deviation 1 among those of the scale."""
+        """Return records (n, d), centred and scaled."""
         return np.asarray((x - self.centre) / self.spread, np.float64)
 
 
 def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
-    """Return the squares of the attributes' scales among the others, (r, d).
+    """Return the squared scales of the attributes over the other records, (r, d).
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
 
 
 _FEW_DIGITS = 1e-6
-"""Of a difference of two numbers near 1: below, it is computed in another way."""
+"""A difference of two numbers near 1 below this is computed in another way."""
 
 
 @runtime_checkable
 class Rescaled(Protocol):
-    """A trained classifier that leaves a record out on other scales of the attributes at once."""
+    """A trained classifier that can leave a record out and rescale the attributes at once."""
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k).
@@ -94,15 +94,15 @@ class Rescaled(Protocol):
 
 @dataclass(frozen=True)
 class Standardised:
-    """A learner on attributes with mean 0 and deviation 1 among the records it is trained on.
+    """A learner on attributes with mean 0 and deviation 1 among its training records.
 
-    Without a record, the others have means and deviations of their own: an outlier that is left
-    out changes the scale of everybody. So each record is left out by training again, unless the
-    classifier knows what another scale changes, or it changes no answer.
+    Without a record, the others have different means and deviations: an outlier that is left out
+    changes everyone's scale. So each record is left out by refitting, unless the classifier can
+    account for a change of scale, or is invariant to it.
     """
 
     learner: Learner
-    """What is trained on the scaled attributes."""
+    """Learner on the scaled attributes."""
     is_invariant: bool = False
     """Whether the learner's answers are the same on any scale of the attributes."""
 
@@ -116,7 +116,7 @@ class Standardised:
         return {**self.learner.describe(), "standardised": True}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedStandardised:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         records, labels = training_set(x, y, n_classes)
         scale = Scale.of(records)
         inner = self.learner.fit(scale.applied(records), labels, n_classes=n_classes)
@@ -130,17 +130,17 @@ class FittedStandardised:
     """The learner's classifier on scaled attributes, with and without each of the records."""
 
     learner: Standardised
-    """How it was trained."""
+    """The learner and its settings."""
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     scale: Scale
-    """Of all records."""
+    """Scale of all records."""
     inner: Fitted
-    """Trained on all of them."""
+    """The learner's classifier, trained on all scaled records."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""

@@ -1,4 +1,4 @@
-"""Records that only a refit can answer for: a shortcut may round, or be refused, otherwise."""
+"""Records that only a refit can answer for: the shortcut may round differently, or not apply."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from privacygauge.classifier.dtp.normal import Normals
 from privacygauge.core.checks import Bools, Floats, Ints
 
 FAR = 1e8
-"""The likeliest class's log density rounds to 1e-8 where it is as large."""
+"""A log density this large has a rounding error of 1e-8."""
 
 FINE = 1e6
-"""A number so many times its deviation leaves ten digits to the deviation."""
+"""A number this many times its deviation leaves ten digits to the deviation."""
 
 DOMINANT = 1e-4
-"""A record without which a sum of squares shrinks below this share made nearly all of it."""
+"""A record without which a sum of squares shrinks below this share dominates it."""
 
 
 def lone_records(x: NDArray[np.generic], y: Ints) -> Bools:
@@ -55,8 +55,8 @@ def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
 def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     """Return the records without which scikit-learn may drop another direction, (n,).
 
-    All of them where the between-class directions are near its tolerance, or where an attribute
-    that is constant within the classes is not a whole number: its mean is rounded then.
+    All of them if the between-class directions are near its tolerance, or if an attribute that is
+    constant within the classes is not a whole number: its mean is rounded then.
     """
     counts = np.bincount(y)
     means = np.zeros((len(counts), x.shape[1]))
@@ -85,9 +85,9 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
 
 
 def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
-    """Return the records without which a class's covariance may be refused as singular, (n,).
+    """Return the records without which a class's covariance may be rejected as singular, (n,).
 
-    What a record takes from the smallest variance of its class is at most its leverage.
+    A record takes at most its leverage from the smallest variance of its class.
     """
     unsure = np.zeros(len(y), np.bool_)
     size = np.abs(x).max()

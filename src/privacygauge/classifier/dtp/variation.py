@@ -22,17 +22,17 @@ class Variation:
     """Predictions of a record's own class by models that differ in one thing each."""
 
     row: int
-    """The record."""
+    """Row of the record."""
     label: int
-    """Its class."""
+    """Class of the record."""
     initialisation: Floats
-    """(m,) Same training set, other random states."""
+    """(m,) Predictions with the same training set and other random states."""
     sampling: Floats
-    """(m,) Other training sets of the same size that all hold the record."""
+    """(m,) Predictions with other training sets of the same size that all include the record."""
     with_it: float
-    """By the classifier."""
+    """Prediction of the classifier."""
     without: float
-    """By the classifier trained without the record and otherwise alike."""
+    """Prediction of the classifier trained without the record and otherwise alike."""
 
     @property
     def own(self) -> float:
@@ -43,7 +43,7 @@ class Variation:
     def stands_out(self) -> float:
         """The record's own effect in standard deviations of the larger of both variations.
 
-        Infinite where nothing else moves the prediction.
+        Infinite if nothing else moves the prediction.
         """
         spread = max(float(np.std(v, ddof=1)) for v in (self.initialisation, self.sampling))
         if spread == 0:

@@ -65,9 +65,16 @@ class ImageAugment:
             )
         images = records.reshape(b, *self.shape)
         if self.shift:
-            images = _shifted_windows(
-                images, rng.integers(2 * self.shift + 1, size=(b, 2)), self.shift
-            )
+            # Each image is padded with zeros, and a window of the old size is cut at a drawn place.
+            _, c, h, w = images.shape
+            start = rng.integers(2 * self.shift + 1, size=(b, 2))
+            margin = (self.shift, self.shift)
+            padded = np.pad(images, ((0, 0), (0, 0), margin, margin))
+            record = np.arange(b)[:, None, None, None]
+            channel = np.arange(c)[:, None, None]
+            row = (start[:, :1] + np.arange(h))[:, None, :, None]
+            column = (start[:, 1:] + np.arange(w))[:, None, None, :]
+            images = padded[record, channel, row, column]
         if self.flip:
             mirrored = np.asarray(rng.random(b) < 0.5)
             images = np.where(mirrored.reshape(-1, 1, 1, 1), images[..., ::-1], images)
@@ -75,17 +82,6 @@ class ImageAugment:
         if self.noise:
             altered = (altered + self.noise * rng.normal(size=(b, d))).astype(records.dtype)
         return altered
-
-
-def _shifted_windows(images: NDArray[Any], start: NDArray[Any], most: int) -> NDArray[Any]:
-    """Return the windows of padded images that begin at row and column `start`, (b, 2)."""
-    b, c, h, w = images.shape
-    padded = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most)))
-    record = np.arange(b)[:, None, None, None]
-    row = (start[:, :1] + np.arange(h))[:, None, :, None]
-    column = (start[:, 1:] + np.arange(w))[:, None, None, :]
-    shifted: NDArray[Any] = padded[record, np.arange(c)[:, None, None], row, column]
-    return shifted
 
 
 def views(x: NDArray[Any], augment: Augment, queries: int) -> Iterator[NDArray[Any]]:

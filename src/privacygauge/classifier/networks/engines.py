@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -57,25 +57,19 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
     weights = [p for p in module.parameters() if p.requires_grad]
     optimiser = Optimiser(task.rule, weights)
     total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
-    for x, y in _batches(task, model):
-        loss = torch.nn.functional.cross_entropy(module(x), y)
-        gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-        with torch.no_grad():
-            optimiser.step(gradients)
-            total += loss
-    with torch.no_grad():
-        finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
-    return module, finite & total.isfinite()
-
-
-def _batches(task: Task, model: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    import torch
-
     for epoch in range(task.epochs):
         order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
         rng = task.alterations(model, epoch)
         for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
-            yield task.batch(model, rows, rng), task.y[rows]
+            outputs = module(task.batch(model, rows, rng))
+            loss = torch.nn.functional.cross_entropy(outputs, task.y[rows])
+            gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+            with torch.no_grad():
+                optimiser.step(gradients)
+                total += loss
+    with torch.no_grad():
+        finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
+    return module, finite & total.isfinite()
 
 
 def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
@@ -119,7 +113,12 @@ def choose_engine(task: Task) -> Choice:
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
     trial = _trial(task)
-    expected = _loop_logits(trial)
+    try:
+        expected = train_loop(trial, np.arange(2)).logits
+    except (RuntimeError, MemoryError) as error:
+        if out_of_memory(error):
+            raise InputError(TOO_LITTLE) from error
+        raise  # raised by the module itself: its author should see it as it is
     if layers_of(task.module(0)) is not None and _agrees("dense", trial, expected) is None:
         return Choice("dense", "a Sequential of Linear layers and activations")
     refused = _agrees("vmap", trial, expected)
@@ -146,19 +145,6 @@ def _trial(task: Task) -> Task:
         seeds=(task.seeds[0], task.seeds[0] ^ 1),
         asked=task.asked.new_tensor(first),
     )
-
-
-def _loop_logits(trial: Task) -> torch.Tensor:
-    """Return the loop's logits on a trial.
-
-    An exception that a module raises here is shown to its author as it is.
-    """
-    try:
-        return train_loop(trial, np.arange(2)).logits
-    except (RuntimeError, MemoryError) as error:
-        if out_of_memory(error):
-            raise InputError(TOO_LITTLE) from error
-        raise
 
 
 def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:

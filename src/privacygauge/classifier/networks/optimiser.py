@@ -21,7 +21,7 @@ class Rule:
     learning_rate: float
     """Above 0."""
     momentum: float = 0.0
-    """Of sgd, in [0, 1)."""
+    """Momentum of SGD, in [0, 1)."""
     weight_decay: float = 0.0
     """Times the weights is added to the gradients, at least 0."""
 
@@ -47,11 +47,19 @@ class Optimiser:
 
     def step(self, gradients: Sequence[torch.Tensor | None]) -> None:
         """Change the first tensors, as many as there are gradients, but those without one."""
-        chosen = [i for i, gradient in enumerate(gradients) if gradient is not None]
+        torch = the_torch()
+        chosen = []
+        found = []
+        for i, gradient in enumerate(gradients):
+            if gradient is None:
+                continue
+            weight = self._weights[i]
+            if gradient.stride() != weight.stride():
+                # Laid out in memory as the weight is, so that all numbers are read in order.
+                gradient = torch.empty_like(weight).copy_(gradient)
+            chosen.append(i)
+            found.append(gradient)
         if chosen:
-            found = [
-                _match_layout(self._weights[i], g) for i, g in enumerate(gradients) if g is not None
-            ]
             self._adam(chosen, found) if self._rule.name == "adam" else self._sgd(chosen, found)
 
     def _adam(self, chosen: list[int], gradients: list[torch.Tensor]) -> None:
@@ -91,10 +99,3 @@ class Optimiser:
             nesterov=False,
             maximize=False,
         )
-
-
-def _match_layout(weight: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    """Return a gradient whose numbers lie in memory as the weight's do: all are read in order."""
-    torch = the_torch()
-    same = gradient.stride() == weight.stride()
-    return gradient if same else torch.empty_like(weight).copy_(gradient)

@@ -56,7 +56,7 @@ class Networks:
     learning_rate: float = 1e-3
     """Above 0."""
     momentum: float = 0.0
-    """Of sgd, in [0, 1)."""
+    """Momentum of SGD, in [0, 1)."""
     weight_decay: float = 0.0
     """At least 0; its product with the weights is added to the gradient."""
     dtype: str = "float32"
@@ -112,12 +112,14 @@ class Networks:
     @property
     def name(self) -> str:
         """Name of the kind of model, as reports print it."""
-        return repr(self.make) if is_dataclass(self.make) else _name_of(self.make)
+        if is_dataclass(self.make):
+            return repr(self.make)
+        return str(getattr(self.make, "__name__", type(self.make).__name__))
 
     logits = True
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         names = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
         return {
             "make": _description(self.make),
@@ -225,10 +227,6 @@ def _require(kept: bool, name: str, rule: str, value: object) -> None:
 
 def _count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _name_of(make: object) -> str:
-    return str(getattr(make, "__name__", type(make).__name__))
 
 
 def _description(make: object) -> Mapping[str, Any]:
