@@ -20,7 +20,9 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.runs.threads import limited_to
 
-_ROUNDING = 1e-3  # of what a row of probabilities sums to
+_ROUNDING = 1e-3
+"""Largest deviation from 1 of a row's sum, if its values are probabilities."""
+
 AT_ONCE = 1_000
 """Records per call to a function, or to an object of an unknown library, which may be a service
 with limits on its requests."""

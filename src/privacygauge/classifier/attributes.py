@@ -39,8 +39,11 @@ Columns = tuple[Any, ...]
 """Column names of a frame, or column indices of an array."""
 
 MOST_VALUES = 12
-"""Numbers with more distinct values are cut into bins; more than 50 categories are refused."""
+"""Numbers with more distinct values are cut into bins."""
+
 MOST_CATEGORIES = 50
+"""A column with more categories is refused."""
+
 BINS = 5
 """Bins of a numeric column, equally frequent among all records."""
 WITHIN = (1 / 6, 1 / 2, 5 / 6)

@@ -1,4 +1,4 @@
-"""Training estimators one by one: scikit-learn, XGBoost, LightGBM, and any callable."""
+"""Trainers that fit estimators one by one: scikit-learn, XGBoost, LightGBM, or any callable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
 _Fill = Callable[[Floats, Any, Held, Ints, Any], None]
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Matches a memory address in a repr, which differs from process to process."""
 
 
 class Probabilistic(Protocol):
@@ -42,7 +44,7 @@ class Probabilistic(Protocol):
 
 
 class ProbabilisticClassifier(Probabilistic, Protocol):
-    """A scikit-learn classifier, or anything that behaves like one."""
+    """A scikit-learn classifier, or an object with the same interface."""
 
     def fit(self, X: NDArray[Any], y: Ints) -> object:
         """Train on the records."""
@@ -57,9 +59,10 @@ class Estimators:
     label: str = ""
     """Name, as reports print it; default: the callable's own."""
     least: int = 2
-    """Fewest classes that a model is trained on; with fewer its training counts as failed."""
+    """Fewest classes to train on; with fewer the training counts as failed."""
     names: tuple[str, ...] = ()
-    """(k,) What the estimator's ``class_weight`` calls the classes 0..k-1; default: these."""
+    """(k,) Names of the classes 0..k-1 in the estimator's ``class_weight``; default: the
+    numbers."""
     tried: bool = field(default=False, compare=False)
     """Whether it was tried on a few records; see `tried`."""
 
@@ -76,7 +79,6 @@ class Estimators:
         text = f"{type(made).__module__}.{type(made).__qualname__}"
         if hasattr(made, "get_params"):
             params = ", ".join(f"{k}={v!r}" for k, v in sorted(made.get_params().items()))
-            # Addresses differ from process to process.
             text = _ADDRESS.sub("", f"{type(made).__name__}({params})")
         return {
             "model": text,
@@ -89,15 +91,15 @@ class Estimators:
         return (self.make(0),)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the probabilities that each model gives the `asked` records; see `Trainer`.
+        """Return each model's probabilities for the `asked` records; see `Trainer`.
 
-        A class that is missing from a model's records has the probability 0. A record without
-        an answer is NaN.
+        A class that is missing from a model's records has probability 0. A record without an answer
+        is NaN.
         """
         return self._filled(cohort, _fill)
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities that each model gives; see `log_answers`."""
+        """Return each model's log probabilities; see `log_answers`."""
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
@@ -119,12 +121,12 @@ class Estimators:
 
 @dataclass(frozen=True)
 class Function:
-    """Trains by a function of the user's."""
+    """Trains by a function of the user's own."""
 
     train_one: Callable[[NDArray[Any], Ints, int], Probabilistic]
-    """Takes records, of the kind that the user has, classes (m,) in 0..k-1 and a random state;
-    returns a trained model, a PyTorch module, a Keras model, or a function from records to
-    probabilities or logits (n, k)."""
+    """Takes records, as the user holds them, classes (m,) in 0..k-1 and a random state; returns a
+    trained model, a PyTorch module, a Keras model, or a function from records to probabilities or
+    logits (n, k)."""
     label: str = ""
     """Name, as reports print it; default: the function's own."""
     tried: bool = field(default=False, compare=False)
@@ -142,11 +144,11 @@ class Function:
         return {"trained by": function_origin(self.train_one), **of_form(form_of(self.train_one))}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
+        """Return each model's probabilities for the `asked` records; see `Trainer`."""
         return self._filled(cohort, _fill)
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities that each model gives; see `log_answers`."""
+        """Return each model's log probabilities; see `log_answers`."""
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
@@ -162,7 +164,7 @@ class Function:
 
 
 def as_trainer(model: object) -> Trainer:
-    """Return a trainer for whatever describes how a model is trained.
+    """Return a trainer for any description of how a model is trained.
 
     Parameters
     ----------
@@ -218,11 +220,10 @@ def as_trainer(model: object) -> Trainer:
 
 
 def as_given(model: object) -> Trainer:
-    """Return a trainer of the very algorithm that was given, for training with one record less.
+    """Return a trainer of exactly the given algorithm, for training with one record less.
 
-    As `as_trainer`, but the random states that an estimator was given stay, in the steps of a
-    pipeline too; those left open are drawn. A single class is trained on where the estimator
-    takes one.
+    As `as_trainer`, but random states that an estimator was given stay, in the steps of a pipeline
+    too; unset ones are drawn. A single class is trained on if the estimator accepts one.
     """
     trainer = as_trainer(model)
     if isinstance(trainer, ByRows):
@@ -239,7 +240,7 @@ def as_given(model: object) -> Trainer:
 
 @dataclass(frozen=True)
 class _Copies:
-    """Untrained copies of an estimator, with a random state of their own where they take one."""
+    """Untrained copies of an estimator, each with its own random state if it takes one."""
 
     estimator: Any
     keeps: bool = False
@@ -294,7 +295,7 @@ def _one_thread(model: Any) -> Any:
 
 
 def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
-    """Return a model whose weights of classes are numbered as the classes of its training are."""
+    """Return a model whose class weights are renumbered to the classes of its training records."""
     params = model.get_params() if hasattr(model, "get_params") else {}
     number = {name: i for i, name in enumerate(names or map(str, range(n_classes)))}
     place = {int(label): i for i, label in enumerate(seen)}
@@ -313,7 +314,7 @@ def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple
 
 
 def _text(label: object) -> str:
-    """Return the name of a class, of truth values and whole floats their number."""
+    """Return the name of a class; truth values and whole floats by their number."""
     if isinstance(label, bool | np.bool_ | float | np.floating) and label == int(label):
         return str(int(label))
     return str(label)
@@ -350,7 +351,7 @@ def _require_probabilities(model: object) -> None:
 
 
 def _require_training(model: Any) -> None:
-    """Refuse an estimator of parts that are trained already: every shadow model would share them.
+    """Raise if an estimator has parts that are already trained: all models would share them.
 
     A copy has them untrained, and cannot use them.
     """
@@ -365,7 +366,7 @@ def _require_training(model: Any) -> None:
 
 
 def _will_give_probabilities(model: Any) -> bool:
-    """Return whether an untrained model has ``predict_proba``, or has it once it is trained."""
+    """Return whether an untrained model has ``predict_proba``, now or once it is trained."""
     if hasattr(model, "predict_proba"):
         return True
     steps = getattr(model, "steps", None)
@@ -383,7 +384,7 @@ def _will_give_probabilities(model: Any) -> bool:
 
 
 def n_required(function: Callable[..., Any]) -> int:
-    """Return how many arguments a callable must be given."""
+    """Return the number of required arguments of a callable."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -393,7 +394,7 @@ def n_required(function: Callable[..., Any]) -> int:
 
 
 def class_names(y: object) -> tuple[str, ...]:
-    """Return the names of classes, ascending; none where `y` holds numbers."""
+    """Return the names of classes, ascending; none if `y` holds numbers."""
     labels = np.asarray(y)
     if labels.dtype.kind in "biuf":
         return ()

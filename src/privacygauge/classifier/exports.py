@@ -1,7 +1,7 @@
-"""Predictions as people export them: which column says what, and in which form.
+"""Predictions as people export them: the meaning of columns, and the form of their values.
 
-Every form that is told from others by what stands in the file alone is taken; what was read
-into it is said in a note. Where two readings are possible the file is refused.
+Every form that the contents of the file alone identify is accepted; a note says how it was read. If
+two readings are possible the file is refused.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
 
 Kind = Literal["probs", "logits"]
-"""What scores of classes are."""
+"""Kind of class scores."""
 
+# Column names that people use, the most usual one first.
 _STEMS: Mapping[Kind, tuple[str, ...]] = {
     "logits": ("logits", "z", "logit"),
     "probs": ("probs", "p", "prob", "proba", "probability", "probabilities"),
@@ -34,30 +35,35 @@ _LABEL = ("label", "labels", "y_true", "true_label", "y", "class", "target")
 _MEMBER = ("member", "is_member", "membership", "split")
 _ID = ("id", "ids")
 _UNIT = ("unit",)
+
 NAMING = (*_ID, *_UNIT)
 """Columns that name records and people."""
 _PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred")
 
+# Words for members and non-members, in lower case.
 _IN = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
 _OUT = frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
     | {"false", "f", "no", "n", "0"}
 )
+
 _BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval"})
-"""Splits that training may have looked at."""
+"""Names of splits that training may have looked at."""
 
 _PERCENT = 100.0
+"""Sum of a row of percentages."""
+
 _OFF = 1.0
-"""By how much a row of percentages may miss 100, or more where whole ones are rounded."""
+"""Largest deviation of a row of percentages from 100, or more if these are rounded to integers."""
 
 _ENOUGH = 20
-"""Numbers that are not all in [0, 1] by chance, if they are log-odds."""
+"""Fewest numbers that, if they are log-odds, are not all in [0, 1] by chance."""
 
 _SURE = 3.0
-"""Standard errors by which an order of classes must be better than with two of them exchanged."""
+"""Standard errors by which an order of classes must beat every exchange of two of them."""
 
 _LEAST_P = 1e-3
-"""What a smaller probability counts as where orders are compared: no row decides alone."""
+"""Floor of probabilities when orders are compared: no row decides alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +71,13 @@ class ExportedScores:
     """Scores of a model: one per class, or one column of two classes."""
 
     kind: Kind
-    """Probabilities or logits."""
+    """``probs`` or ``logits``."""
     values: NDArray[Any]
-    """(n, k), or (n,) where one column of two classes is given; (n, q, k) for several queries."""
+    """(n, k); (n,) if only one of two classes has a column; (n, q, k) for several queries."""
     used: frozenset[str]
-    """The columns that were read."""
+    """Names of the columns that were read."""
     classes: tuple[str, ...] | None = None
-    """Names of the columns' classes; None where they are counted from 0."""
+    """Names of the columns' classes; None if they are numbered from 0."""
     notes: tuple[str, ...] = ()
     """Notes for the report on how the columns were interpreted."""
 
@@ -79,11 +85,10 @@ class ExportedScores:
 def fields_of(
     given: Mapping[str, NDArray[Any]], name: str, *, table: bool, classes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what `predictions` takes, from columns or arrays of n rows by name.
+    """Return the arguments of `predictions`, from columns or arrays of n rows by name.
 
-    `name` is what messages call the input; `table`, whether these are columns, decides what
-    messages ask for; `classes` are the classes' names in the order of the columns, where the user
-    says.
+    `name` is the input's name in messages; `table` says whether these are columns, as messages do;
+    `classes` are the classes' names in the order of the columns, if the user gives them.
 
     Raises
     ------
@@ -140,14 +145,14 @@ def fields_of(
 
 
 _NUMPY = re.compile(r"\bnp\.\w+\(([^()]*)\)")
-"""Matches a number or text of numpy's as it stands in a list that was written as text."""
+"""Matches the repr of a numpy scalar in a list that was written as text."""
 
 
 def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
-    """Return columns with the lists that a table of texts wrote as ``[0.1, 0.9]``.
+    """Return columns with lists parsed that a table of texts wrote as ``[0.1, 0.9]``.
 
-    Of scores every row must be one. Other columns stay texts where one is not, and classes that
-    are called like a list, such as the interval ``[0, 10]``, are no lists.
+    For scores every row must be a list. Other columns stay texts if one row is not a list, and
+    class names that look like a list, such as the interval ``[0, 10]``, are not parsed.
     """
     found = dict(given)
     stems = {stem for known in _STEMS.values() for stem in known}
@@ -174,9 +179,9 @@ def _is_one_hot(row: object) -> bool:
 
 
 def _lists_in(array: NDArray[Any], what: str | None = None) -> NDArray[Any]:
-    """Return a column of lists that were written as texts, or the column itself.
+    """Return a column with its texts parsed as lists, or the column itself.
 
-    Where messages are to call it something, each row must be a list if the first begins as one.
+    With a name `what` for messages, each row must be a list if the first begins as one.
     """
     if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
         return array
@@ -201,7 +206,7 @@ _OPENING = ("[", "(", "{")
 
 
 def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
-    """Return the list or object that a text is: of JSON, of Python, or as numpy prints one."""
+    """Return the list or object that a text encodes: in JSON, in Python, or as numpy prints it."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -272,7 +277,7 @@ def encode_classes(
 
 
 def truth_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return labels (n,) as integers or texts; of one-hot rows (n, k) their classes.
+    """Return labels (n,) as integers or texts; one-hot rows (n, k) become classes.
 
     Raises
     ------
@@ -367,6 +372,7 @@ _TOP = re.compile(
 )
 """Matches the columns of the largest probabilities: ``top_1_class`` and ``top_1_prob``."""
 
+# Words in the name of a column such as top_1_class for a class, and for its probability.
 _WHICH = ("class", "classes", "label", "labels", "name")
 _HOW = ("p", "prob", "proba", "probability", "score", "confidence")
 
@@ -374,13 +380,13 @@ _HOW = ("p", "prob", "proba", "probability", "score", "confidence")
 def listed_only(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], classes: Sequence[str], name: str
 ) -> ExportedScores | None:
-    """Return the probabilities of all classes, where each record has a list of some of them.
+    """Return the probabilities of all classes, if each record lists only some of them.
 
     Lists stand in columns ``top_1_class``, ``top_1_prob``, ``top_2_class`` and so on, in a column
-    or array of classes beside one of their probabilities, in pairs such as ``{"label": "a",
-    "score": 0.7}``, in objects such as ``{"a": 0.7}``, or in columns with gaps. What is missing to
-    1 is shared equally by the other classes, each with at most the smallest that is listed; what
-    remains belongs to a class of its own. None where nothing of the kind is there.
+    or array of classes with one of their probabilities, in pairs such as ``{"label": "a", "score":
+    0.7}``, in objects such as ``{"a": 0.7}``, or in columns with gaps. The remainder to 1 is shared
+    equally by the other classes, each with at most the smallest listed value; any rest belongs to
+    an extra class. None if there is nothing of the kind.
     """
     found = _top_columns(given, name) or _top_lists(given, name) or _with_gaps(given, name)
     if found is None:
@@ -435,15 +441,15 @@ def listed_only(
 
 
 _OTHERS = 0.02
-"""What may be missing to 1 by rounding."""
+"""Largest remainder to 1 that rounding explains."""
 
 _HALF_OF_TWO_DIGITS = 0.005
-"""How far rounding to two decimals moves a number."""
+"""Largest rounding error of two decimals."""
 
 _NONE_OF_THEM = "(none of the listed)"
 
 _Listed: TypeAlias = tuple[Iterable[Sequence[Any]], Iterable[Sequence[float]], frozenset[str]]
-"""The classes of each row, their probabilities, and the columns that say so."""
+"""The classes of each row, their probabilities, and the columns that hold them."""
 
 
 def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
@@ -475,7 +481,7 @@ def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None
 
 
 def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return lists of classes beside lists of probabilities, pairs, or objects."""
+    """Return lists of classes with lists of probabilities, pairs, or objects."""
     for stem in (*_STEMS["probs"], *_PREDICTED, "scores", "top_probs", "top_k_probs"):
         column = given.get(stem)
         if column is None or not column.ndim or not len(column):
@@ -519,7 +525,7 @@ def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name:
 
 
 def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return columns p_0, p_1, ... in which only the largest probabilities of a row stand."""
+    """Return columns p_0, p_1, ... that hold only the largest probabilities of each row."""
     for stem in _STEMS["probs"]:
         keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
         if len(keys) < 2:
@@ -544,10 +550,10 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 
 
 def _zeros_are_gaps(values: Floats) -> Bools:
-    """Return which probabilities are given where all but the largest few of each row are 0.
+    """Return the mask of given probabilities, if all but the largest few of each row are 0.
 
-    Rows that lack more to 1 than rounding takes then have as many that are not 0, ties apart, and
-    hardly any row has more: no probabilities of all classes are like that.
+    Rows whose remainder to 1 exceeds rounding then have the same number of nonzero values, ties
+    apart, and hardly any row has more: no complete probabilities look like that.
     """
     given = values != 0
     number = given.sum(axis=1)
@@ -565,10 +571,10 @@ def _zeros_are_gaps(values: Floats) -> Bools:
 
 
 _FAR_FROM_1 = 0.9
-"""Many classes that were rounded to 0 seldom leave a row so far below 1."""
+"""Rows of many classes rounded to 0 seldom sum to less than this."""
 
 _AS_MANY = 0.95
-"""So large a share of the rows."""
+"""Smallest share of rows with the same number of nonzero values."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
@@ -581,7 +587,7 @@ def _by_number(
 ) -> ExportedScores | None:
     """Return columns such as p_0, p_1, ...; or p_1, p_2, ...; or p_1 alone.
 
-    Where numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
+    If numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
     """
     matches = [re.fullmatch(rf"{stem}_(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
@@ -613,7 +619,7 @@ def _by_number(
 def _by_name(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return columns such as p_benign and p_malignant, or one of the two."""
+    """Return columns such as p_benign and p_malignant, or only one of the two."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key.removeprefix(f"{stem}_"): key for key in given if key.startswith(f"{stem}_")}
     if len(named) == 1 and len(texts) == 2:
@@ -645,11 +651,11 @@ def _by_name(
 
 
 _BOOLEANS: Mapping[str, str] = {"false": "0", "true": "1"}
-"""How labels that are booleans are read, by what columns call them."""
+"""Readings of boolean labels, by the names in the columns."""
 
 
 def _plain(written: str, texts: Sequence[str]) -> str:
-    """Return the class that a column names: 2 of 2.0, and 1 of True where labels are 0 and 1."""
+    """Return the class that a column names: 2 for 2.0, and 1 for True if labels are 0 and 1."""
     if {*texts} <= {*_BOOLEANS.values()} and written.lower() in _BOOLEANS:
         return _BOOLEANS[written.lower()]
     try:
@@ -660,22 +666,22 @@ def _plain(written: str, texts: Sequence[str]) -> str:
 
 
 _MOST_EXACT = 2.0**53
-"""Whole numbers below it have a float of their own."""
+"""Whole numbers below this are exact as floats."""
 
 
 def _names_label(label: str, written: str, texts: Sequence[str]) -> bool:
-    """Return whether a column's name stands for one of the labels `texts`, case aside."""
+    """Return whether a column's name stands for one of the labels `texts`, ignoring case."""
     if _plain(label, texts) == _plain(written, texts):
         return True
     return label.strip().casefold() == written.strip().casefold()
 
 
 def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str] | None:
-    """Return the column of each class, in the order of the classes; None where a label has none.
+    """Return the column of each class, in the order of the classes; None if a label has none.
 
-    `named` are columns by what they call their class, and `texts` are the labels. A class that no
-    label has keeps the name that its column gives it. Where a label is like several columns, or a
-    column like several labels, none is taken.
+    `named` maps names of classes to columns, and `texts` are the labels. A class without a label
+    keeps the name from its column. If a label resembles several columns, or a column several
+    labels, none is taken.
     """
     if {*texts} <= {*named}:
         by_class = dict(named)
@@ -702,7 +708,7 @@ def _in_order(text: str) -> tuple[int, float, str]:
 
 
 def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a note where labels and columns differ in upper and lower case."""
+    """Return a note if labels and columns differ in upper and lower case."""
     written = {key: text for text, key in named.items()}
     other = {text: written[key] for text, key in columns.items() if text != written[key]}
     differ = [text for text, called in other.items() if text.casefold() == called.casefold()]
@@ -713,7 +719,7 @@ def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, .
 
 
 def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str) -> str:
-    """Return why a table holds no scores: columns that name other classes, or no columns at all."""
+    """Return why a table has no scores: its columns name other classes, or there are none."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     for stem in (stem for known in _STEMS.values() for stem in known):
         keys = [x for x in given if x.startswith(f"{stem}_") and _is_numeric(given[x])]
@@ -736,10 +742,10 @@ def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name
 def _by_bare_name(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return probabilities in columns that are called as the classes are: benign, malignant.
+    """Return probabilities in columns named exactly as the classes: benign, malignant.
 
-    Such names may be those of other columns too: only where each row sums to 1, or to 100, are they
-    taken for probabilities.
+    Other columns could have such names too: they are taken for probabilities only if each row sums
+    to 1, or to 100.
     """
     texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key: key for key in given if any(_names_label(text, key, texts) for text in texts)}
@@ -770,7 +776,7 @@ def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str
 
 
 def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return a column of numbers; 97.5% is the number 97.5."""
+    """Return a column as numbers; 97.5% becomes 97.5."""
     if _is_numeric(array):
         return array
     texts = [str(value).strip().removesuffix("%") for value in array.tolist()]
@@ -830,7 +836,7 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
 def _complete_binary_scores(
     values: NDArray[Any], scores: ExportedScores, labels: Ints, classes: tuple[str, ...]
 ) -> tuple[NDArray[Any], Kind, str]:
-    """Return the scores of both classes where only one has a column, and a note that says which."""
+    """Return the scores of both classes if only one has a column, and a note that says which."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
     kind = scores.kind
     doubt = ""
@@ -858,7 +864,7 @@ def class_order(
 ) -> tuple[str, ...] | None:
     """Return the names of classes in the order of their columns, as the predictions show it.
 
-    None where the labels are no texts.
+    None if the labels are not texts.
 
     Raises
     ------
@@ -884,7 +890,7 @@ def class_order(
 def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple[str, ...] | None:
     """Return the order of classes under which the true ones are most likely, if it is clear.
 
-    Clear is that every exchange of two names makes them less likely by `_SURE` standard errors.
+    It is clear if every exchange of two names lowers the likelihood by `_SURE` standard errors.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -910,7 +916,7 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
 def _contradiction(
     values: NDArray[Any], truth: NDArray[Any], kind: Kind, named: Sequence[str]
 ) -> list[str]:
-    """Return a note where the predictions clearly show another order than the user names."""
+    """Return a note if the predictions clearly show another order than the user's names."""
     if truth.dtype.kind != "U" or set(np.unique(truth).tolist()) != set(named):
         return []
     shown = _shown_order(values, truth, kind)
@@ -929,7 +935,7 @@ def _names(
     k: int,
     name: str,
 ) -> Sequence[str] | None:
-    """Return the classes' names: of the columns, as the user says, or the array beside them."""
+    """Return the classes' names: from the columns, the user, or the array with the predictions."""
     if len(asked) == 1 and asked[0].isdecimal():
         if int(asked[0]) != k:
             raise InputError(

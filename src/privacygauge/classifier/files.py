@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
-"""What `as_predictions` takes."""
+"""Input of `as_predictions`."""
 
 PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
-"""What `as_pool` takes."""
+"""Input of `as_pool`."""
 
 
 def as_predictions(
@@ -46,7 +46,7 @@ def as_predictions(
     classes: Sequence[str] = (),
     unit: ArrayLike | str | None = None,
 ) -> Predictions:
-    """Return predictions from whatever holds them.
+    """Return predictions from an object or a file that holds them.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _fields(
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
-    """Return values as an array; lists of unequal lengths, such as classes, as objects."""
+    """Return values as an array; lists of unequal lengths become objects."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -162,7 +162,7 @@ def as_pool(
     classes: Sequence[str] = (),
     target_classes: Sequence[str] = (),
 ) -> Pool:
-    """Return a pool of shadow models from whatever holds it.
+    """Return a pool of shadow models from an object or a file that holds it.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _npz(predictions: Predictions) -> bytes:
 
 
 def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return texts as an .npz file holds them, all as wide as the longest; numbers as they are."""
+    """Return texts padded to one width, as an .npz file stores them; numbers unchanged."""
     if values.dtype != np.object_:
         return values
     texts = [str(value) for value in values.tolist()]
@@ -275,7 +275,7 @@ def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _table(predictions: Predictions) -> pd.DataFrame:
-    """Return predictions as a table, classes by their names where they have some."""
+    """Return predictions as a table, with classes by name if they have names."""
     import pandas as pd
 
     answers = np.asarray(predictions.answers)

@@ -1,4 +1,4 @@
-"""A model that exists already: asked about records, and named as its owner names them."""
+"""A model that is already trained: its answers, with the names that its owner uses."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from privacygauge.runs.store import plan_in
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Signals of single kinds of queries, beside those of all kinds together."""
+    """Signals of each kind of query, besides those of all kinds together."""
 
     queries: LabelOnlyQueries
-    """The kinds."""
+    """The label-only queries."""
     target: Mapping[str, Floats]
     """Signal to (n,) values of the target."""
     pool: Mapping[str, Floats]
@@ -56,13 +56,13 @@ class Further:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """The suite: correctness (the gap attack), each kind, all together, and each record's."""
+        """The suite: correctness (the gap attack), each kind of query, all kinds, per record."""
         names = ("correctness", *self.queries.names)
         thresholds = (Threshold(name, per_class=one) for one in (True, False) for name in names)
         return (*thresholds, LearnedRobustness(names), *single_record_attacks("shared"))
 
     def onto(self, dealt: Round) -> Round:
-        """Return a round with these signals too, the shadow records' as well."""
+        """Return a round with these signals added, for targets and shadow records."""
         seen = dealt.observation
         shadow = dealt.observation.shadow
         assert shadow is not None  # there is a pool
@@ -124,8 +124,8 @@ def merge_queries(
 
 
 Train = Callable[[int], TrainedShadows]
-"""Returns the target and so many further models at least, by coins that do not depend on how many
-there are."""
+"""Returns the target and at least the given number of further models, by coins that do not depend
+on that number."""
 
 
 def split(
@@ -133,7 +133,7 @@ def split(
 ) -> tuple[TrainedShadows, Pool]:
     """Return the target with the first `n_shadows` models, and the further targets.
 
-    Models that failed are in neither, and neither are those after the last target.
+    Failed models, and those after the last target, are in neither.
     """
     pool = trained.pool
     failed = trained.failed
@@ -221,15 +221,16 @@ def _targets(
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model that exists already, and which records it was trained on."""
+    """A model that is already trained, and the records it was trained on."""
 
     model: object
-    """With ``predict_proba``, a PyTorch or Keras module, a function from records to probabilities
-    or logits (see `answers_of`), its predictions, or what a `Training` takes for a model."""
+    """An object with ``predict_proba``, a PyTorch or Keras module, a function from records to
+    probabilities or logits (see `answers_of`), its predictions, or a model as a `Training` takes
+    it."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
     classes: Sequence[str] = ()
-    """(k,) What the model may call the classes 0..k-1; needless where `y` holds these names."""
+    """(k,) The model's names for the classes 0..k-1; not needed if `y` holds these names."""
 
 
 def grown(
@@ -286,7 +287,7 @@ def ask_fitted(
 
 
 def as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
-    """Return both as probabilities: one of them has no logits."""
+    """Return both as probabilities, since one of them has no logits."""
     if pool.logits:
         return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
     return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
@@ -316,7 +317,7 @@ def with_names_of(
 
 
 def lone_records(pool: Pool | LogitPool) -> list[str]:
-    """Return a warning where records are in all of the shadow models, or in none."""
+    """Return a warning if records are in all of the shadow models, or in none."""
     count = counts_of(pool.inside)
     lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
     if not lone:

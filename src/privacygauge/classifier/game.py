@@ -1,4 +1,4 @@
-"""The membership game on predictions that were made already."""
+"""The membership game on existing predictions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class LearningRows:
-    """Shadow records with known membership, and the targets beside them."""
+    """Shadow records with known membership, and the targets to attack."""
 
     rows: Rows
-    """What is learnt from."""
+    """Predictions to learn from."""
     member: Bools
-    """(s,) Their membership; both kinds occur."""
+    """(s,) Membership of these rows; both kinds occur."""
     labels: Ints
-    """(s,) Their classes."""
+    """(s,) Classes of these rows."""
     asked: Rows
-    """The targets."""
+    """Predictions for the targets."""
 
 
 def shadow_rows(
@@ -45,9 +45,9 @@ def shadow_rows(
 ) -> LearningRows | Skipped:
     """Return the shadow records to learn from, or why the attack `name` is skipped.
 
-    At most `most` rows, drawn at random, and the first `models` rows of each record. With `models`
-    whole records are drawn: one that is a member in some rows and not in others cannot be learnt
-    by heart.
+    At most `most` rows, drawn at random, from the first `models` rows of each record. With `models`
+    whole records are drawn: a record that is a member in some rows and not in others cannot be
+    learnt by heart.
     """
     if not isinstance(observation, PredictionObservation):
         return Skipped(name, "needs the full prediction vectors")
@@ -74,13 +74,13 @@ def shadow_rows(
 
 
 def rarer(member: Bools) -> int:
-    """Return how many there are of the rarer kind."""
+    """Return the number of members or of non-members, whichever is smaller."""
     inside = int(np.count_nonzero(member))
     return min(inside, len(member) - inside)
 
 
 def row_features(rows: Rows) -> NDArray[Any] | None:
-    """Return the features of some rows, (n, d), or None where they are not known.
+    """Return the features of some rows, (n, d), or None if they are not known.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def row_features(rows: Rows) -> NDArray[Any] | None:
 def first_rows(record: Ints, models: int) -> Ints:
     """Return the first rows of each record, at most `models` of them, in ascending order.
 
-    Rows of a pool come model by model, one a record: these are the first models' rows.
+    Rows of a pool come model by model, one per record: these are the first models' rows.
     """
     order = np.argsort(record, kind="stable")
     ordered = record[order]
@@ -112,22 +112,22 @@ def first_rows(record: Ints, models: int) -> Ints:
 
 
 def draw_at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
-    """Return which of n rows are used: all, or `most` of them drawn at random, in order."""
+    """Return the indices of the rows to use, ascending: all n, or `most` drawn at random."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a prediction matrix, without labels of membership."""
+    """Some rows of a prediction matrix, without membership."""
 
     source: Predictions
     """The predictions."""
     index: Ints
-    """(n,) Which of their rows."""
+    """(n,) Indices of the rows in `source`."""
     features: NDArray[Any] | None = None
-    """(r, d) Features of r different records, where the adversary knows them."""
+    """(r, d) Features of r distinct records, if the adversary knows them."""
     record: Ints | None = None
-    """(n,) Which of the r records each row is about."""
+    """(n,) Index of each row's record among the r."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,33 +135,33 @@ class PredictionObservation(Observation):
     """Signals, and the full prediction vectors behind them."""
 
     rows: Rows | None = None
-    """The targets' predictions."""
+    """Predictions for the targets."""
     shadow_rows: Rows | None = None
-    """The shadow records' predictions."""
+    """Predictions for the shadow records."""
     pool: Pool | LogitPool | None = None
-    """The adversary's own models on every target: what attacks on single records learn from."""
+    """The adversary's own models on every target, for attacks on single records."""
     resolved: Resolution | None = None
-    """What all of these predictions resolve in common."""
+    """Common resolution of all these predictions."""
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionGame:
-    """Members and non-members are known, and so are predictions on them.
+    """The game on predictions for known members and non-members.
 
-    With shadow predictions the adversary learns on those. Without, the targets are cut in parts,
+    With shadow predictions the adversary learns on those. Without, the targets are cut into parts,
     and each part is attacked by an adversary that learnt on others (`crossfit_parts`).
     """
 
     target: Predictions
     """Predictions of the audited model."""
     shadow: Predictions | None = None
-    """Predictions of the adversary's model on records of its own."""
+    """Predictions of the adversary's model on its own records."""
     features: NDArray[Any] | None = None
-    """(n, d) The targets themselves, for attacks that look at them."""
+    """(n, d) Features of the targets, for attacks that use them."""
     shadow_features: NDArray[Any] | None = None
-    """(s, d) The shadow's records."""
+    """(s, d) Features of the shadow records."""
     compared: Bools | None = None
-    """(n,) The targets that parts learn from, where only some are compared; default: all."""
+    """(n,) Targets that parts learn from, if only some are compared; default: all."""
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
@@ -247,24 +247,24 @@ PARTS = 5
 """Parts of the targets in cross-fitting."""
 
 _BEFORE = 2
-"""From how many of the other parts each part's attacks learn: under half of them, so that of any
-two parts one teaches the other, never both ways."""
+"""Number of other parts from which each part's attacks learn: fewer than half, so that of any two
+parts one teaches the other, never both ways."""
 
 _FEWEST = 10
 """With fewer units on a side there are two parts, each of which teaches the other."""
 
 _TOO_EVEN = 1e-3
-"""Class shares that chance makes so even with a smaller probability were made even on purpose."""
+"""Class shares that chance makes this even with a smaller probability were balanced on purpose."""
 
 
 def crossfit_parts(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> list[tuple[Ints, Ints]]:
-    """Return the rows of each part, and the rows of the other parts that its attacks learn from.
+    """Return the rows of each part, and the rows of other parts that its attacks learn from.
 
     Parts are those of `draw_parts`. Each pair of records is used in one direction only: were A's
-    attack learnt on B and B's on A, what both have in common by chance would count twice, and
-    intervals of attacks that are trained would be too narrow by a quarter.
+    attack learnt on B and B's on A, what both share by chance would count twice, and intervals of
+    attacks that are trained would be too narrow by a quarter.
 
     Notes
     -----
@@ -287,7 +287,7 @@ def crossfit_parts(
 def crossfit_halves(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return which records are in the first of two halves, those of `draw_parts`."""
+    """Return which records are in the first of two halves, as drawn by `draw_parts`."""
     first: Bools = draw_parts(labels, member, parts=2, rng=rng, unit=unit) == 0
     return first
 
@@ -295,12 +295,12 @@ def crossfit_halves(
 def draw_parts(
     labels: Ints, member: Bools, parts: int, rng: np.random.Generator, unit: Ints | None = None
 ) -> Ints:
-    """Return the part of each record, in 0..parts-1, drawn so that no part tells of another.
+    """Return the part of each record, in 0..parts-1, drawn so that parts are independent.
 
-    All records of a unit are in one part; without `unit` each record has one of its own. A unit
-    counts by the side and class of its first record. Members are spread evenly over the parts,
-    and so are non-members; each class by itself only where members and non-members were drawn
-    class by class, so that their shares of classes are equal but for rounding.
+    All records of a unit are in one part; without `unit` each record is its own. A unit counts by
+    the side and class of its first record. Members are spread evenly over the parts, and so are
+    non-members; class by class only if members and non-members were drawn that way, so that their
+    class shares are equal up to rounding.
 
     Notes
     -----
@@ -324,7 +324,7 @@ def draw_parts(
 
 
 def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) -> Ints:
-    """Return parts over which the members of each group are spread, and so are the others."""
+    """Return parts that spread the members of each group evenly, and its non-members too."""
     # Both sides of a group begin in the same part, and groups one after the other.
     n_in = np.bincount(group[inside], minlength=group.max() + 1)
     start = np.cumsum(n_in) - n_in + int(rng.integers(parts))
@@ -339,7 +339,7 @@ def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) ->
 
 
 def _drawn_by_class(group: Ints, inside: Bools) -> bool:
-    """Return whether both sides have equal shares of each class, more so than by chance."""
+    """Return whether both sides have equal shares of each class, beyond chance."""
     size = np.bincount(group)
     n_in = np.bincount(group, weights=inside)
     share = inside.mean()

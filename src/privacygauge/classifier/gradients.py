@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Tensors = dict[str, torch.Tensor]
 
 _NUMBERS = 1 << 24
-"""Numbers that the gradients of one block of records may hold: 128 MiB."""
+"""Values that the gradients of one block of records may hold: 128 MiB."""
 
 _RECORDS = 4096
 """Records whose activations are held at once."""
@@ -234,14 +234,14 @@ _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floa
 
 @dataclass(frozen=True, eq=False)
 class ShadowModule:
-    """A network of the adversary's own, and the records that it knows the membership of."""
+    """A network of the adversary's own, and records with known membership in it."""
 
     model: torch.nn.Module
-    """With the layers of the audited one."""
+    """Module with the same layers as the audited one."""
     x: ArrayLike
-    """(m, d) Features."""
+    """(m, d) Features of the records."""
     y: ArrayLike
-    """(m,) Classes in 0..k-1."""
+    """(m,) Classes of the records, in 0..k-1."""
     member: ArrayLike
     """(m,) True where the record was in its training set; both kinds must occur."""
 

@@ -27,19 +27,20 @@ from privacygauge.evaluate.fairness import Comparison, Difference, compare, fold
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CLASS = "class"
-"""What the true class is called where columns are named."""
+"""Name of the true class among the known columns."""
 
 HELD_BY = "number of shadow models that hold the record"
-"""Fair coins of the pool do not know the target's members; other choices may."""
+"""Name of a known column. Fair coins of the pool are independent of the target's members; other
+designs may not be."""
 
 DIFFICULTY = "signal of shadow models that do not hold the record"
-"""How hard a record is for models that cannot know who the target's members are."""
+"""Name of a known column: how hard a record is for models that cannot know the target's members."""
 
 PLACEBO = "signal of other shadow models that do not hold the record"
 """The same from the other half of the shadow models, on which nothing is matched."""
 
 MOST_FEATURES = 300
-"""Of more columns of a matrix, so many are known to the blind attacker, evenly spread."""
+"""Columns of a wider matrix that the blind attacker knows, evenly spaced."""
 
 _OWN_WORDS = 0.98
 """A column with this rank correlation with a signal was computed from the answers."""
@@ -50,9 +51,9 @@ class KnownColumns:
     """Columns that are known without asking the model, and notes on those left out."""
 
     columns: Mapping[str, NDArray[Any]]
-    """Names to (n,) values."""
+    """Column name to (n,) values."""
     notes: tuple[str, ...]
-    """Which columns were left out, and why."""
+    """Notes on the columns that were left out, with reasons."""
 
 
 def known_of(
@@ -106,7 +107,7 @@ def comparison_of(
     pool: Pool | LogitPool | None = None,
     drawn: bool = False,
 ) -> tuple[Comparison, tuple[str, ...]]:
-    """Return on which targets members and non-members can be compared, and notes on columns.
+    """Return the targets on which members and non-members are comparable, and notes on columns.
 
     Parameters
     ----------
@@ -199,12 +200,12 @@ def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
 
 
 def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
-    """Return how well a column is told from the answers on each side, in [0, 1], the mean of both.
+    """Return how well the answers predict a column on each side, in [0, 1], the mean of both.
 
-    The rank correlation of numbers with what a tree says of them from other rows' answers. Texts
-    are also told by that of the log-odds of their groups, since a few regions may be told from the
-    answers no more often than the largest of them occurs, and still answer otherwise; the larger
-    of it and the share of the rarer values that a tree gets right beyond the most frequent one.
+    For numbers, the rank correlation with a tree's out-of-sample prediction. For texts, the larger
+    of two: the same for the log-odds of their groups, and the share of the rarer values that a tree
+    predicts beyond the most frequent one. The first is needed since a few regions may be predicted
+    no more often than the largest of them occurs, and still answer differently.
     """
     code = group_codes(values)
     if code is None:
@@ -228,7 +229,7 @@ def _mean_of_sides(
     answers: Floats,
     member: Bools,
 ) -> float:
-    """Return how well values are told from answers, the mean of both sides, in [0, 1]."""
+    """Return how well answers predict values, the mean over both sides, in [0, 1]."""
     found = []
     for side in (member, ~member):
         rows = np.flatnonzero(side)
@@ -268,7 +269,7 @@ def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floa
 
 
 _FEWEST_TOLD = 40
-"""Rows of a side from which is told how a column depends on the answers."""
+"""Fewest rows per side to measure how a column depends on the answers."""
 
 
 def _differs_by_itself(
@@ -313,13 +314,13 @@ def _differs_by_itself(
 def _continues_a_trend(
     values: NDArray[Any], signals: Mapping[str, Floats], target: Predictions
 ) -> bool:
-    """Return whether the sides differ in a signal as its trend within them makes one expect.
+    """Return whether the sides differ in a signal as extrapolating its trend within them predicts.
 
     Members of other years, or of another age, lie apart in a column: a trend that is too weak to be
-    seen on each side adds up between them. What a fold or the number of a row says has no trend.
-    Ranks of the signal are regressed on the column within both sides of each class, and the lines
-    are drawn on to the other side. Taken together they must go where the differences go, at 90%,
-    and leave no more of them than chance does, at 95%. Looked at is the signal that differs most.
+    seen on each side adds up between them. A fold or a row number has no trend. Ranks of the signal
+    are regressed on the column within both sides of each class, and the lines are extended to the
+    other side. Taken together they must point the way of the differences, at 90%, and leave no more
+    of them than chance does, at 95%. The signal that differs most is tested.
     """
     array = np.asarray(values)
     code = group_codes(values)
@@ -354,9 +355,9 @@ def _continues_a_trend(
 def _gap_and_line(
     column: Floats, y: Floats, member: Bools
 ) -> tuple[float, float, float, float] | None:
-    """Return by how much sides differ in y, and how far a line within them goes, with both errors.
+    """Return the sides' gap in y, and the gap that a line within them predicts, with both errors.
 
-    None where there are too few records of a side, or all are alike.
+    None if a side has too few records, or all are equal.
     """
     n = len(member)
     n_in = int(np.count_nonzero(member))
@@ -376,10 +377,10 @@ def _gap_and_line(
 
 
 _FEW_LEVELS = 10
-"""A column of texts with more values is ordered, as dates are."""
+"""A text column with more values is treated as ordered, as dates are."""
 
 _FEWEST_OF_A_TREND = 20
-"""Records of a class on each side from which a trend is told."""
+"""Fewest records of a class on each side to estimate a trend."""
 
 _SLOPE_SHOWS = 1.28
 """Standard errors: one-sided at 90%."""
@@ -388,10 +389,11 @@ _SLOPE_SHOWS = 1.28
 _FEW_CLASSES = 20
 
 _MADE = 0.6
-"""From so much dependence on, a column was made from the answers: nobody knows it without them."""
+"""A column with this dependence on the answers was made from them: nobody knows it without them."""
 
 _UNRELATED = 0.08
-"""Below, a column can be no reason for a difference of the answers: a fold, a path, a weight."""
+"""A column with less dependence cannot explain a difference in answers: a fold, a path, a
+weight."""
 
 
 def _unused_column_text(name: str, reason: str) -> str:
@@ -399,11 +401,11 @@ def _unused_column_text(name: str, reason: str) -> str:
 
 
 def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float) -> Estimate | None:
-    """Return how well shadow models tell the target's members apart, of which they know nothing.
+    """Return how well shadow models, which know nothing of them, separate the target's members.
 
     The mean area under the ROC curve of their signals over the models, each asked about the
-    compared records that it does not hold; with the interval of scores that tell nothing, about
-    the mean.
+    compared records that it does not hold; with the interval of uninformative scores around the
+    mean.
     """
     rows = np.flatnonzero(compared)
     areas = []
@@ -430,11 +432,11 @@ def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float)
 
 
 _PLACEBOS = 16
-"""So many shadow models are asked."""
+"""Largest number of shadow models to ask."""
 
 
 def _digits_differ(target: Predictions) -> Difference | None:
-    """Return that one side's answers were written with fewer digits, or as shorter numbers."""
+    """Return a difference if one side's answers have fewer digits, or were of a shorter type."""
     forms = []
     for side in (target.member, ~target.member):
         rows = np.flatnonzero(side)
@@ -450,11 +452,12 @@ def _digits_differ(target: Predictions) -> Difference | None:
 
 
 _FEWEST_DIGITS = 100
-"""Numbers that are not whole, of a side, whose digits are looked at."""
+"""Fewest non-integer numbers per side to compare digits."""
 
+# Shares of numbers in a short form that give the sides away: at least the first on one side and at
+# most the second on the other. No model writes numbers like that.
 _NEARLY_ALL = 0.97
 _FEW = 0.5
-"""On one side nearly all numbers have a form, on the other at most these: no model writes so."""
 
 
 def _forms(values: Floats) -> list[float]:
@@ -549,7 +552,7 @@ def _of_records(features: Held | None) -> dict[str, NDArray[Any]]:
 
 
 def _difficulty(worlds: Worlds) -> Floats:
-    """Return the mean signal of the worlds without each record, (n,); missing where all hold it."""
+    """Return the mean signal of the worlds without each record, (n,); NaN if all hold it."""
     parts = []
     for start in range(0, len(worlds.signal), 1 << 14):
         values, side = worlds.block(slice(start, min(start + (1 << 14), len(worlds.signal))))

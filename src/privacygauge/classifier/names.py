@@ -1,4 +1,4 @@
-"""Names of models and defences on the command line. Imports nothing that takes time."""
+"""Names of models and defences on the command line. Imports nothing slow."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ _EVEN = Cut(0.0, "of even odds")
 
 @dataclass(frozen=True)
 class NeuralShokri:
-    """A network for every class, on the probability vectors of its records.
+    """One network per class, on the probability vectors of its records.
 
-    Probabilities and not their logarithms, as in the paper: a shadow model that is less accurate
-    than the target has other tails, and logarithms magnify them. Vectors stay as they are by
-    default: sorting hides whether the true class is the likely one.
+    Probabilities rather than their logarithms, as in the paper: a shadow model that is less
+    accurate than the target has other tails, and logarithms magnify them. Vectors keep their order
+    by default: sorting hides whether the true class is the likely one.
 
     Notes
     -----
@@ -43,11 +43,11 @@ class NeuralShokri:
     """
 
     sorted: bool = False
-    """Whether vectors are sorted, the largest first, or stay in the order of the classes."""
+    """Whether vectors are sorted, largest first; otherwise they keep the order of the classes."""
     network: Network = SMALL
     """The network of each class."""
     least: int = 5
-    """Fewer shadow members or non-members in a class are too few for a network of its own."""
+    """Fewest shadow members and non-members of a class for a network of its own."""
     most: int = 100_000
     """Largest number of shadow records to learn from, drawn at random."""
 
@@ -129,9 +129,9 @@ class NeuralNasr:
 class Untargeted:
     """One network on the record itself, its true class and its probability vector.
 
-    Numbers are standardised on the shadow records; categories must be one-hot already.
-    It needs several models on the same records, some with and some without each: from one model
-    a network learns by heart which features are members'.
+    Numbers are standardised on the shadow records; categories must be one-hot already. It needs
+    several models on the same records, some with and some without each: with one model a network
+    memorises the members' features.
 
     Notes
     -----
@@ -141,11 +141,11 @@ class Untargeted:
     """
 
     models: int = 20
-    """Learn from at most so many shadow models: from so many rows of each record, the first."""
+    """Largest number of shadow models, so of rows per record, to learn from: the first ones."""
     network: Network = LONG
     """The network."""
     most: int = 40_000
-    """Learn on at most so many shadow rows: on all rows of some records, drawn at random."""
+    """Largest number of shadow rows to learn from: all rows of some records, drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(models=self.models, most=self.most)

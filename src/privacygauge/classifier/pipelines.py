@@ -19,7 +19,7 @@ def named_with_steps(trainer: Trainer) -> str:
 def steps_of(trainer: Trainer) -> str:
     """Return the steps of a pipeline by the names of their classes; empty for other models.
 
-    Estimators inside of others follow in parentheses: ``CalibratedClassifierCV (SVC)``.
+    Nested estimators follow in parentheses: ``CalibratedClassifierCV (SVC)``.
     """
     if not isinstance(trainer, Estimators):
         return str(getattr(trainer, "steps", ""))  # of a run that is read

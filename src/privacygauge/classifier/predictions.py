@@ -1,4 +1,4 @@
-"""A classifier's predictions on records whose membership is known."""
+"""A classifier's predictions for records with known membership."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 16
-"""Entries of a prediction matrix that are worked on at a time: what a core's cache holds."""
+"""Entries of a prediction matrix per block: as much as fits into a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions on n records of k classes, with true labels and membership.
+    """Predictions for n records of k classes, with true labels and membership.
 
-    Build it with `predictions`, which checks what it is given.
+    Build it with `predictions`, which checks its arguments.
     """
 
     answers: NDArray[Any]
-    """(n, k) Probabilities or logits, float16 to float64; a read-only view of what was given.
-    (n, q, k) where the model was asked q times about each record: first about the record itself,
-    then about views of it, such as its mirror image."""
+    """(n, k) Probabilities or logits, float16 to float64, as a read-only view. (n, q, k) with q
+    queries per record: first the record itself, then views of it, such as its mirror image."""
     logits: bool
     """Whether `answers` are logits."""
     labels: Ints
@@ -42,23 +41,23 @@ class Predictions:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Further columns of n values, to slice by."""
     unit: Ints | None = None
-    """(n,) The number of the person behind each row; None where every row has one of its own."""
+    """(n,) Number of the person behind each row; None if every row is its own person's."""
     classes: tuple[str, ...] = ()
-    """(k,) Names of the classes; none where they are numbers from 0."""
+    """(k,) Names of the classes; empty if they are numbers from 0."""
     notes: tuple[str, ...] = ()
-    """What was read into the file that they come from, in sentences."""
+    """Notes on how the input file was read, in sentences."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, k."""
+        """Number of classes, k."""
         return int(self.answers.shape[-1])
 
     @property
     def n_queries(self) -> int:
-        """The number of answers about each record, q."""
+        """Number of queries per record, q."""
         return 1 if self.answers.ndim == 2 else int(self.answers.shape[1])
 
     @property
@@ -67,28 +66,28 @@ class Predictions:
         return self.answers if self.answers.ndim == 2 else self.answers[:, 0]
 
     def query(self, number: int) -> Predictions:
-        """Return the answers to one of the queries, 0 for the records themselves."""
+        """Return the answers to one of the queries; 0 is the records themselves."""
         if self.answers.ndim == 2:
             return self
         return replace(self, answers=self.answers[:, number])
 
     @property
     def n_in(self) -> int:
-        """The number of members."""
+        """Number of members."""
         return int(np.count_nonzero(self.member))
 
     @property
     def n_out(self) -> int:
-        """The number of non-members."""
+        """Number of non-members."""
         return len(self) - self.n_in
 
     @property
     def units(self) -> Ints:
-        """(n,) The number of the person behind each row, the row's own where nothing says."""
+        """(n,) Number of the person behind each row; the row's own number if none is given."""
         return np.arange(len(self)) if self.unit is None else self.unit
 
     def by_unit(self, unit: ArrayLike | str) -> Predictions:
-        """Return the same with the person behind each row, or the column that names them."""
+        """Return the same predictions with a unit per row, or with the column that names it."""
         columns = dict(self.columns)
         if not isinstance(unit, str):
             given = unit
@@ -112,12 +111,12 @@ class Predictions:
         yield from blocks_of(self.values)
 
     def parts(self, n_parts: int) -> list[Predictions]:
-        """Return at most so many runs of consecutive rows, as views."""
+        """Return at most `n_parts` runs of consecutive rows, as views."""
         ends = np.unique(np.linspace(0, len(self), n_parts + 1).astype(int)).tolist()
         return [self[slice(*rows)] for rows in pairwise(ends)]
 
     def __getitem__(self, rows: slice | Ints) -> Predictions:
-        """Return some of the rows, as a view where they are a slice."""
+        """Return some of the rows; a slice gives a view."""
         return replace(
             self,
             answers=self.answers[rows],
@@ -239,7 +238,7 @@ def predictions(
 
 
 def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) -> Ints | None:
-    """Return the units that are given, or those of equal ids; None where none is repeated."""
+    """Return the given units, or the units of equal ids; None if no id is repeated."""
     if unit is not None:
         return checks.frozen(number_units(unit, f"{name}: unit", length=n))
     if ids is None:
@@ -249,7 +248,7 @@ def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) ->
 
 
 def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Yield row slices of a matrix with their values as float64, copied to one place in turn."""
+    """Yield row slices of a matrix with their values as float64, in one reused buffer."""
     n, k = values.shape
     step = max(1, BLOCK // max(k, 1))
     space = np.empty((min(step, n), k))
@@ -261,10 +260,10 @@ def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
 
 
 _SUM = 1e-3
-"""By how much a row of probabilities may miss 1, if they are not rounded."""
+"""Largest deviation from 1 of the sum of unrounded probabilities."""
 
 _MOST_DIGITS = 4
-"""Probabilities of more digits are rounded by less than `_SUM` allows, but for many classes."""
+"""With more digits, rounding stays below what `_SUM` allows, except for many classes."""
 
 
 def are_probabilities(values: NDArray[Any]) -> bool:
@@ -283,9 +282,8 @@ def are_probabilities(values: NDArray[Any]) -> bool:
 def rounding_of(values: NDArray[Any]) -> float:
     """Return the step of probabilities (n, k) that were rounded to a few digits, else 0.
 
-    Such rows miss 1 by up to half a step for each class; independent probabilities, of several
-    labels, miss it by far more than errors of rounding do. Classes that were rounded to 0 leave a
-    row below 1, whatever the others do.
+    Such rows miss 1 by up to half a step per class; independent probabilities, of several labels,
+    miss it by far more than rounding errors do. Classes rounded to 0 leave a row below 1.
     """
     n, k = values.shape
     for digits in range(1, _MOST_DIGITS + 1):

@@ -1,4 +1,4 @@
-"""The quantile regression attack (Bertran et al. 2023): no shadow model, only non-members."""
+"""The quantile regression attack (Bertran et al. 2023): only non-members, no shadow model."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
 FOLDS = 3
-"""Parts of the non-members that judge each other."""
+"""Parts of the non-members for cross-validation."""
 
 MOST_CATEGORIES = 255
-"""Up to so many classes are categories to the regression, more are numbers."""
+"""Up to this many classes are categorical in the regression, more are numeric."""
 
 MOST_OTHERS = 5
-"""So many of the other classes' log probabilities describe a record without features."""
+"""Number of other classes whose log probabilities describe a record without features."""
 
 
 @dataclass(frozen=True)
 class QuantileRegression:
-    """How far a record's signal lies above the quantiles that non-members like it have.
+    """How far a record's signal lies above the quantiles of similar non-members.
 
-    A regression on non-members alone predicts the normal law of the signal from what describes a
-    record: mean and variance by gradient boosting, each with as many trees as serve non-members
-    that had no part in the fit, none if none do. The score is ``(s - mu(x)) / sigma(x)``, so that
+    A regression on non-members alone predicts the normal law of the signal from a record's
+    features: mean and variance by gradient boosting, each with the number of trees that is best on
+    non-members outside the fit, which may be none. The score is ``(s - mu(x)) / sigma(x)``, so that
     a record above ``z`` exceeds its own quantile of level ``Phi(z)``.
 
-    A record is described by its class and its features; without features, by its class and the
-    largest probabilities of the other classes among each other, which leave out how sure the
-    model is of the true one.
+    The features are the class and the record's own; without these, the class and the largest
+    probabilities of the other classes relative to each other, which leave out how sure the model is
+    of the true one.
     """
 
     signal: str = "scaled-logit"
-    """Whose quantiles are predicted."""
+    """Name of the signal whose quantiles are predicted."""
     trees: int = 60
-    """At most so many of each regression."""
+    """Largest number of trees per regression, at least 1."""
     most: int = 20_000
     """Largest number of shadow records to learn from, drawn at random."""
 
@@ -61,7 +61,7 @@ class QuantileRegression:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the deviations by which every target exceeds the mean of non-members like it."""
+        """Return each target's standardised deviation above similar non-members, (n,)."""
         if not isinstance(observation, PredictionObservation):
             return Skipped(self.name, "needs the full prediction vectors")
         shadow = observation.shadow_with(self.signal, self.name)
@@ -118,8 +118,8 @@ class Law:
     ) -> Law:
         """Return the law of the values of non-members.
 
-        What describes them, (n, d), has the class first, a category or a number; rows of one unit
-        are in one fold. Each regression has at most so many trees.
+        The features, (n, d), start with the class, a category or a number; rows of one unit are in
+        one fold. Each regression has at most `trees` trees.
         """
         from sklearn.model_selection import GroupKFold
 
@@ -132,7 +132,7 @@ class Law:
         return cls(mean, variance, (value - mean.held_out) / np.sqrt(variance.held_out))
 
     def deviations(self, x: Floats, value: Floats) -> Floats:
-        """Return how many deviations above the mean the values of some records lie, (m,)."""
+        """Return the standardised deviations of some records' values from the mean, (m,)."""
         if not len(x):
             return np.empty(0)
         return np.asarray((value - self.mean.at(x)) / np.sqrt(self.variance.at(x)))
@@ -140,19 +140,19 @@ class Law:
 
 @dataclass(frozen=True)
 class Trees:
-    """How trees are boosted."""
+    """Settings of the boosted trees."""
 
     loss: str
-    """``squared_error`` for a mean, ``gamma`` for the mean of values above 0."""
+    """``squared_error`` for a mean, ``gamma`` for the mean of positive values."""
     most: int
-    """At most so many."""
+    """Largest number of trees."""
     categories: bool
-    """Whether the first column is a category."""
+    """Whether the first column is categorical."""
     seed: int
-    """Of the binning, where there are many rows."""
+    """Seed of the binning of many rows."""
 
     def fitted(self, x: Floats, value: Floats, n: int) -> HistGradientBoostingRegressor:
-        """Return so many trees, fitted."""
+        """Return a model with n trees, fitted."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         return HistGradientBoostingRegressor(
@@ -182,20 +182,20 @@ class Trees:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A regression with as many trees as serve best where they were not learnt."""
+    """A regression with the number of trees that is best in cross-validation."""
 
     constant: float
-    """What it predicts without a tree."""
+    """Prediction without a tree."""
     model: HistGradientBoostingRegressor | None
-    """The trees; None where none serve best."""
+    """The trees; None if no tree is best."""
     ends: tuple[float, float]
-    """The least and the largest value that was learnt: nothing beyond is predicted."""
+    """Smallest and largest value in training; predictions are clipped to these."""
     held_out: Floats
-    """(n,) What is predicted of each row, by so many trees that were learnt without its fold."""
+    """(n,) Out-of-fold prediction for each training row, with the same number of trees."""
 
     @classmethod
     def of(cls, x: Floats, value: Floats, folds: list[Ints], trees: Trees) -> Regression:
-        """Return the regression of `value` on `x`; rows of a fold are predicted from all others."""
+        """Return the regression of `value` on `x`, with out-of-fold predictions."""
         predicted = np.empty((trees.most + 1, len(value)))
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
@@ -230,7 +230,7 @@ def row_features(rows: Rows, resolved: Resolution, with_features: bool) -> Float
 
 
 def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution) -> Floats:
-    """Return the largest log probabilities of the other classes given that it is one of them."""
+    """Return the largest log probabilities of the other classes, given that one of them is true."""
     source = rows.source
     n = min(MOST_OTHERS, source.n_classes - 1) if source.n_classes > 2 else 0
     found = np.empty((len(label), n))

@@ -30,6 +30,7 @@ from privacygauge.runs.user_code import names_code
 if TYPE_CHECKING:
     import torch
 
+# Settings in a plan that are no part of a trainer's description, and those of `Networks`.
 _NOT_DESCRIBED = frozenset(
     {"trainer", "steps", "data", "training sets", "asked", "training set", "bins", "answers"}
     | {"versions"}
@@ -50,7 +51,7 @@ class RecordedTrainer(RecordedCode):
     code: Code
     """The user's code behind it."""
     dtype: str = "float32"
-    """The type of logits."""
+    """Dtype of the logits."""
     queries: int = 1
     """Queries per record, at least 1."""
     steps: str = ""
@@ -61,7 +62,7 @@ class RecordedTrainer(RecordedCode):
         return self.description
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Refuse: there is nothing to train with."""
+        """Raise: there is nothing to train with."""
         _refuse(self.name)
 
 
@@ -80,7 +81,7 @@ class RecordedMake(RecordedCode):
         return self.name
 
     def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
-        """Refuse: there is nothing to make networks with."""
+        """Raise: there is nothing to make networks with."""
         _refuse(self.name)
 
 
@@ -148,7 +149,7 @@ def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
 
 
 def _logits(plan: Plan) -> bool:
-    """Return whether a run's trainer gave logits: it then names the version of torch."""
+    """Return whether a run's trainer gave logits: its plan then names the version of torch."""
     return "torch" in plan.settings.get("versions", {})
 
 

@@ -1,4 +1,4 @@
-"""Resolution: the smallest probability that predictions tell from 0."""
+"""Resolution: the smallest probability that predictions can distinguish from 0."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from privacygauge.classifier.predictions import BLOCK, Predictions
 from privacygauge.core.checks import Bools, Floats, Ints
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Bounds the probabilities of logits, whose softmax has no other bound."""
+"""Bound for the probabilities of logits, whose softmax has no other bound."""
 
 _MOST_DIGITS = 9
+"""Largest number of decimals to which probabilities may be rounded."""
+
 _SAMPLE = 4096
+"""About how many values decide most questions, before all are read."""
+
 _SUBNORMAL = 2.0**-24
-"""The spacing of small float16 numbers, and of 1 - p for float32 numbers p."""
+"""Spacing of small float16 numbers, and of 1 - p for float32 numbers p."""
 _COARSE = 512.0
-"""Below so many spacings, 1 - p has lost all but three digits."""
+"""Below this many spacings, 1 - p keeps at most three digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ class Resolution:
 
 
 def resolution(*sets: Predictions | Pool) -> Resolution:
-    """Return the resolution that sets of predictions have in common.
+    """Return the common resolution of sets of predictions.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ class _Fineness:
 
 
 def _smallest(values: NDArray[Any]) -> float:
-    """Return the smallest value in (0, 1) of non-negative floats, infinite where there is none."""
+    """Return the smallest value in (0, 1) of non-negative floats, infinite if there is none."""
     # As unsigned integers non-negative floats keep their order.
     integers = np.dtype(f"u{values.dtype.itemsize}")
     least = np.iinfo(integers).max
@@ -170,5 +174,5 @@ def _unit(values: NDArray[Any]) -> float:
 
 
 def _sample_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Return about so many values as decide most questions, from rows far apart."""
+    """Return a sample of values that is enough to decide most questions, from rows far apart."""
     return values[:: max(1, values.size // _SAMPLE)]

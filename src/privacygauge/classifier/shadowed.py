@@ -36,13 +36,13 @@ class TargetWithShadows:
     target: Predictions
     """The target's predictions."""
     pool: Pool | LogitPool
-    """The shadow models', on the same records."""
+    """The shadow models' predictions for the same records."""
     failed: Ints
     """Indices of the shadow models whose training failed."""
     further: Further | None = None
-    """Signals of label-only queries."""
+    """Signals of each kind of label-only query; None without these."""
     several: SeveralTargets | None = None
-    """What was found on further targets."""
+    """Results on further targets; None without these."""
 
 
 def train_missing_shadows(
@@ -57,10 +57,9 @@ def train_missing_shadows(
     attacks: Sequence[Attack] | None,
     level: float,
 ) -> TargetWithShadows:
-    """Return a target with its shadow models, trained as far as neither exists.
+    """Return a target with its shadow models, training those that do not exist yet.
 
-    Parameters are those of `audit_model`; `options` are those of `train_shadows`, but for what
-    the others say.
+    Parameters are those of `audit_model`; `options` are the remaining ones of `train_shadows`.
     """
     trainer = about.trainer
     x = about.x

@@ -1,4 +1,4 @@
-"""Training a target and a pool of shadow models by coin flips, as a run that survives."""
+"""Training of a target and a pool of shadow models by coin flips, as a resumable run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 
 _DIGITS = 16
-"""Of the digest of what a single model depends on."""
+"""Digits of the digest that identifies a model's inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class TrainedShadows:
     """Predictions of the trained models, without the models."""
 
     target: Predictions | None
-    """The target's predictions on all records; None where no target was trained."""
+    """The target's predictions for all records; None if no target was trained."""
     pool: Pool
     """The shadow models' predictions, without those that failed."""
     failed: Ints
@@ -54,9 +54,9 @@ class ShadowWork:
     """Work sent to each worker: train the models of one task."""
 
     trainer: Trainer
-    """Trains models."""
+    """Trainer of the models."""
     cohort: Cohort
-    """The models of all tasks."""
+    """Models of all tasks."""
     weights: Path | None = None
     """Folder for the weights; None to keep predictions only."""
 
@@ -77,7 +77,7 @@ class ShadowWork:
 
 
 def require_weights(trainer: Trainer) -> Any:
-    """Return the trainer if it can hand over weights, or say why not."""
+    """Return the trainer if it can return weights; else raise with the reason."""
     if not hasattr(trainer, "train_with_weights"):
         raise InputError(
             f"weights can be kept of networks only, not of {trainer.name}: estimators would have "
@@ -89,10 +89,10 @@ def require_weights(trainer: Trainer) -> Any:
 def membership(
     n_shadows: int, n_records: int, seed: int, *, target: bool = True, unit: Ints | None = None
 ) -> Bools:
-    """Return who is trained on which records: the target first, then the shadow models.
+    """Return the training sets as a mask, one row per model: the target first, if any.
 
-    Independent fair coins, from streams of their own, so that further shadow models change
-    nothing for the earlier ones. All records of a unit share their coins.
+    Independent fair coins, from streams of their own, so that further shadow models change nothing
+    for the earlier ones. All records of a unit share their coins.
     """
     shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"), unit)
     if not target:
@@ -118,7 +118,7 @@ def train_shadows(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> TrainedShadows:
-    """Return predictions of a target and of shadow models on all records.
+    """Return predictions of a target and of shadow models for all records.
 
     Parameters
     ----------
@@ -183,10 +183,10 @@ def cohort_of(
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
 ) -> Cohort:
-    """Return the models to train: one for every row of `inside`, (m, n).
+    """Return the models to train: one per row of `inside`, (m, n).
 
     All records are predicted, or those `asked` (a,); random states are derived from `seed` and the
-    number of the model, where none are given.
+    number of the model, unless given.
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
@@ -262,7 +262,7 @@ def random_states(seed: int, n_models: int) -> tuple[int, ...]:
 
 
 def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
-    """Return the plan of training a cohort, in stacks as large as a run was begun with."""
+    """Return the plan of training a cohort, in stacks of the size that the run began with."""
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
@@ -345,7 +345,7 @@ def target_of(
 
 
 def failed_shadows_warning(failed: Ints, n_shadows: int) -> list[str]:
-    """Return a warning that names the shadow models which were left out."""
+    """Return a warning that names the shadow models whose training failed."""
     if not len(failed):
         return []
     return [

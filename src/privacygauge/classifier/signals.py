@@ -1,7 +1,7 @@
-"""Signals: one real number a record, larger for records that look more like members.
+"""Signals: one real number per record, larger for records that look more like members.
 
-Song & Mittal (2021), section 3.1, equations 5 to 8, and Carlini et al. (2022) for the scaled
-logit. Everything is computed in blocks of rows, in log space where logits are given.
+Song & Mittal (2021), section 3.1, equations 5 to 8, and Carlini et al. (2022) for the scaled logit.
+Everything is computed in blocks of rows, in log space if logits are given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Bools, Floats, Ints
 
 SIGNALS = ("correctness", "confidence", "entropy", "modified-entropy", "loss", "scaled-logit")
-"""The names of the signals."""
+"""Names of the signals."""
 
 _ROWS_A_THREAD = 50_000
 
@@ -79,7 +79,7 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
 
 
 def gains(predictions: Predictions) -> tuple[Floats, float]:
-    """Return how much likelier the true class is to the model for each record than for others.
+    """Return how much likelier the model finds the true class for its record than for others.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def knowledge_of_classes(predictions: Predictions) -> float:
 
     The sum of the predicted probabilities of the records' classes, compared with its mean and
     variance over all permutations of the labels (Hoeffding 1951). So a rare class counts by how
-    well it is told, and not by how uncertain all other records are.
+    well it is predicted, not by how uncertain all other records are.
     """
     n = len(predictions)
     k = predictions.n_classes

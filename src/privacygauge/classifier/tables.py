@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS = 1_000
-"""A column with more different texts is not a category."""
+"""A column with more distinct texts is not categorical."""
 
 MANY_CLASSES = 10
-"""More different labels than these, most of them of a single record, are no classes."""
+"""With more distinct labels than this, most of them of a single record, labels are not classes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records that models are trained on."""
+    """Records to train models on."""
 
     x: Held
-    """In the form that was asked for: numbers (n, d), images (n, c, h, w), a data frame, or the
-    numbers of the records."""
+    """Records in the requested form: numbers (n, d), images (n, c, h, w), a data frame, or record
+    numbers."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -45,13 +45,13 @@ class Records:
     ids: NDArray[Any]
     """(n,) The user's ids, or row numbers in the file."""
     member: Bools | None
-    """(n,) Which records a model that exists was trained on, where the table says so."""
+    """(n,) Records that an existing model was trained on; None if the table does not say."""
     columns: Mapping[str, NDArray[Any]]
-    """The table's own columns, to look for groups that leak more."""
+    """The table's other columns, for slices and groups."""
     unit: NDArray[Any] | None = None
-    """(n,) The person behind each record, where the table says so."""
+    """(n,) Person behind each record; None if the table does not say."""
     notes: tuple[str, ...] = ()
-    """What was read into the column of members, in sentences."""
+    """Notes on how the column of members was read, in sentences."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -71,7 +71,7 @@ class Records:
         )
 
     def sampled(self, number: int, seed: int, file: str) -> Records:
-        """Return so many of the records, drawn from the seed; in the order of their file.
+        """Return `number` of the records, drawn from the seed, in the order of their file.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Records:
         return self[np.sort(rng.choice(len(self), number, replace=False))]
 
     def places(self, name: str) -> tuple[list[int], tuple[str, ...]]:
-        """Return the columns of `x` that hold a column of the table, and its texts in their order.
+        """Return the columns of `x` that encode a column of the table, and its texts in order.
 
         Raises
         ------
@@ -114,9 +114,9 @@ class CategoricalTable:
     """Records whose attributes are categories, and some numbers."""
 
     x: NDArray[Any]
-    """(n, d) Codes 0, 1, ... of categories; numbers as they are."""
+    """(n, d) Codes 0, 1, ... of categories; numbers unchanged."""
     categories: tuple[int | None, ...]
-    """(d,) How many categories an attribute has; None for a number."""
+    """(d,) Number of categories of each attribute; None for a number."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -126,7 +126,7 @@ class CategoricalTable:
     columns: tuple[str, ...]
     """(d,) Names of the attributes."""
     unit: NDArray[Any] | None = None
-    """(n,) The person behind each record, where the table says so."""
+    """(n,) Person behind each record; None if the table does not say."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -203,7 +203,7 @@ def load_categories(
     drop: Sequence[str] = (),
     separator: str | None = None,
 ) -> CategoricalTable:
-    """Return the records in a file with every column as categories, but for some numbers.
+    """Return the records in a file, with every column categorical except some numbers.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def load_categories(
 def _encode_column(
     column: pd.Series[Any], numbers_of: Path | None
 ) -> tuple[NDArray[Any], int | None]:
-    """Return codes and their number, or the numbers themselves where a file is named."""
+    """Return codes and the number of categories, or the numbers themselves if a file is named."""
     import pandas as pd
 
     if numbers_of is None:
@@ -307,7 +307,7 @@ class _Parts:
 
 
 def _of_form(x: Held, form: str, path: Path) -> Held:
-    """Return records in the form that a model asks for."""
+    """Return records in the form that a model takes."""
     if form == ROWS:
         return RecordNumbers(np.arange(len(x)))
     if form in (NUMBERS, IMAGES):

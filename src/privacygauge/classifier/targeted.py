@@ -22,17 +22,17 @@ Design = Literal["shared", "per-target"]
 """Whether all targets share the pool's models, or each has its own, as in the paper."""
 
 BLOCK = 1 << 18
-"""Entries of the pool that are worked on at a time."""
+"""Entries of the pool processed per block."""
 
 _ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is not a member")
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How much nearer the prediction is to the mean of models with the record than without.
+    """How much closer the prediction is to the mean of models with the record than without.
 
-    ``KL(q || mean_out) - KL(q || mean_in)``, with q the target model's prediction. A record is
-    taken for a member where that is above 0; a tie is a non-member.
+    ``KL(q || mean_out) - KL(q || mean_in)``, with q the target model's prediction. A record above 0
+    is taken for a member; a tie is a non-member.
 
     Notes
     -----
@@ -48,10 +48,10 @@ class Distance:
     """
 
     bin: float = 0.01
-    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities cut off where they
-    are no longer resolved."""
+    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities clipped at their
+    resolution."""
     design: Design = "shared"
-    """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
+    """``shared`` or ``per-target``: names the pool's design and changes nothing."""
 
     def __post_init__(self) -> None:
         _require_design(self.design)
@@ -62,7 +62,7 @@ class Distance:
 
     @property
     def variant(self) -> str:
-        """The design of the pool, and the bins where they are not the paper's."""
+        """The design of the pool, and the bins if they are not the paper's."""
         return _variant(self.design, self.bin)
 
     thresholds = "none"
@@ -93,9 +93,8 @@ class Frequency:
     """Whether models with the record agree with the prediction more often than those without.
 
     The log of ``prod_i o_in_i / o_out_i``, with o_in_i the share of the models with the record
-    whose probability of class i falls in the same bin as the target model's, and o_out_i the
-    share of those without. A record is taken for a member where the product is above 1; a tie is
-    a non-member.
+    whose probability of class i falls in the same bin as the target model's, and o_out_i the share
+    of those without. A record with a product above 1 is taken for a member; a tie is a non-member.
 
     Notes
     -----
@@ -118,12 +117,12 @@ class Frequency:
     """
 
     smoothing: float = 0.0
-    """Models added to every count (Laplace), at least 0. Of groups of unequal size each share is
-    raised by the same, this over the mean size: equal shares stay no evidence."""
+    """Laplace smoothing in models, at least 0. For groups of unequal size each share is raised
+    equally, by this over the mean size: equal shares remain no evidence."""
     bin: float = 0.01
     """Width of a bin, 1 over a whole number."""
     design: Design = "shared"
-    """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
+    """``shared`` or ``per-target``: names the pool's design and changes nothing."""
 
     def __post_init__(self) -> None:
         _require_design(self.design)
@@ -169,8 +168,8 @@ def infinity(n_models: int, n_classes: int) -> float:
 
 
 Ranking = Callable[[Floats, Floats, Bools, Floats], Floats]
-"""Makes (b,) scores of predictions (b, c), the models' (k, b, c), who was inside (k, b), and the
-least probability that is resolved."""
+"""Maps predictions (b, c), the models' (k, b, c), membership (k, b), and the smallest resolved
+probability to scores (b,)."""
 
 
 def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
@@ -211,7 +210,7 @@ def _blocks(pool: Pool) -> Iterator[slice]:
 
 
 def _sum(plus: Floats, minus: Floats) -> Floats:
-    """Return the row sums of both together; exactly 0 where that is all but rounding."""
+    """Return the row sums of both together; exactly 0 if only rounding error is left."""
     total = (plus + minus).sum(axis=1)
     size = (np.abs(plus) + np.abs(minus)).sum(axis=1)
     rounding = 4 * plus.shape[1] * np.finfo(np.float64).eps * size

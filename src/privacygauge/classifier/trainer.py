@@ -16,21 +16,21 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Models to train: each on rows of the same records, with a random state of its own."""
+    """Models to train: each on rows of the same records, with its own random state."""
 
     x: Held
     """Records as the user holds them, mostly features (n, d)."""
     y: Ints
     """(n,) Classes in 0..n_classes-1."""
     inside: Bools
-    """(m, n) True where the model is trained on the record. Of the models of a whole run these may
-    be `Coins`, which some models alone are drawn of."""
+    """(m, n) True where the model is trained on the record. For a whole run these may be `Coins`,
+    drawn only for the models in use."""
     seeds: Sequence[int]
     """(m,) Each in 0..2**31-1; fixes all that is random in training."""
     n_classes: int
     """Number of classes."""
     asked: Ints
-    """(a,) The records to predict."""
+    """(a,) Rows of the records to predict."""
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -60,17 +60,17 @@ class Cohort:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(m, a, n_classes) Of the predictions, with one query a record."""
+        """Shape of the predictions, (m, a, n_classes), with one query per record."""
         return len(self), len(self.asked), self.n_classes
 
 
 @runtime_checkable
 class Trainer(Protocol):
-    """Trains models on subsets of the same records and returns their predictions only.
+    """Trains models on subsets of the same records and returns only their predictions.
 
-    Frozen, and safe to send to another process. Weights are dropped as soon as the predictions
-    are made. A model depends on its rows and its seed alone: which others are trained beside
-    it changes nothing but the rounding of floats.
+    Frozen, and safe to send to another process. Weights are dropped as soon as the predictions are
+    made. A model depends on its rows and its seed alone: training others together with it changes
+    only the rounding of floats.
     """
 
     @property
@@ -97,7 +97,7 @@ class Trainer(Protocol):
 
 
 def queries_of(trainer: Trainer) -> int:
-    """Return how often models are asked about each record."""
+    """Return the number of queries per record."""
     return int(getattr(trainer, "queries", 1))
 
 

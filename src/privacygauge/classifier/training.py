@@ -1,4 +1,4 @@
-"""Training a target and shadow models, to get predictions that can be audited."""
+"""Training of a target and shadow models, for predictions to audit."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def train_predictions(
 ) -> tuple[Predictions, Predictions]:
     """Return predictions of a target model, and those of shadow models trained in the same way.
 
-    Every model is trained on the records that fair, independent coins put in it, and predicts
-    all records. The shadow models' coins know nothing of the target's.
+    Every model is trained on the records that fair, independent coins select for it, and predicts
+    all records. The shadow models' coins are independent of the target's.
 
     Parameters
     ----------

@@ -27,13 +27,13 @@ from privacygauge.runs.code import RecordedCode
 from privacygauge.runs.threads import one_thread
 
 EACH = 10
-"""Records of every class that a trial trains on; fewer where that is more than `MOST` together."""
+"""Records per class in a trial; fewer if the total would exceed `MOST`."""
 
 MOST = 300
-"""Records that a trial trains on, but for two of every class."""
+"""Records in a trial, apart from two per class."""
 
 Tried: TypeAlias = Estimators | Function | ByRows
-"""What runs code of users."""
+"""Trainers that run the user's code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class TrainingSetup:
     """A trainer and its records, checked as far as possible without full training."""
 
     trainer: Trainer
-    """Trains models."""
+    """Trainer of the models."""
     x: Held
-    """Records, as the trainer takes them."""
+    """Records in the trainer's form."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -84,7 +84,7 @@ def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSe
 def records_for(
     trainer: Trainer, x: object, y: ArrayLike, names: tuple[str, ...]
 ) -> tuple[Held, Ints]:
-    """Return records of the kind that they are of, for trainers that take any kind."""
+    """Return records as they are, for trainers that take any kind."""
     if not isinstance(trainer, Tried | RecordedCode):
         return require_records(x, y)
     labels = np.asarray(y)
@@ -105,10 +105,10 @@ def with_class_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
 
 
 def try_trainer(trainer: Trainer, x: Held, y: Ints) -> Trainer:
-    """Return a trainer that has trained a model on a few records, and asked it about them.
+    """Return a trainer after a trial: a model is trained on a few records, and asked about them.
 
-    Nothing is tried twice, nor estimators on features that are finite numbers. Where a few
-    records of every class are too few to train on, half of all are taken.
+    Nothing is tried twice, nor are estimators on features that are finite numbers. If a few records
+    of every class are too few to train on, half of all are used.
 
     Raises
     ------
@@ -174,11 +174,11 @@ def _train_and_predict(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray
 
 
 def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: Ints) -> None:
-    """Raise where a model that is trained on other records says the very same.
+    """Raise if a model trained on other records gives identical predictions.
 
-    Such training ignores the records that it is given, and every attack on it would find nothing.
-    Models that are certain may agree about easy records, though not on a class that one of them
-    never saw; and a model that says the same of all records has learnt nothing from so few.
+    Such training ignores its records, and every attack on it would find nothing. Models that are
+    certain may agree about easy records, though not on a class that one of them never saw; and a
+    model that answers all records alike has learnt nothing from so few.
     """
     if (seen == seen[0]).all():
         return

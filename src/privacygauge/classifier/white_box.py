@@ -29,17 +29,17 @@ class WhiteBoxSignals:
     """Signals of n records with known classes, visible to a holder of the model's weights."""
 
     layers: tuple[str, ...]
-    """Names of the l layers with weights, in the order in which the module defines them."""
+    """Names of the l layers with weights, in the module's order."""
     norms: Floats
     """(n, l) The L2 norm of the gradient of a record's loss by all weights of a layer."""
     logits: Floats
-    """(n, k) The model's answers."""
+    """(n, k) Outputs of the model."""
     labels: Ints
     """(n,) True classes in 0..k-1."""
     hidden: Floats
-    """(n, h) Inputs of the linear layer that gives the logits; h is 0 where there is none."""
+    """(n, h) Inputs of the linear layer that gives the logits; h is 0 if there is none."""
     engine: str
-    """How gradients were computed: dense, vmap or loop."""
+    """Engine that computed the gradients: ``dense``, ``vmap`` or ``loop``."""
 
     def __post_init__(self) -> None:
         for name in ("norms", "logits", "hidden"):
@@ -73,7 +73,7 @@ class WhiteBoxSignals:
 
     @property
     def slope(self) -> Floats:
-        """The gradient of the loss by the logits, (n, k): probabilities less the one-hot class.
+        """The gradient of the loss by the logits, (n, k): probabilities minus the one-hot class.
 
         Its outer product with `hidden` is the gradient by the last layer's weights.
         """
@@ -96,13 +96,13 @@ class WhiteBoxSignals:
 
 
 GRADIENT_NORM = "gradient-norm"
-"""The signal that white-box access adds: the negated norm of a record's gradient."""
+"""White-box signal: the negated norm of a record's gradient; higher = more likely a member."""
 
 PARTS = ("gradients", "slopes", "loss", "label", "activations")
-"""What the attack network can be fed."""
+"""Possible inputs of the attack network."""
 
 SMALL_STEPS = Network(epochs=30, learning_rate=0.003, penalty=1e-2)
-"""The network of the attack: chosen, as its inputs were, on a shadow model of Location30."""
+"""The network of the attack; it and its inputs were chosen on a shadow model of Location30."""
 
 # Rounding of float64: a smaller loss or norm says nothing that a logarithm should magnify.
 _FLOOR = 1e-16
@@ -110,20 +110,20 @@ _FLOOR = 1e-16
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxObservation(PredictionObservation):
-    """Predictions, and the gradients of the model behind them."""
+    """Predictions, and the gradients of the model that made them."""
 
     white_box: WhiteBoxSignals | None = None
-    """(n,) What the model shows of the targets from inside."""
+    """(n,) White-box signals of the targets."""
     shadow_white_box: WhiteBoxSignals | None = None
-    """(s,) The same of the shadow records, by the model that they belong to."""
+    """(s,) White-box signals of the shadow records, from their own model."""
 
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxSide:
-    """A model seen from inside, on records whose membership is known."""
+    """White-box signals of a model on records with known membership."""
 
     signals: WhiteBoxSignals
-    """Of m records."""
+    """Signals of m records."""
     member: Bools
     """(m,) True where the record was in the model's training set."""
     unit: Ints | None = None
@@ -140,7 +140,7 @@ class WhiteBoxSide:
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxGame:
-    """Members and non-members are known, and so is the model, weights and all.
+    """The membership game with access to the model's weights.
 
     With a shadow model the adversary learns on that model's records. Without, it knows the
     membership of some parts of the targets and is judged on another part, in turn: the supervised
@@ -150,7 +150,7 @@ class WhiteBoxGame:
     target: WhiteBoxSide
     """The audited model."""
     shadow: WhiteBoxSide | None = None
-    """A model of the adversary's own with the same layers, on records of its own."""
+    """The adversary's own model with the same layers, on its own records."""
 
     def __post_init__(self) -> None:
         if self.shadow is None:
@@ -202,7 +202,7 @@ class WhiteBoxGame:
 
 @dataclass(frozen=True)
 class WhiteBox:
-    """A network on gradients, activations, loss and true class of a record.
+    """A network on a record's gradients, activations, loss and true class.
 
     Notes
     -----
@@ -218,8 +218,8 @@ class WhiteBox:
     """
 
     parts: tuple[str, ...] = PARTS[:-1]
-    """What the network is fed, of `PARTS`: the logarithms of the gradient's norm in each layer,
-    the gradient by the logits, the logarithm of the loss, the one-hot class, and the last layer's
+    """Inputs of the network, of `PARTS`: the logarithms of the gradient's norm in each layer, the
+    gradient by the logits, the logarithm of the loss, the one-hot class, and the last layer's
     inputs."""
     network: Network = SMALL_STEPS
     """The network."""

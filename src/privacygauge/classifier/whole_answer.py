@@ -20,37 +20,37 @@ from privacygauge.core.units import fingerprints
 from privacygauge.runs.threads import limited_to
 
 FOLDS = 3
-"""Parts of the shadow records that judge each other's models."""
+"""Parts of the shadow records for cross-validation."""
 
 FEW_CLASSES = 12
-"""Up to so many classes each has a column, by its number and counted from the record's own."""
+"""Up to this many classes get a column each, by number and relative to the record's own."""
 
 FEW_QUERIES = 8
-"""Up to so many further queries have columns of their own; of more there are moments alone."""
+"""Up to this many further queries get their own columns; more are reduced to moments."""
 
 LEAST_OF_CLASS = 5
-"""Classes with fewer members or fewer non-members are weighed together."""
+"""Classes with fewer members or fewer non-members are pooled."""
 
 _TOP = 5
-"""How many of the largest log probabilities are columns."""
+"""Number of the largest log probabilities that become columns."""
 
 _DECIMALS = 9
-"""More digits after the decimal point are not told apart."""
+"""Largest number of decimals to distinguish."""
 
 _LOOKED_AT = 4
-"""Digits are counted of so many classes."""
+"""Number of classes whose digits are counted."""
 
 _PENALTIES = (3.0, 30.0, 300.0)
-"""Of the squared coefficients of standardised columns, in records."""
+"""Penalties on the squared coefficients of standardised columns, in records."""
 
 _THRESHOLDS = (1.0, 2.0, 3.0)
-"""What is taken from standardised differences of single columns, in standard errors."""
+"""Shrinkage of standardised differences of single columns, in standard errors."""
 
 _BINS = 64
-"""Boosting tells so many values of a column apart."""
+"""Bins per column in boosting."""
 
 _CLIP = 4.0
-"""Standardised columns end here, in standard deviations: probabilities have long tails."""
+"""Standardised columns are clipped here, in standard deviations: probabilities have long tails."""
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,9 @@ def _of_answer(
 
 
 def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
-    """Return decimals of the record's class and of the whole answer, and how far its sum is off.
+    """Return decimals of the record's class and of the whole answer, and the error of its sum.
 
-    Digits are those that numbers of this type can hold: of a float32 0.1 has one decimal.
+    Digits are those that numbers of this type can hold: float32 0.1 has one decimal.
     """
     all_classes = np.asarray(values)
     off = np.log10(np.abs(all_classes.sum(axis=1, dtype=np.float64) - 1.0) + 1e-17)
@@ -273,7 +273,7 @@ def _bits(given: NDArray[np.floating]) -> Floats:
 
 
 def times_seen(asked: Rows, among: Rows) -> Floats:
-    """Return the log of 1 and how many other records among some have the very same answer."""
+    """Return the log of 1 plus the number of other records in `among` with the identical answer."""
     ours, theirs = (
         fingerprints(np.asarray(x.source.answers[x.index]).reshape(len(x.index), -1), 12)
         for x in (asked, among)
@@ -288,10 +288,10 @@ def times_seen(asked: Rows, among: Rows) -> Floats:
 
 
 def even_weights(member: Bools, labels: Ints) -> tuple[Floats, Ints]:
-    """Return weights by which each class's members weigh as much as its others, and its number.
+    """Return weights that balance each class's members and non-members, and class numbers.
 
-    Classes that have few of either are one class, -1; weights have a mean of 1, or are 0 where a
-    class has one side alone.
+    Classes with few of either are pooled as -1; weights have a mean of 1, or are 0 if a class has
+    only one side.
     """
     k = int(labels.max()) + 1
     rarer = np.minimum(
@@ -306,14 +306,14 @@ def even_weights(member: Bools, labels: Ints) -> tuple[Floats, Ints]:
 
 
 def _folds(rows: Rows, rng: np.random.Generator) -> Ints:
-    """Return the fold of each row; all rows of a record are in one."""
+    """Return the fold of each row; all rows of a record share one."""
     record = rows.index if rows.record is None else rows.record
     _, index = np.unique(record, return_inverse=True)
     return (rng.permutation(int(index.max()) + 1) % FOLDS)[index]
 
 
 def _quantile_bins(known: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Return the numbers of the bins that values are in: known columns' quantiles.
+    """Return both matrices with values replaced by bin numbers, from `known`'s quantiles.
 
     scikit-learn bins weighted rows itself, but hundreds of times slower.
     """
@@ -337,9 +337,9 @@ def _linear(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield linear scores of known rows, by rules without their fold, and of asked ones.
 
-    For all classes together, then for each its own: least squares on the side, 1 or -1, which
-    serves many columns that say a little, and a few columns alone. Penalties are those that
-    predict held-out folds best.
+    First for all classes together, then per class: least squares on the side, 1 or -1, which suits
+    many weakly informative columns, and a few columns alone. Penalties are those that predict
+    held-out folds best.
     """
     centre = known.mean(axis=0)
     spread = known.std(axis=0)
@@ -425,9 +425,9 @@ def _gain(score: Floats, aim: Floats, weight: Floats) -> float:
 
 
 def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Floats) -> Floats:
-    """Return the log-odds of rows by their scores, as logistic regression weighs held-out ones.
+    """Return the log-odds of rows by logistic regression on scores, fitted to held-out ones.
 
-    No score counts against what it says.
+    No score gets a negative weight.
     """
     spread = np.maximum(held_out.std(axis=0), 1e-12)
     x = held_out / spread

@@ -30,7 +30,7 @@ _COARSE = 1e-3
 """Predictions in larger steps than this, such as votes of trees, are often equal by chance."""
 
 _SURE = 1e-6
-"""A prediction this near to certain equals many others by rounding alone."""
+"""A prediction this close to certain equals many others by rounding alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +38,17 @@ class PredictionsOfUnits:
     """Predictions whose units are known."""
 
     target: Predictions
-    """With the unit of each row, where rows repeat."""
+    """Predictions, with the unit of each row if rows repeat."""
     warnings: tuple[str, ...]
-    """What the reader has to know of repeats."""
+    """Caveats about repeats."""
     across: Bools
-    """(n,) Rows with equal or nearly equal ones on the other side, which no attack can tell from
-    them: they are left out of the comparison."""
+    """(n,) Rows with equal or nearly equal rows on the other side, which no attack can separate:
+    they are left out of the comparison."""
     invented: Bools
-    """(n,) Rows that lie exactly between two others of their class and side: oversampling made
-    them, they are nobody's, and they are left out too."""
+    """(n,) Rows exactly between two others of their class and side: oversampling made them, they
+    are nobody's, and they are left out too."""
     clustered: bool = False
-    """Whether rows seem to be of the same people, though nothing says of whom."""
+    """Whether rows seem to belong to the same people, without any column that says so."""
 
 
 def settle_units(
@@ -132,7 +132,7 @@ def settle_units(
 
 
 def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
-    """Return predictions whose neighbours that are answered alike are one person's, and say so."""
+    """Return predictions with similar neighbours assigned to one person, with a warning."""
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, _LEAST))
@@ -152,11 +152,11 @@ def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
 
 
 _LEAST = 1e-4
-"""What a smaller probability counts as where neighbours are compared."""
+"""Floor of probabilities when neighbours are compared."""
 
 
 def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:
-    """Return whether rows of like answers are on one side more often than chance explains."""
+    """Return whether rows with similar answers share a side more often than chance explains."""
     values = np.array(target.values, np.float64)
     rows = np.arange(len(values))
     own = values[rows, target.labels]
@@ -173,7 +173,7 @@ def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool
 
 
 def _between_others(target: Predictions, features: Held | None) -> Bools:
-    """Return which rows lie between others by their features, or by the columns of the file."""
+    """Return which rows lie between others by their features, or by the file's columns."""
     known = None if features is None else numeric(features)
     if features is None:
         numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
@@ -184,9 +184,9 @@ def _between_others(target: Predictions, features: Held | None) -> Bools:
 
 
 def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:
-    """Return rows as points among which repeats are near: features where they are numbers.
+    """Return rows as points for finding near repeats: features if they are numbers.
 
-    `resolved` is what predictions tell from 0, where there are no features.
+    `resolved` is the resolution of the predictions, used if there are no features.
     """
     known = None if features is None else numeric(features)
     if known is not None and known.shape[1] > 1:
@@ -200,7 +200,7 @@ def _points(target: Predictions, features: Held | None, resolved: Resolution | N
 
 
 def twice(x: Held, y: Ints) -> list[str]:
-    """Return a warning where records are equal that coins put in or leave out one by one."""
+    """Return a warning if equal records are put in or left out by separate coins."""
     copies = int(np.count_nonzero(repeated_rows(number_with_class(keys(x), y))))
     if copies < max(1, (1 - MATTERS) * len(y)):
         return []
@@ -212,7 +212,7 @@ def twice(x: Held, y: Ints) -> list[str]:
 
 
 def copies_warning(x: Held, y: Ints) -> list[str]:
-    """Return a warning where equal records may be one person's, and are left out one at a time."""
+    """Return a warning if equal records may be one person's, and are left out one at a time."""
     unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
     if unit is None:
         return []
@@ -225,7 +225,7 @@ def copies_warning(x: Held, y: Ints) -> list[str]:
 
 
 def _prediction_keys(target: Predictions) -> NDArray[Any]:
-    """Return the same number for equal predictions; near-certain ones are all different."""
+    """Return the same number for equal predictions; near-certain ones all get different numbers."""
     same = units.number_units(units.fingerprints(target.values))
     if not target.logits:
         sure = np.empty(len(target), np.bool_)

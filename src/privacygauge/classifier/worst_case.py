@@ -1,4 +1,4 @@
-"""Worst-case records of a classifier: deal, play all models, judge both groups."""
+"""Worst-case records of a classifier: deal, play every model as target, judge both groups."""
 
 from __future__ import annotations
 
@@ -62,25 +62,25 @@ from privacygauge.evaluate.worst_case import (
 from privacygauge.runs.store import plan_in, read_run
 
 HELD_BACK = 0.2
-"""The share of its own records that adversarial regularisation has for its attack network."""
+"""Share of its own records that adversarial regularisation gives to its attack network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A training with a defence."""
+    """One way to train, with a defence."""
 
     title: str
     """The defence's name with its parameters."""
     trainer: Trainer
     """The trainer of the defended models."""
     claim: PrivacyClaim | None
-    """What an accountant says of it."""
+    """The accountant's privacy claim; None without one."""
 
 
 def defences_of(
     given: Sequence[TrainingDefence | Trainer | str], delta: float
 ) -> list[TrainingDefence]:
-    """Return the defences, all of them at training, with a delta where one needs it."""
+    """Return the defences, all at training, with a delta if one needs it."""
     found: list[TrainingDefence] = []
     for one in given:
         defence = as_defence(one, delta)
@@ -114,13 +114,13 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
 
 
 def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
-    """Return all trainings, that without a defence first, of which the last epoch is kept."""
+    """Return all trainings, the undefended one first, of which the last epoch is kept."""
     last = trainer.epochs if isinstance(trainer, Networks) else 1
     return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
 
 
 FPRS = (0.1, 0.01, 0.001)
-"""The false-positive rates that are reported."""
+"""Default false-positive rates of the report."""
 
 ATTACKS: tuple[Attack, ...] = (
     LiraOnline(),
@@ -144,7 +144,7 @@ class TargetOptions:
     fprs: tuple[float, ...]
     """False-positive rates in (0, 1), all different; at least one."""
     seed: int
-    """Every attack draws from a generator of its own."""
+    """Seed from which every attack's generator is derived."""
     level: float
     """Level of every interval, in (0, 1)."""
     n_together: int
@@ -163,18 +163,18 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class Design:
-    """Whose membership is asked about, of how many models, and by which attacks."""
+    """The number of targets and models, and the attacks, of a worst-case audit."""
 
     n_canaries: int = 100
-    """Number of records that get a wrong label."""
+    """Number of records that get a wrong label, at least 1."""
     n_ordinary: int | None = None
-    """Number of records with their own label that are asked about; None for all others."""
+    """Number of targets with their own label; None for all other records."""
     label: WrongLabel | None = None
-    """Which wrong label; `UniformLabel` by default."""
+    """Choice of the wrong label; `UniformLabel` by default."""
     n_models: int = 32
     """Number of models; each is the target once."""
     attacks: tuple[Attack, ...] = ATTACKS
-    """On signals and worlds."""
+    """Attacks on signals and worlds."""
     fprs: tuple[float, ...] = FPRS
     """False-positive rates, each in (0, 1)."""
 
@@ -188,7 +188,7 @@ class Design:
     def dealt(
         self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
     ) -> tuple[Targets, Bools]:
-        """Return which records are asked about, and who is trained on which, (n_models, n)."""
+        """Return the targets, and the training set of each model, (n_models, n)."""
         if self.n_models < _FEWEST:
             raise InputError(f"n_models must be at least {_FEWEST}, got {self.n_models}")
         rng = seeds.stream(seed, "worst-case", "targets")
@@ -250,7 +250,7 @@ def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -
 def _risk(
     name: str, pool: Pool, unit: Ints, asked: TargetOptions
 ) -> tuple[TargetRisk, tuple[Skipped, ...]]:
-    """Return all attacks on one group of targets, and those that were skipped."""
+    """Return the results of all attacks on one group of targets, and those that were skipped."""
     scores: list[list[Floats]] = [[] for _ in asked.attacks]
     skipped: dict[int, Skipped] = {}
     for number, round_ in enumerate(every_model_as_target(pool)):
@@ -305,7 +305,7 @@ def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class _DrawnLabels:
-    """Wrong classes that a run holds already: nothing is trained for them again."""
+    """Wrong classes that a run already holds: nothing is trained for them again."""
 
     name: str
     classes: Ints
@@ -315,7 +315,7 @@ class _DrawnLabels:
 
 
 def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
-    """Return how canaries are mislabelled: as a run holds it already, where that takes a model."""
+    """Return the rule for wrong labels: as a run holds them, if drawing them takes a model."""
     plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
     if plan is None or plan.settings.get("canaries") != n_canaries:
         return label

@@ -24,6 +24,7 @@ EXACT = "exact (Gaussian mechanism)"
 RDP = "RDP (PrivacyGauge)"
 """Name of the accountant without the extra `accounting`: Renyi differential privacy."""
 
+# The range in which a noise multiplier is searched.
 _LEAST_NOISE = 1e-2
 _MOST_NOISE = 1e5
 

@@ -41,6 +41,7 @@ TRAINING_DEFENCES = (
 _Known = dict[str, tuple[Callable[..., _Made], Callable[[str], float] | None]]
 """Factory of each defence, and the parser of its number; None if it has no number."""
 
+# DP-SGD is not among them: it takes a delta as well.
 _ON_ANSWERS: _Known[Defence] = {
     "memguard": (MemGuard, float),
     "binning": (Binning, float),

@@ -17,8 +17,13 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _CHORDS = 50
+"""Largest number of chord steps for a record before it is solved by Newton steps of its own."""
+
 _REMEMBERED = 6
+"""Latest steps that improve the next chord."""
+
 _FAR = 1e-9
+"""A step that changes a record's own scores by more has not arrived."""
 
 
 def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:

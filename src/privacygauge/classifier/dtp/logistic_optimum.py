@@ -20,6 +20,8 @@ BLOCK = 1 << 21
 """Values processed per block."""
 
 _NEWTONS = 200
+"""Largest number of Newton steps before the fit is refused."""
+
 _NEAR = 1e-5
 """Largest change of a score after which one more Newton step leaves only rounding error."""
 

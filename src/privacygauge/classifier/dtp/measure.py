@@ -45,6 +45,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 
+# How predictions without a record were obtained, and how the largest ratio was, as reports say it.
 CLOSED = "exact without training: what the record contributed is taken out"
 AT_OPTIMUM = "at the optimum with and without the record, from one factorised Hessian"
 TRAINED = "trained once more without each record, with the same random states"

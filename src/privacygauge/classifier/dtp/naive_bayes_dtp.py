@@ -25,6 +25,7 @@ MOST_ANSWERS = 200_000_000
 MOST_CLASSES = 10
 """Largest number of other classes against which queries are searched."""
 
+# How a range was found, as reports say it.
 EXACT = "exact: every query of the domain"
 EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with the record"
 CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"

@@ -61,6 +61,7 @@ def _relu(values: Floats) -> Floats:
     return np.maximum(values, 0.0)
 
 
+# Name, function, Lipschitz constant, largest absolute value.
 TANH = Activation("tanh", np.tanh, 1.0, 1.0)
 RELU = Activation("relu", _relu, 1.0, np.inf)
 SIGMOID = Activation("sigmoid", expit, 0.25, 1.0)

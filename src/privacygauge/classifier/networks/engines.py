@@ -1,4 +1,4 @@
-"""Which engine trains a module: the fastest that passes a trial step against the plain loop."""
+"""Choice of the engine for a module: the fastest that agrees with the plain loop in a trial."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Choice:
     name: str
     """dense (matrix products by hand), vmap (torch.func) or loop (one model after the other)."""
     reason: str
-    """One line for a report."""
+    """Reason of the choice, one line for a report."""
 
     @property
     def engine(self) -> Engine:
@@ -130,7 +130,7 @@ def choose_engine(task: Task) -> Choice:
 def _trial(task: Task) -> Task:
     """Return a task of one step for two models, one of them with half of a batch.
 
-    Plain descent, because the first step of Adam is a sign: it makes rounding large.
+    Plain descent, because the first step of Adam is a sign, which magnifies rounding.
     """
     n = len(task.x)
     first = np.flatnonzero(task.inside[0])[: task.batch_size]

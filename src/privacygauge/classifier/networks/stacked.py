@@ -1,4 +1,4 @@
-"""Models trained at once: one pass computes the outputs of all, and one the gradients of all.
+"""Models trained at once: one pass computes all outputs, and one all gradients.
 
 No weight belongs to two models, so the gradient of the sum of their losses is that of each.
 """
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def train_dense(task: Task, models: Ints) -> TrainedStack:
-    """Return the models, Sequences of Linear layers and activations, by batched products."""
+    """Return trained models, Sequences of Linear layers and activations, by batched products."""
     return _fit_stack(task, models, _Matrices(_modules(task, models)))
 
 
 def train_vmap(task: Task, models: Ints) -> TrainedStack:
-    """Return the models, modules of any kind that torch.func can run at once."""
+    """Return the trained models, modules of any kind that torch.func can map over."""
     return _fit_stack(task, models, _Modules(_modules(task, models)))
 
 
@@ -50,15 +50,15 @@ class _Stack(Protocol):
 
     @property
     def learnt(self) -> list[torch.Tensor]:
-        """The weights to train, each with a row a model."""
+        """The trainable weights, each with one row per model."""
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the outputs (m, r, k) for records (m, r, d), of at least the classes there are."""
+        """Return the outputs (m, r, k) for records (m, r, d); k may include padding classes."""
 
     def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
         """Return the gradients by the weights of the first a models.
 
-        Their records (a, r, d) have the classes and the shares in the loss, (a, r, 1).
+        Records are (a, r, d); their classes and their shares in the loss are (a, r, 1).
         """
 
     def state(self, place: int) -> Mapping[str, NDArray[Any]]:
@@ -138,7 +138,7 @@ class _Matrices:
 
 
 class _Modules:
-    """Modules of any kind, through torch.func: one of them, mapped over the weights of all."""
+    """Modules of any kind, by torch.func: one module, mapped over the weights of all."""
 
     def __init__(self, modules: list[torch.nn.Module]) -> None:
         import torch
@@ -184,7 +184,7 @@ class _Modules:
 
 
 def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
-    """Return the gradient of the mean cross-entropy by the logits: probability less target."""
+    """Return the gradient of the mean cross-entropy by the logits: probability minus target."""
     import torch
 
     slope = torch.softmax(logits, 2)
@@ -220,7 +220,7 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
 
 
 def _train(task: Task, models: Ints, stack: _Stack) -> None:
-    """Run all epochs, in place on the weights."""
+    """Run all epochs, updating the weights in place."""
     import torch
 
     sizes = task.sizes(models)

@@ -1,4 +1,4 @@
-"""Cutting the models into stacks, and halving these where memory does not suffice."""
+"""Division of the models into stacks, which are halved if memory runs out."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ class TrainedModels:
     """Predictions of trained models and, if asked for, their weights."""
 
     logits: NDArray[Any]
-    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout where it failed."""
+    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout if training
+    failed."""
     finite: Bools
     """(m,) False where training failed: a loss, a weight or a logit became NaN or infinite."""
     weights: tuple[Mapping[str, NDArray[Any]], ...] | None = None
-    """The state of each model's module, as its `load_state_dict` names it."""
+    """State dict of each model's module; None if not asked for."""
 
 
 def train_stacks(
     task: Task, engine: Engine, stack: int, *, keep_weights: bool = False
 ) -> TrainedModels:
-    """Return all models, trained `stack` at a time, or fewer where memory does not suffice.
+    """Return all models, trained `stack` at a time, or fewer if memory runs out.
 
-    Models of about the same size come into the same stack, so that few wait for others.
+    Models of similar size share a stack, so that few wait for others.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def train_stacks(
 
 
 def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> TrainedModels | None:
-    """Return the trained stack, or None if the memory does not suffice."""
+    """Return the trained stack, or None if memory runs out."""
     import torch
 
     try:

@@ -29,14 +29,14 @@ from privacygauge.runs.code import RecordedCode
 
 @dataclass(frozen=True)
 class Networks:
-    """Trains torch networks, as many at once as the machine works on best.
+    """Trains torch networks, as many at once as is fastest on the machine.
 
-    One model is defined so: `make` under torch's seed gives the first weights; each epoch
-    permutes all n records by ``stream(seed, "order", epoch)`` and goes through the model's own
-    in batches, the last of which may be smaller; the loss is the mean cross-entropy of a batch.
-    The loop engine is this definition. The others equal it: in float64 to 1e-9, in float32 to
-    about 1e-4 for small networks. Wide networks in float32 are chaotic, so there the same
-    algorithm is promised and no more. Training runs on one thread of the CPU: use processes.
+    One model is defined as follows: `make` under torch's seed gives the initial weights; each epoch
+    permutes all n records by ``stream(seed, "order", epoch)`` and goes through the model's own in
+    batches, the last of which may be smaller; the loss is the mean cross-entropy of a batch. The
+    loop engine is this definition. The others equal it: in float64 to 1e-9, in float32 to about
+    1e-4 for small networks. Wide networks in float32 are chaotic, so there only the same algorithm
+    is promised. Training runs on one CPU thread: use processes.
 
     Examples
     --------
@@ -48,35 +48,35 @@ class Networks:
     make: Make = MLP()  # noqa: RUF009  (frozen)
     """Takes the numbers of features and of classes, returns an untrained torch.nn.Module."""
     epochs: int = 50
-    """At least 1."""
+    """Number of epochs, at least 1."""
     batch_size: int = 100
-    """At least 1."""
+    """Records per batch, at least 1."""
     optimiser: str = "adam"
-    """adam or sgd, as in torch.optim."""
+    """``adam`` or ``sgd``, as in torch.optim."""
     learning_rate: float = 1e-3
-    """Above 0."""
+    """Learning rate, above 0."""
     momentum: float = 0.0
     """Momentum of SGD, in [0, 1)."""
     weight_decay: float = 0.0
-    """At least 0; its product with the weights is added to the gradient."""
+    """Factor of the weights that is added to the gradients, at least 0."""
     dtype: str = "float32"
-    """float32 or float64."""
+    """``float32`` or ``float64``."""
     device: str = "cpu"
-    """cpu, cuda, or cuda:1 and so on."""
+    """``cpu``, ``cuda``, ``cuda:1`` and so on."""
     memory: int | None = None
-    """Bytes that training may take; a quarter of what is free if None."""
+    """Bytes that training may take; a quarter of the free memory if None."""
     stack: int | None = None
-    """Models trained at once; by a trial if None. It changes nothing but rounding."""
+    """Models trained at once, found by a trial if None. It changes only rounding."""
     workers: int = 1
     """Processes on this machine that train at the same time and share the default memory."""
     engine: str | None = None
-    """dense, vmap or loop; the fastest that passes a trial if None."""
+    """``dense``, ``vmap`` or ``loop``; the fastest that passes a trial if None."""
     augment: Augment | None = None
-    """Alters the records of every batch in training: `ImageAugment`, or a callable that takes
+    """Augments the records of every batch in training: `ImageAugment`, or a callable that takes
     records (b, d) and a numpy.random.Generator. Such models are trained one after the other."""
     queries: int = 1
-    """How often each model is asked about a record: about the record itself first, then about
-    views of it by `augment`, the same ones for all models."""
+    """Queries per record: the record itself first, then views of it by `augment`, the same ones for
+    all models."""
 
     own_scale: bool = False
     """Whether each model scales the features to mean 0 and deviation 1 of its own records."""
@@ -168,7 +168,7 @@ class Networks:
         return self._trained(cohort, keep_weights=True)
 
     def engine_for(self, cohort: Cohort) -> Choice:
-        """Return which engine trains these models, and why."""
+        """Return the engine that trains these models, with the reason."""
         with one_torch_thread(checked_device(self.device)):
             return self._choice(self.task(cohort))
 
