@@ -160,7 +160,8 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     """
     columns = sensitive_columns(x, sensitive)
     block = np.column_stack([_column(x, column) for column in columns])
-    numbers = block[:, 0].astype(np.float64) if _is_number(block) else None
+    is_number = block.shape[1] == 1 and block.dtype.kind in "iuf"
+    numbers = block[:, 0].astype(np.float64) if is_number else None
     if numbers is not None and not np.isfinite(numbers).all():
         raise InputError("the sensitive column must hold finite numbers or categories")
     if is_frame(x) and _missing(block).any():
@@ -524,10 +525,6 @@ def _column(x: Any, column: Any) -> NDArray[Any]:
     values = x[column].to_numpy() if is_frame(x) else x[:, column]
     found: NDArray[Any] = values if values.dtype.kind in "biuf" else values.astype(object)
     return found
-
-
-def _is_number(block: NDArray[Any]) -> bool:
-    return block.shape[1] == 1 and block.dtype.kind in "iuf"
 
 
 def _missing(values: NDArray[Any]) -> Bools:

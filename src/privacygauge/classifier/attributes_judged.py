@@ -180,13 +180,19 @@ def judged_guesses(
     error = 1 - level
     of_average = 1 - error * _OF_AVERAGE
     of_surest = 1 - error * (1 - _OF_AVERAGE)
+    shares = {
+        f"share of {name}": found.secret.code == j for j, name in enumerate(found.secret.names)
+    }
+    if len(shares) == 2:
+        shares.popitem()  # the one is the rest of the other
+    controls = {**({} if isinstance(imputed, Skipped) else {"imputation": imputed}), **shares}
     stand_out = seeds.stream(seed, "attribute", "surest")
     return JudgedGuesses(
         guesses=found,
         member=side,
         unit=unit,
         attacks=both_sides(found.right, side, unit, level),
-        controls=_controls(found, side, unit, level),
+        controls=both_sides(controls, side, unit, level),
         added=_gains_over_imputation(found, side, unit, of_average),
         surest=None
         if isinstance(imputed, Skipped)
@@ -229,16 +235,6 @@ def named_columns(columns: Sequence[object]) -> str:
     """Return columns as reports name them."""
     named = [name if isinstance(name, str) else f"column {name}" for name in columns]
     return checks.short_list(named)
-
-
-def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[BothSides, ...]:
-    secret = found.secret
-    imputed = found.imputed
-    shares = {f"share of {name}": secret.code == j for j, name in enumerate(secret.names)}
-    if len(shares) == 2:
-        shares.popitem()  # the one is the rest of the other
-    known = {} if isinstance(imputed, Skipped) else {"imputation": imputed}
-    return both_sides({**known, **shares}, member, unit, level)
 
 
 def _gains_over_imputation(

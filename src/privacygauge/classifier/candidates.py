@@ -238,7 +238,11 @@ class _Training:
             pool = Pool(values[:, t], game.trainer.logits, inside[:, t], y[t])
             return pool, everything
         n_units = int(game.units.max()) + 1
-        general = _of_size(game.design.general, n_units, n_units // 2, rng)[:, game.units]
+        # Each general model holds exactly half of the units, as a target model does.
+        halves = np.zeros((game.design.general, n_units), np.bool_)
+        for row in halves:
+            row[rng.choice(n_units, n_units // 2, replace=False)] = True
+        general = halves[:, game.units]
         values = self.part("general", general, done)
         everything = Pool(values, game.trainer.logits, general, y)
         inside = _pairs(game.design.pairs, game.units[t], n_units, rng)[:, :, game.units]
@@ -352,13 +356,6 @@ def _round(
         test_accuracy=test,
         measured=measured,
     )
-
-
-def _of_size(n_models: int, n: int, size: int, rng: np.random.Generator) -> Bools:
-    inside = np.zeros((n_models, n), np.bool_)
-    for row in inside:
-        row[rng.choice(n, size, replace=False)] = True
-    return inside
 
 
 def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools:

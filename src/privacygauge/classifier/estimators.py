@@ -114,8 +114,11 @@ class Estimators:
                 _one_thread(self.make(seed)), seen, cohort.n_classes, self.names
             )
             # Numbered again: some estimators refuse classes with gaps between them.
-            fitted = _fit(model, cohort.records(rows), codes)
-            fill(said, fitted, queries, seen, model)
+            records = cohort.records(rows)
+            work = f"to train on {len(codes)} records"
+            with limited_to(1), code_of_users(type(model).__name__, work):
+                fitted = model.fit(records, codes)
+            fill(said, model if fitted is None else fitted, queries, seen, model)
         return result
 
 
@@ -318,12 +321,6 @@ def _text(label: object) -> str:
     if isinstance(label, bool | np.bool_ | float | np.floating) and label == int(label):
         return str(int(label))
     return str(label)
-
-
-def _fit(model: Any, x: Held, codes: Ints) -> Any:
-    with limited_to(1), code_of_users(type(model).__name__, f"to train on {len(codes)} records"):
-        fitted = model.fit(x, codes)
-    return model if fitted is None else fitted
 
 
 def _fill(probs: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:

@@ -82,7 +82,15 @@ class NeuralShokri:
             value[rows] = self.network.log_odds(known[own], learnt.member[own], asked[rows], rng)
         if few.any():
             value[few] = self.network.log_odds(known, learnt.member, asked[few], rng)
-        return Scores(value, _EVEN, _fell_back(observation.stratum[few], self.least))
+        classes = np.unique(observation.stratum[few]).tolist()
+        notes: tuple[str, ...] = ()
+        if classes:
+            notes = (
+                f"{len(classes)} class(es) have fewer than {self.least} shadow members or shadow "
+                f"non-members and fall back to a network of all classes: "
+                f"{checks.short_list(classes)}",
+            )
+        return Scores(value, _EVEN, notes)
 
 
 @dataclass(frozen=True)
@@ -188,16 +196,6 @@ class Untargeted:
 
 def _with_labels(rows: Rows, labels: Ints) -> Inputs:
     return np.hstack([prediction_inputs(rows), one_hot(labels, rows.source.n_classes)])
-
-
-def _fell_back(labels: Ints, least: int) -> tuple[str, ...]:
-    classes = np.unique(labels).tolist()
-    if not classes:
-        return ()
-    return (
-        f"{len(classes)} class(es) have fewer than {least} shadow members or shadow non-members "
-        f"and fall back to a network of all classes: {checks.short_list(classes)}",
-    )
 
 
 def _require_positive(**values: int) -> None:

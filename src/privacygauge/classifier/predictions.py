@@ -224,6 +224,13 @@ def predictions(
         what = f"{name}: column {key!r}"
         found = checks.characters(checks.vector(column, what, length=n), what)
         further[key] = checks.frozen(found)
+    own = None
+    if unit is not None:
+        own = checks.frozen(number_units(unit, f"{name}: unit", length=n))
+    elif ids is not None:
+        # Equal ids are one unit; ids that are all different say no more than row numbers.
+        same = number_units(ids, f"{name}: ids", length=n)
+        own = None if checks.n_distinct(same) == n else checks.frozen(same)
     return Predictions(
         answers=values,
         logits=logits is not None,
@@ -231,20 +238,10 @@ def predictions(
         member=inside,
         ids=checks.frozen(names),
         columns=MappingProxyType(further),
-        unit=_number(unit, ids, n, name),
+        unit=own,
         classes=tuple(classes),
         notes=tuple(notes),
     )
-
-
-def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) -> Ints | None:
-    """Return the given units, or the units of equal ids; None if no id is repeated."""
-    if unit is not None:
-        return checks.frozen(number_units(unit, f"{name}: unit", length=n))
-    if ids is None:
-        return None
-    same = number_units(ids, f"{name}: ids", length=n)
-    return None if checks.n_distinct(same) == n else checks.frozen(same)
 
 
 def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:

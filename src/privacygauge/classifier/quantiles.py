@@ -76,7 +76,9 @@ class QuantileRegression:
         # The features describe both sides or neither.
         with_features = rows.features is not None and own.features is not None
         asked = row_features(rows, resolved, with_features)
-        known = row_features(_part(own, used), resolved, with_features)
+        record = None if own.record is None else own.record[used]
+        learnt = Rows(own.source, own.index[used], own.features, record)
+        known = row_features(learnt, resolved, with_features)
         member = shadow.member[used]
         value = shadow.signals[self.signal][used]
         unit = (shadow.unit if own.record is None else own.record)[used]
@@ -243,8 +245,3 @@ def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution
         block -= logsumexp(block, axis=1, keepdims=True)
         found[part] = -np.sort(-block, axis=1)[:, :n]
     return found
-
-
-def _part(rows: Rows, used: Ints) -> Rows:
-    record = None if rows.record is None else rows.record[used]
-    return Rows(rows.source, rows.index[used], rows.features, record)

@@ -23,7 +23,6 @@ from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.code import Code, RecordedCode
-from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import names_code
 
@@ -117,9 +116,11 @@ def recorded_trainer(run: str | Path) -> Trainer:
     spec = plan.arrays.get("prediction") or next(iter(plan.arrays.values()))
     queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
     steps = str(settings.get("steps", ""))
+    # A trainer that gives logits adds the version of torch to its plan.
+    logits = "torch" in plan.settings.get("versions", {})
     return RecordedTrainer(
         name,
-        logits=_logits(plan),
+        logits=logits,
         description=said,
         code=plan.code,
         dtype=spec.dtype,
@@ -146,11 +147,6 @@ def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
     values = np.asarray(opened.array("target_logits" if logits else "target")[:])
     given: dict[str, Any] = {"logits" if logits else "probs": values}
     return predictions(labels=y, member=member, name="target model", **given)
-
-
-def _logits(plan: Plan) -> bool:
-    """Return whether a run's trainer gave logits: its plan then names the version of torch."""
-    return "torch" in plan.settings.get("versions", {})
 
 
 def _refuse(name: str) -> NoReturn:

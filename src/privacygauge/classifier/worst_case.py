@@ -45,7 +45,7 @@ from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.transcript import TIED, Transcript, tied
 from privacygauge.errors import InputError
@@ -222,12 +222,16 @@ def judge_worst_case(
     pools = _pools(values[finite], trainer.logits, inside[finite], chosen)
     units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
     found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
+    ordinary = pools["ordinary"]
+    right = ordinary.values.argmax(axis=2) == ordinary.labels
+    outside = ~ordinary.inside
+    owner = np.broadcast_to(units["ordinary"], right.shape)
     return WorstCaseFindings(
         trainer.name,
         label,
         canaries=found[0][0],
         ordinary=found[1][0],
-        test_accuracy=_accuracy(pools["ordinary"], units["ordinary"], asked.level),
+        test_accuracy=proportion(right[outside], owner[outside], asked.level),
         seed=asked.seed,
         level=asked.level,
         skipped=found[0][1],
@@ -295,12 +299,6 @@ def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
         round=model,
         unit=np.tile(unit, m),
     )
-
-
-def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
-    right = pool.values.argmax(axis=2) == pool.labels
-    outside = ~pool.inside
-    return proportion(right[outside], np.broadcast_to(unit, right.shape)[outside], level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,18 +48,17 @@ class Trainings:
 
     def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
         """Return the predictions of every model, by name of their array."""
-        found = {UNDEFENDED: self._undefended(cohort)}
+        plain = self.undefended
+        if isinstance(plain, Networks):
+            by_epoch = trajectories(EarlyStopping(plain), cohort, self.epochs).logits
+        else:
+            by_epoch = first_query(plain.train(cohort))[:, None]
+        found = {UNDEFENDED: by_epoch}
         for number, trainer in enumerate(self.defended):
             found[array_of(number)] = first_query(trainer.train(cohort)).astype(
                 _dtype(trainer), copy=False
             )
         return found
-
-    def _undefended(self, cohort: Cohort) -> NDArray[Any]:
-        """Return predictions after every epoch, (m, e, a, k)."""
-        if isinstance(self.undefended, Networks):
-            return trajectories(EarlyStopping(self.undefended), cohort, self.epochs).logits
-        return first_query(self.undefended.train(cohort))[:, None]
 
     def describe(self) -> Mapping[str, Any]:
         """Return all settings that affect the results besides the data, as JSON values."""

@@ -117,19 +117,16 @@ class _Sums:
         for i in range(n):
             if i >= _TRIAL and work / i * n > MOST_WORK:
                 break
-            result[i], entries = self._frontier(i)
-            work += entries
+            # The largest change is at an extreme of log rho and of the odds, of either sign.
+            corners = [
+                self._corner(i, other, rho_sign, odds_sign)
+                for other, odds_sign in ((self.low, -1.0), (self.high, 1.0))
+                for rho_sign in (-1.0, 1.0)
+            ]
+            values, entries = zip(*corners, strict=True)
+            result[i] = np.max(values)
+            work += sum(entries)
         return result
-
-    def _frontier(self, i: int) -> tuple[float, int]:
-        """Return the largest change for a record, and the number of entries that it took."""
-        corners = [
-            self._corner(i, other, rho_sign, odds_sign)
-            for other, odds_sign in ((self.low, -1.0), (self.high, 1.0))
-            for rho_sign in (-1.0, 1.0)
-        ]
-        values, entries = zip(*corners, strict=True)
-        return float(np.max(values)), sum(entries)
 
     def _corner(
         self, i: int, other: Floats, rho_sign: float, odds_sign: float

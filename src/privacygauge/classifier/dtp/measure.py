@@ -212,7 +212,6 @@ class TrainingSet:
         high = quick.dtp.high.copy()
         pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
-        some_left_out = len(queries) < len(self.queries)
         n_unsure = int(np.count_nonzero(unsure))
         refits = (
             f"; {n_unsure:,} further records were refitted, where ties, rare values or rounding "
@@ -220,9 +219,14 @@ class TrainingSet:
             if n_unsure
             else ""
         )
+        over_all = quick.dtp.method
+        if n_unsure and over_all != SEARCHED:
+            over_all += "; for refitted records from queries that were tried"
+        if len(queries) < len(self.queries):
+            over_all += "; queries that ties decide were left out"
         return DtpMeasurement(
             pdtp=pdtp,
-            dtp=DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
+            dtp=DtpRange(low, high, over_all),
             method=f"{quick.method}; {checked}{refits}",
             warnings=tuple(failed_records_warning(said.failed, rows[again])),
             learner=shortcut.learner,
@@ -350,10 +354,3 @@ class TrainingSet:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-
-
-def _over_all(method: str, unsure: Bools, some_left_out: bool) -> str:
-    """Return how DTP over all queries was found, given that some records were refitted."""
-    if unsure.any() and method != SEARCHED:
-        method += "; for refitted records from queries that were tried"
-    return method + ("; queries that ties decide were left out" if some_left_out else "")

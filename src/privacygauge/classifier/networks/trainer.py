@@ -120,19 +120,17 @@ class Networks:
 
     def describe(self) -> Mapping[str, Any]:
         """Return all settings that affect the result besides the data, as JSON values."""
+        augmented: dict[str, Any] = {}
+        if self.augment is not None:
+            augmented = {"augment": _description(self.augment), "queries": self.queries}
         names = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
         return {
             "make": _description(self.make),
             **{name: getattr(self, name) for name in (*names, "dtype", "device")},
             "torch": version("torch"),
             **({"own_scale": True} if self.own_scale else {}),
-            **self._augmented(),
+            **augmented,
         }
-
-    def _augmented(self) -> Mapping[str, Any]:
-        if self.augment is None:
-            return {}
-        return {"augment": _description(self.augment), "queries": self.queries}
 
     def views(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
         """Yield the queries for each record: the record itself (n, d), then augmented views."""
