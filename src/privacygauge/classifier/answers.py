@@ -102,14 +102,14 @@ def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats
     Parameters
     ----------
     said : ndarray of float, shape (n, ...)
-        What the model said of all records.
+        The model's first answers to all records.
     ask : callable
-        Takes numbers of these records and returns what the model says of them now.
+        Takes indices of these records and returns the model's next answers to them.
 
     Returns
     -------
     tuple of ndarray and int
-        What it said, or the mean of `TIMES` answers; and how many answers were averaged.
+        The first answers, or the mean of `TIMES` calls; and the number of calls averaged.
     """
     some = np.unique(np.linspace(0, len(said) - 1, AGAIN).astype(np.int64))
     again = ask(some)

@@ -156,7 +156,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     Raises
     ------
     InputError
-        If there is a single value, or too many that are no numbers.
+        If there is only one value, or too many that are not numbers.
     """
     columns = sensitive_columns(x, sensitive)
     block = np.column_stack([_column(x, column) for column in columns])
@@ -218,7 +218,7 @@ def attribute_guesses(
     model : object
         As in `answers_of`.
     x : ndarray, shape (n, d), or data frame
-        What the model is asked about.
+        Records to ask the model about.
     y : ndarray of int, shape (n,)
         Classes in 0..k-1.
     member : ndarray of bool, shape (n,)
@@ -228,9 +228,9 @@ def attribute_guesses(
     sensitive : str, int or sequence of either
         The sensitive column; see `secret_of`.
     rng : numpy.random.Generator
-        For the parts, and for ties.
+        Draws the parts, and breaks ties.
     classes : sequence of str
-        What the model calls the classes.
+        Names of the classes, as the model uses them.
     knows_label : bool
         Whether the adversary knows the class.
 

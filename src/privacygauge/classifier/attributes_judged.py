@@ -139,7 +139,7 @@ def judged_guesses(
     model, x, y, member, sensitive, knows_label, seed, level
         As in `audit_attribute`.
     names : tuple of two sequences of str
-        What the model calls the classes, and what the values of several columns are called.
+        The model's names of the classes, and names of the values of several columns.
     people : tuple of array_like or None
         The person behind each record, and the names of the records, (n,) each.
     """

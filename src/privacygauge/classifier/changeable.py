@@ -44,7 +44,7 @@ def changeable(x: Held) -> Changeable:
     Raises
     ------
     InputError
-        If they are looked up by functions of the user's, or hold other objects.
+        If only the user's functions can look records up, or they hold other objects.
     """
     if is_frame(x):
         return _of_frame(x)

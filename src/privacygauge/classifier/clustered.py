@@ -42,13 +42,13 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
     Parameters
     ----------
     points : ndarray of float, shape (n, d)
-        What is answered of each row.
+        The model's answer to each row.
     group : ndarray of int, shape (n,)
         Rows are compared within a group: the class.
     member : ndarray of bool, shape (n,)
         The side of each row.
     seen : ndarray of float, shape (n, s)
-        Signals by which a release may tell members from others, beside the points.
+        Further signals that may separate members from non-members in a release.
 
     Notes
     -----

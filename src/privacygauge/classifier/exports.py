@@ -282,7 +282,7 @@ def truth_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     Raises
     ------
     InputError
-        If a record has none or several, or they are numbers that are no classes.
+        If a record has no label or several, or they are numbers that are not classes.
     """
     if array.ndim == 1 and array.dtype == object and len(array) and _is_list(array[0]):
         array = _stack_lists(array, column, name)
@@ -869,7 +869,7 @@ def class_order(
     Raises
     ------
     InputError
-        If the predictions do not show it.
+        If the predictions do not show the order.
     """
     names = np.unique(truth).tolist()
     k = 2 if values.ndim == 1 else values.shape[-1]

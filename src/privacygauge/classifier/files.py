@@ -54,7 +54,7 @@ def as_predictions(
         A file as in `load_predictions`; a mapping with the keys of an npz file; a pandas or
         polars frame with the columns of a csv file.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
     classes : sequence of str
         As in `load_predictions`.
     unit : array_like or str, optional
@@ -100,16 +100,16 @@ def load_predictions(
         columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for logits), ``label``, ``member`` and
         optionally ``id`` and ``unit``; further columns likewise.
     classes : sequence of str
-        Names of the classes in the order of the predictions, for labels that are texts beside
-        columns that are numbers. Default: as the predictions show.
+        Names of the classes in the order of the predictions, if labels are texts and columns are
+        numbered. Default: as the predictions show.
     names : sequence of str
-        Further columns that name people, beside ``id`` and ``unit``: in csv files they are read
-        as they stand, so that 007 is not 7.
+        Further columns that name people, besides ``id`` and ``unit``: in csv files they are read as
+        text, so that 007 is not 7.
 
     Returns
     -------
     Predictions
-        What was read into the file is said in its `notes`.
+        Its `notes` say how the file was read.
 
     Notes
     -----
@@ -168,11 +168,11 @@ def as_pool(
     ----------
     given : Pool, path, or mapping of arrays
         ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,)
-        and ``member`` (k, n), for k shadow models, n records and c classes; of q queries a record
-        ``probs`` or ``logits`` (k, n, q, c). Also ``classes`` (c,), their names in the order of
-        the predictions.
+        and ``member`` (k, n), for k shadow models, n records and c classes; with q queries per
+        record ``probs`` or ``logits`` (k, n, q, c). Also ``classes`` (c,), their names in the
+        order of the predictions.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
     classes : sequence of str
         As in `load_predictions`.
     target_classes : sequence of str
@@ -221,8 +221,8 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
     ----------
     predictions : Predictions
     path : str or pathlib.Path
-        Ends in ``.npz``, ``.parquet``, ``.csv`` or ``.jsonl``, which says how it is written. It is
-        written aside first, so that no partial file is ever seen.
+        Ends in ``.npz``, ``.parquet``, ``.csv`` or ``.jsonl``, which selects the format. The file
+        is written aside first, so that no partial file is ever seen.
 
     Raises
     ------

@@ -164,15 +164,15 @@ def until_narrow(
     Parameters
     ----------
     train : callable
-        Returns the target and so many further models at least.
+        Returns the target and at least the given number of further models.
     n_shadows : int
-        So many first of the further models are the adversary's; the others are targets.
+        Number of further models, the first ones, that are the adversary's; the others are targets.
     width : float
-        The half-width, in (0, 1/2).
+        Half-width of the intervals, in (0, 1/2).
     features : ndarray, shape (n, d), optional
-        For attacks that look at the records.
+        Features of the records, for attacks that use them.
     unit : ndarray of int, shape (n,), optional
-        Whom each record is about.
+        Unit of each record.
     seed : int
         The first target's scores are those of an audit with this seed.
 

@@ -95,7 +95,7 @@ def on_numbers(trainer: Trainer) -> Trainer:
     Raises
     ------
     InputError
-        If it asks for anything else.
+        If it takes another form.
     """
     form = described_form(trainer.describe())
     if form != NUMBERS:

@@ -85,7 +85,7 @@ def row_features(rows: Rows) -> NDArray[Any] | None:
     Raises
     ------
     InputError
-        If they are no matrix of finite numbers.
+        If they are not a matrix of finite numbers.
     """
     if rows.features is None or rows.record is None:
         return None

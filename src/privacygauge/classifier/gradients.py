@@ -51,18 +51,18 @@ def white_box_signals(
         Classes in 0..k-1.
     engine : str, optional
         dense (a Sequential of linear layers and activations), vmap (torch.func, any module that
-        it can run) or loop (record by record). The fastest that gives what the loop gives on two
-        records by default.
+        it can run) or loop (record by record). By default the fastest that agrees with the loop on
+        two records.
 
     Returns
     -------
     WhiteBoxSignals
-        Norms are at least 0; a record that the model is sure of has small ones.
+        Norms are at least 0; they are small if the model is certain of a record.
 
     Raises
     ------
     InputError
-        If the model is not a module with weights, its answers are no finite (n, k) logits, a class
+        If the model is not a module with weights, its answers are not finite (n, k) logits, a class
         is missing from them, or the engine cannot run it.
 
     Notes

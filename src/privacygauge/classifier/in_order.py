@@ -52,7 +52,7 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
     Parameters
     ----------
     points : ndarray of float, shape (n, d)
-        What is answered of each row, in the order of the file.
+        The model's answer to each row, in the order of the file.
     group : ndarray of int, shape (n,)
         Rows are compared within a group: the class.
     member : ndarray of bool, shape (n,)
@@ -61,8 +61,8 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
     Returns
     -------
     ndarray of int, or None
-        The same number for neighbours of one group and side that are answered alike. None where
-        the order shows nobody.
+        The same number for neighbours of one group and side with similar answers. None if the order
+        shows no people.
 
     Notes
     -----

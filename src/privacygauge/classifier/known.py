@@ -69,18 +69,18 @@ def known_of(
     target : Predictions
         Classes and further columns.
     signals : mapping of str to ndarray, shape (n,)
-        Of the model's answers: columns that follow from them are answers too.
+        Signals of the model's answers: columns that follow from them are answers too.
     features : ndarray, data frame or other records, optional
         The records themselves.
     pool : Pool or LogitPool, optional
-        Shadow models on the same records: how many of them hold a record is known.
+        Shadow models on the same records: the number of those that hold a record is known.
 
     Returns
     -------
-    Known
-        The order of the rows and the ids are not among them: a file that lists its members first
-        says nothing of the records. Nor are columns that are constant on each side (they are the
-        membership by another name), that number the rows, or that follow from the answers.
+    KnownColumns
+        Excluded are the order of the rows and the ids, since a file that lists its members first
+        says nothing about the records; and columns that are constant on each side (membership by
+        another name), that number the rows, or that follow from the answers.
     """
     names = np.array(target.classes) if target.classes else np.arange(target.n_classes)
     columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels]}
@@ -112,15 +112,15 @@ def comparison_of(
     Parameters
     ----------
     rounds : sequence of Round
-        As they were dealt; together they hold each target once.
-    owned : Owned
-        The targets, and which of them have copies on the other side: these are left out.
+        Rounds as dealt; together they hold each target once.
+    owned : PredictionsOfUnits
+        The targets, with a mask of those that have copies on the other side and are left out.
     seed : int
     level : float
     features : ndarray, data frame or other records, optional
     pool : Pool or LogitPool, optional
     drawn : bool
-        Whether fair, independent coins made the members: then no blind attacker can know them.
+        Whether fair, independent coins chose the members: then no blind attacker can know them.
     """
     target = owned.target
     everyone = np.ones(len(target), np.bool_)

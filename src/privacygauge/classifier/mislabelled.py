@@ -39,7 +39,7 @@ class WrongLabel(Protocol):
         y : ndarray of int, shape (n,)
             True classes in 0..k-1, k at least 2.
         rows : ndarray of int, shape (c,)
-            The canaries.
+            Rows of the canaries.
         rng : numpy.random.Generator
         """
 
@@ -162,12 +162,12 @@ def targets(
     label : WrongLabel, optional
         `UniformLabel` by default.
     unit : ndarray of int, shape (n,), optional
-        Whose records they are; default: each has a unit of its own.
+        Unit of each record; default: each is its own unit.
 
     Raises
     ------
     InputError
-        If there is one class only, or there are fewer records than asked for.
+        If there is only one class, or there are fewer records than asked for.
 
     Notes
     -----

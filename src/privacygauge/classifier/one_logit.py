@@ -107,7 +107,7 @@ def train_logits(
     Parameters
     ----------
     trainer : Trainer
-        Of models that answer with logits.
+        Trainer of models that answer with logits.
     x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
         As in `train_shadows`. The logits of a run that is kept stay on disk.
 
@@ -166,7 +166,7 @@ def require_logits(name: str, logits: bool) -> None:
     Raises
     ------
     InputError
-        One line: what it is, and the way out.
+        One line: the model, and the way out.
     """
     if not logits:
         raise InputError(

@@ -150,24 +150,24 @@ def predictions(
     member : array_like of bool, shape (n,)
         True (or 1) where the record was in the training set; both kinds must occur.
     probs : array_like of float, shape (n, k) or (n, q, k)
-        Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries a
+        Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries per
         record, the first is about the record itself and the others are about views of it.
     logits : array_like of float, shape (n, k) or (n, q, k)
-        Finite scores before the softmax; they resolve very confident predictions better.
+        Finite scores before the softmax; they keep more digits of very confident predictions.
     ids : array_like, shape (n,), optional
         Names of the records in the report; default: row numbers. Rows with equal
-        ids are one unit where `unit` is not given.
+        ids are one unit if `unit` is not given.
     columns : mapping of str to array_like, shape (n,), optional
-        Properties of the records, to look for groups that leak more.
+        Properties of the records, by which to look for groups that leak more.
     unit : array_like, shape (n,), optional
-        Names or numbers of the people behind the rows; rows of one are never taken for
+        Names or numbers of the people behind the rows; rows of one person are never treated as
         independent.
     classes : sequence of str, optional
         Names of the k classes, to print in place of their numbers.
     notes : sequence of str, optional
-        What reports have to say of where the predictions come from.
+        Notes for the report on the origin of the predictions.
     name : str
-        What error messages call the input.
+        Name of the input in error messages.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def predictions(
     Raises
     ------
     InputError
-        One line: what is wrong, where, and the way out.
+        One line: the fault, its place, and the way out.
     """
     if (probs is None) == (logits is None):
         which = "neither" if probs is None else "both"

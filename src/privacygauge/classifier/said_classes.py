@@ -127,7 +127,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
     Raises
     ------
     InputError
-        If there is not one for each record, or one is not among the classes.
+        If there is not exactly one class per record, or one is unknown.
     """
     given = np.asarray(said)
     if given.shape not in ((n,), (n, 1)):
@@ -212,7 +212,7 @@ def with_labels(model: object, y: ArrayLike | None = None) -> object:
     Parameters
     ----------
     model : object
-        What `as_trainer` takes, and estimators without ``predict_proba``.
+        Any model that `as_trainer` takes, or an estimator without ``predict_proba``.
     y : array_like of int or str, shape (n,), optional
         The classes; those of a `Training` by default.
     """

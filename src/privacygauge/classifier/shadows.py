@@ -130,31 +130,31 @@ def train_shadows(
     n_shadows : int
         At least 1.
     unit : ndarray of int, shape (n,), optional
-        Whose records they are: one coin puts all of a unit in, or leaves all out.
+        Unit of each record: one coin puts all records of a unit in, or leaves all out.
     with_target : bool
-        Whether to train a target beside them.
+        Whether to train a target as well.
     kinds : int
-        How often each record is predicted: the rows are all records so many times over.
+        Number of kinds of queries: each model predicts all records this many times.
     seed : int
     run : str or Path, optional
-        Folder of the run, or a URL that fsspec knows. What it holds already is not trained again,
-        so that a run of fewer models grows; without it nothing is kept.
+        Folder of the run, or a URL that fsspec supports. Models that it already holds are not
+        retrained, so that a run of fewer models grows; without it nothing is kept.
     weights : str or Path, optional
         Folder for the weights of networks, as safetensors, the target's first; without it they
         are dropped as soon as the predictions are made. Models that the run holds already are
         not trained again for their weights.
     existing : Predictions, optional
-        Of the model that the shadow models are for, where it exists already: kept with the run.
+        Predictions of an existing target model, kept with the run.
     invocation : mapping, optional
-        How to start the run again, kept in its folder.
+        Settings that start the run again, kept in its folder.
     n_jobs : int, optional
-        Processes; the calling one alone by default, or what
-        ``joblib.parallel_config`` says, which may name a Dask or Ray cluster.
+        Number of processes; by default only the calling one, or as set by
+        ``joblib.parallel_config``, which may name a Dask or Ray cluster.
     progress : callable, optional
 
     Returns
     -------
-    Trained
+    TrainedShadows
     """
     checks.at_least(1, n_shadows=n_shadows)
     inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)

@@ -28,10 +28,10 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
     Parameters
     ----------
     predictions : Predictions
-        n records of k classes; of several queries a record, the first.
+        n records of k classes; with several queries per record, the first is used.
     resolved : Resolution, optional
-        What these predictions resolve in common with others that they are compared with; their
-        own `resolution` by default.
+        Common resolution of these predictions and those they are compared with; by default their
+        own `resolution`.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
         the entropy, at most 0;
         ``loss`` log p_y, the negated cross-entropy, at most 0;
         ``scaled-logit`` log p_y - log(1 - p_y).
-        Probabilities, and 1 less them, are cut off where they are no longer resolved, so that
-        all values are finite. Where the largest is nearly 1, what the others sum to is more
-        precise than the number itself, and replaces it.
+        Probabilities p and 1 - p are clipped at their resolution, so that all values are finite. If
+        the largest is nearly 1, 1 minus it is taken from the sum of the others, which is more
+        precise.
     """
     resolved = resolution(predictions) if resolved is None else resolved
     # Numpy lets go of the interpreter while it computes: threads share the matrix.
@@ -84,9 +84,9 @@ def gains(predictions: Predictions) -> tuple[Floats, float]:
     Returns
     -------
     tuple of ndarray of float, shape (n,), and float
-        The predicted probability of the record's class less its mean over all records, in
-        (-1, 1): 0 on average where predictions and classes have nothing to do with each other.
-        And its mean if the classes were drawn from the probabilities: what the model claims.
+        The predicted probability of the record's class less its mean over all records, in (-1, 1):
+        0 on average if predictions and classes are unrelated. And its mean if the classes were
+        drawn from the probabilities, as the model claims.
     """
     n = len(predictions)
     squares = 0.0

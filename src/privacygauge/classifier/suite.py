@@ -24,10 +24,10 @@ def prediction_attacks(*, logits: bool = False, features: bool = False) -> tuple
     Parameters
     ----------
     logits : bool
-        Whether logits are available. Only then does the scaled logit order records differently
-        from the confidence, and is attacked too.
+        Whether logits are available. Only then does the scaled logit rank records differently from
+        the confidence, and is included.
     features : bool
-        Whether the records themselves are known: then quantile regression is played too.
+        Whether the records themselves are known: then quantile regression is included.
     """
     metrics = (*METRICS, "scaled-logit") if logits else METRICS
     per_class = tuple(Threshold(name, per_class=True) for name in metrics)

@@ -153,7 +153,7 @@ def load_records(
     label : str
         The column of classes; of any type.
     member : str, optional
-        The column (true or false) that tells which records a model was trained on.
+        The column (true or false) that marks the records a model was trained on.
     ids : str, optional
         The column of names.
     unit : str, optional
@@ -161,10 +161,10 @@ def load_records(
     drop : sequence of str
         Columns to leave out of the features.
     form : str
-        Of `forms`: how the records are given. Numbers are as they are, with a column of 0 and 1
-        for every text of a column of texts and one for every pixel.
+        Form of the records, one of `forms`. For numbers, text columns are one-hot encoded and every
+        pixel is a column.
     separator : str, optional
-        Between the fields of a csv file; default: as its lines show (`separator_of`).
+        Separator of the fields of a csv file; default: as its lines show (`separator_of`).
     """
     path = Path(path)
     if path.is_dir():
@@ -212,7 +212,7 @@ def load_categories(
     label : str
         The column of classes; of any type.
     continuous : sequence of str
-        Columns of numbers; of an npz file the numbers of columns.
+        Names of numeric columns; for an npz file their indices.
     ids : str, optional
         The column of names.
     unit : str, optional
@@ -225,7 +225,7 @@ def load_categories(
     Returns
     -------
     CategoricalTable
-        The categories are those of the whole file; a missing value is one of its own.
+        The categories are those of the whole file; a missing value is its own category.
     """
     import pandas as pd
 

@@ -90,7 +90,7 @@ class Trainer(Protocol):
         Returns
         -------
         ndarray of float, shape (m, a, n_classes)
-            NaN throughout for a model whose training failed. Of a trainer with an attribute
+            NaN throughout for a model whose training failed. For a trainer with an attribute
             ``queries`` above 1, shape (m, a, queries, n_classes): the record itself first, then
             views of it, the same ones for every model.
         """

@@ -56,11 +56,11 @@ def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSe
     Parameters
     ----------
     model : object
-        What `as_trainer` takes.
+        Any model that `as_trainer` takes.
     x : array_like or data frame of n records, or None
         None for a `Training`, which looks records up itself.
     y : array_like of int or str, shape (n,), or None
-        None where a `Training` has labels.
+        None if a `Training` has labels.
     """
     trainer = as_trainer(model)
     if isinstance(trainer, ByRows):
@@ -113,7 +113,7 @@ def try_trainer(trainer: Trainer, x: Held, y: Ints) -> Trainer:
     Raises
     ------
     InputError
-        One line: which function, what was expected of it, and what came.
+        One line: the function, its expected output, and its actual output.
     """
     if isinstance(trainer, Estimators):
         return trainer if trainer.tried or numeric(x) is not None else _try_on_few(trainer, x, y)

@@ -174,7 +174,7 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     Parameters
     ----------
     epsilon : float
-        Above 0; never exceeded, by the accountant of `SubsampledGaussian`.
+        Privacy budget, above 0; never exceeded, by the accountant of `SubsampledGaussian`.
     delta : float
         In (0, 1).
     sampling_rate : float

@@ -42,9 +42,9 @@ class Defence(Protocol):
         Parameters
         ----------
         p : ndarray, shape (m, k)
-            The model's probabilities on records of the owner.
+            The model's probabilities for the owner's records.
         member : ndarray of bool, shape (m,)
-            Which of them the model was trained on; both kinds occur.
+            True where the model was trained on the record; both kinds occur.
         rng : numpy.random.Generator
         """
 
@@ -79,7 +79,7 @@ def defend_predictions(
     ----------
     defence : Defence
     predictions : Predictions
-        The undefended model's, of n records.
+        The undefended model's predictions for n records.
     rng : numpy.random.Generator
     owner : Predictions, optional
         The same model's predictions on the owner's records: its members, and non-members that

@@ -112,12 +112,12 @@ def risk_by_epoch(
     target : mapping of int to Predictions
         Epoch to the target's predictions after it, on the same members and non-members.
     shadow : mapping of int to Predictions
-        The shadow model's after the same epochs, on records of its own.
+        The shadow model's predictions after the same epochs, for its own records.
     attacks : sequence of Attack
         Default: the metric attacks.
     seed : int
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------

@@ -93,7 +93,7 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
         of ``l2``, the rate of ``dropout``, lambda of ``adversarial-regularisation``, the epsilon
         of ``dp-sgd`` and ``dp-sgd-opacus``, the records of ``removal`` or below 1 their share.
     delta : float, optional
-        Of DP-SGD; see `Private`.
+        Delta of DP-SGD, in (0, 1); see `Private`.
 
     Raises
     ------

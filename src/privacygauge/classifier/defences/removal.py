@@ -256,7 +256,7 @@ def naive_bayes_for(x: NDArray[Any]) -> NaiveBayes:
     Raises
     ------
     InputError
-        If a column holds something else than numbers.
+        If a column holds anything but numbers.
     """
     if x.dtype.kind not in "biuf":
         raise InputError(f"x must hold numbers for naive Bayes, got {x.dtype}: give another risk")

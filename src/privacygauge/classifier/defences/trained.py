@@ -93,13 +93,13 @@ def train_each_way(
     Parameters
     ----------
     judged : ndarray of int, shape (a,)
-        The records that fair coins put into training sets; the others are in none.
+        Rows that fair coins put into training sets; the others are in none.
     ids : array_like, shape (a,), optional
         Names of the judged records; default: their rows.
     unit : ndarray of int, shape (a,), optional
         The person behind each judged record: one coin puts all records of a person in.
     progress : callable, optional
-        Called with the models done, each trained in every way, and the number of all.
+        Called with the number of models done, each trained in every way, and their total.
     before : callable, optional
         As in `values_each_way`.
     trainings, x, y, n_shadows, seed, run, invocation, n_jobs

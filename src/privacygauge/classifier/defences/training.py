@@ -44,7 +44,7 @@ class UndefendedTraining:
         Raises
         ------
         InputError
-            If models of another kind are trained.
+            If the models are not networks.
         """
         if isinstance(self.trainer, Networks):
             return self.trainer
@@ -72,7 +72,7 @@ class TrainingDefence(Protocol):
         Raises
         ------
         InputError
-            If models of this kind cannot be defended so.
+            If models of this kind cannot have this defence.
         """
 
 

@@ -120,12 +120,13 @@ def values_each_way(
     trainings, cohort, seed, run, invocation, n_jobs, progress
         As in `train_each_way`.
     name : str
-        What the run is called.
+        Name of the kind of run.
     about : mapping, optional
-        What else the results depend on, as JSON values: a run with others is another run.
+        Further settings that affect the results, as JSON values: a run with others is a different
+        run.
     before : callable, optional
-        Called with the trainings and the cohort before the first model is trained; not where the
-        run holds some already.
+        Called with the trainings and the cohort before the first model is trained, unless the run
+        holds some already.
     """
     plan = _plan(trainings, cohort, seed=seed, name=name, about=about or {})
     static = {

@@ -32,7 +32,7 @@ def search(
     rows : ndarray of int, shape (r,)
         Records of the training set.
     queries : ndarray of shape (q, d)
-        What is asked beside each record's own query.
+        Queries besides each record's own.
     width : float
         Bin width of the published probabilities; 0 for no bins.
 
@@ -201,7 +201,7 @@ def nearest_example(k: int = 1) -> IndirectExample:
     Parameters
     ----------
     k : int
-        Neighbours that are asked, at least 1.
+        Number of neighbours of the classifier, at least 1.
 
     Returns
     -------

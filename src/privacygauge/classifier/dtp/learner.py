@@ -197,5 +197,5 @@ class Bounded(Protocol):
         width : float
             Bin width of the published probabilities; 0 for no bins.
         box : Box
-            The domain of numeric attributes; that of categories is known to the classifier.
+            The domain of numeric attributes; the classifier knows that of categories.
         """

@@ -28,7 +28,7 @@ def log_linear_dtp(
     Parameters
     ----------
     coefficients : tuple of ndarray of float, shapes (d, k) and (k,)
-        Weights W and intercepts b with all records; -inf for a class that has none.
+        Weights W and intercepts b with all records; -inf for a class without records.
     coefficients_without : tuple of ndarray of float, shapes (r, d, k) and (r, k)
         The same without each record.
     x_rows : ndarray of float, shape (r, d)
@@ -41,8 +41,8 @@ def log_linear_dtp(
     Returns
     -------
     DtpRange
-        `low` is what some corner of the box, or the record itself, shows; no query shows more
-        than `high`.
+        `low` is attained at some corner of the box, or at the record itself; no query exceeds
+        `high`.
 
     Notes
     -----

@@ -34,9 +34,9 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
     problem : Problem
         All records.
     optimum : ndarray of float, shape (d + 1, c - 1)
-        Where its minimum is.
+        The minimiser for all records.
     group : ndarray of int, shape (r,)
-        Which of the distinct records is left out; its class has other records.
+        Index of the distinct record that is left out; its class has other records.
     """
     found = np.repeat(optimum[:, None], len(group), axis=1)
     if not found.size:

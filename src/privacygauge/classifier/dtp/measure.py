@@ -114,7 +114,7 @@ class TrainingSet:
     progress: Progress | None = None
     """Called with the number of models done, and their total."""
     invocation: Mapping[str, Any] | None = None
-    """Command that starts the run again, kept in its folder."""
+    """Settings that start the run again, kept in its folder."""
     class_names: tuple[str, ...] = ()
     """(k,) Names of the classes, as the model uses them; empty if these are numbers."""
 

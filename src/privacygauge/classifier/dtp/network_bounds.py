@@ -116,14 +116,14 @@ def dtp_bound(constant: Bound, parameters: Floats, without: Floats) -> Floats:
     constant : Bound
         A Lipschitz constant L that holds for all these parameters.
     parameters : ndarray of float, shape (...)
-        Of the classifier.
+        Parameters of the classifier.
     without : ndarray of float, shape (r, ...)
-        Of the classifiers without each record, in the same order.
+        Parameters of the classifiers without each record, in the same order.
 
     Returns
     -------
     ndarray of float, shape (r,)
-        Its maximum is the bound of theorem 6.9, which is of the whole classifier.
+        Its maximum is the bound of theorem 6.9, for the whole classifier.
     """
     if np.shape(without)[1:] != np.shape(parameters):
         raise InputError(
@@ -142,10 +142,10 @@ def network_constant(
     Parameters
     ----------
     networks : sequence of sequences of Layer
-        Trained networks of one shape. The constant holds between any two of them, and of all
+        Trained networks of one shape. The constant holds between any two of them, and for all
         networks whose layers have no larger norms.
     activation : Activation
-        Of all layers but the last, which a softmax follows.
+        Activation after all layers but the last, which a softmax follows.
     box : Box
         The domain.
 
@@ -197,7 +197,7 @@ def network_bound(
     layers, without : sequence of Layer
         The two networks, of one shape.
     activation : Activation
-        Of all layers but the last, which a softmax follows.
+        Activation after all layers but the last, which a softmax follows.
     box : Box
         The domain.
 

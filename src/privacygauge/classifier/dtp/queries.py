@@ -31,7 +31,7 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     x : array of shape (n,) or (n, ...), or data frame
         The training set.
     n_queries : int
-        About how many; 0 for none.
+        Approximate number of queries; 0 for none.
     """
     n = len(x)
     if not n_queries:

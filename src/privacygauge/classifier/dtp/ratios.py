@@ -88,13 +88,13 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
         Log probabilities of every class, at most 0; broadcast against each other. -inf where a
         probability is exactly 0, NaN throughout where a classifier has no answer.
     width : float
-        Of the bins in which probabilities are published; 0 for none.
+        Bin width of the published probabilities; 0 for no bins.
 
     Returns
     -------
     ndarray of float, shape (...)
-        max over y of ``|log p(y | x) - log p'(y | x)|``, at least 0. Infinite where only one of
-        the two is 0, or only one has an answer; nothing where both are 0.
+        max over y of ``|log p(y | x) - log p'(y | x)|``, at least 0. Infinite where only one of the
+        two is 0, or only one has an answer; a class with both 0 does not count.
 
     Raises
     ------

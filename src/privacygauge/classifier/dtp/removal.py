@@ -100,9 +100,9 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     remaining : Remaining
         The training set.
     steps : int
-        At least 1; fewer are made where no two groups of records are left.
+        Number of removals, at least 1; fewer if no two groups of records are left.
     order : {"recomputed", "initial"}
-        The riskiest of those left, or those of the largest first values, as in Figure 6.
+        Remove the riskiest of the remaining records, or follow the first values, as in Figure 6.
 
     Raises
     ------

@@ -165,10 +165,10 @@ def retrain_without_each(
     members : ndarray of bool, shape (n,), optional
         The training set; default: all records.
     unit : ndarray of int, shape (n,), optional
-        The number of each record's unit: all records of a unit are left out together. Default:
-        every record is one of its own.
+        Number of each record's unit: all records of a unit are left out together. By default each
+        record is its own unit.
     queries : ndarray of int, shape (q,), optional
-        Further records to ask about, in search of a change larger than at the record itself.
+        Further records to ask about, to search for a larger change than at the record itself.
     width : float
         Bin width of the published probabilities; 0 for no bins.
     seed : int

@@ -43,8 +43,8 @@ def bound_over_queries(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
     Parameters
     ----------
     own_ratio : array_like of shape (r,)
-        With over without the record, at its own attributes and class, at least 0: of the answers
-        p(y | x) or of the joint p(x | y) p(y), whichever `bound` is of.
+        Ratio with over without the record, at its own attributes and class, at least 0: of the
+        answers p(y | x) or of the joint p(x | y) p(y), as `bound` says.
     bound : StabilityBound
 
     Returns
@@ -93,11 +93,11 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
     Parameters
     ----------
     n : int
-        Records of the training set, at least 2.
+        Number of records in the training set, at least 2.
     n_min : int
-        Records of its smallest class, at least 1.
+        Number of records in its smallest class, at least 1.
     n_attributes : int
-        Attributes, at least 1.
+        Number of attributes, at least 1.
 
     Returns
     -------
@@ -126,9 +126,9 @@ def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -
     n, n_min : int
         As in `naive_bayes_delta`.
     sizes : array_like of shape (m,)
-        How many values each attribute has, at least 1.
+        Number of values of each attribute, at least 1.
     alpha : float
-        Added to every count of a value, above 0.
+        Smoothing added to every count of a value, above 0.
 
     Returns
     -------
@@ -163,8 +163,8 @@ def lsq_delta(n_features: int) -> StabilityBound:
     Parameters
     ----------
     n_features : int
-        |X|, the features that are active in a query, at least 1. Naive Bayes and other Bayes
-        networks on m attributes have m + 1, the class among them.
+        |X|, the number of features active in a query, at least 1. Naive Bayes and other Bayes
+        networks on m attributes have m + 1, the class included.
 
     Returns
     -------
@@ -200,14 +200,14 @@ def random_trees_delta(
     Parameters
     ----------
     answers : {"geometric-mean", "normalised"}
-        Whether the forest answers the geometric mean of its trees, as the paper has it, or that
-        divided by its sum over the labels.
+        Whether the forest answers the geometric mean of its trees, as in the paper, or that divided
+        by its sum over the labels.
 
     Returns
     -------
     StabilityBound
-        3/2 for the geometric mean, where 4/3 is printed; 2 for the normalised one, of which the
-        paper does not speak.
+        3/2 for the geometric mean, where 4/3 is printed; 2 for the normalised one, which the paper
+        does not cover.
 
     Notes
     -----
@@ -235,18 +235,18 @@ def naive_bayes_bound(
     Parameters
     ----------
     n : array_like of shape (r,)
-        How many records have each record's class, itself included, at least 1.
+        Number of records in each record's class, itself included, at least 1.
     shared : array_like of shape (r, m)
-        How many of these have the record's value of each attribute, itself included, from 1 to n.
+        Number of these with the record's value of each attribute, itself included, from 1 to n.
     sizes : array_like of shape (m,)
-        How many values each attribute has, at least 1.
+        Number of values of each attribute, at least 1.
     alpha : float
-        Added to every count of a value, at least 0.
+        Smoothing added to every count of a value, at least 0.
 
     Returns
     -------
     ndarray of float, shape (r,)
-        Bound of the DTP in nats, at least 0. Infinite where the record is the last of its class,
+        Upper bound on the DTP in nats, at least 0. Infinite if the record is the last of its class,
         or without smoothing the last of its class with one of its values.
 
     Notes

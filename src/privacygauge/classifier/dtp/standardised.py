@@ -41,17 +41,17 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
     x : ndarray of float, shape (m, d)
         Distinct records, scaled by all of them.
     n : ndarray of float, shape (m,)
-        How many records each one stands for.
+        Number of records that each one stands for.
     group : ndarray of int, shape (r,)
-        Which of them is left out, once.
+        Index of the distinct record of which one is left out.
     scale : Scale
-        Of all records.
+        Scale of all records.
 
     Returns
     -------
     ndarray of float, shape (r, d)
-        Variances in units of those of all records; where the others have a single value, the
-        attribute stays as it was before it was scaled.
+        Variances in units of those of all records; an attribute with a single value among the
+        others keeps its original scale.
     """
     total = n.sum()
     if total < 2:

@@ -81,13 +81,13 @@ def variation(
     ----------
     trainer : Trainer
     x, y : records (n, ...) of any kind, and ndarray of shape (n,)
-        The population that training sets are drawn from.
+        Population from which training sets are drawn.
     rows : ndarray of int, shape (t,)
-        Records to look at.
+        Records whose predictions are compared.
     size : int, optional
-        Of a training set; default: half of the population.
+        Size of a training set; default: half of the population.
     n_models : int
-        Models for each of both variations, at least 2.
+        Number of models for each of the two variations, at least 2.
     seed, run, n_jobs, progress
         As in `train_shadows`.
 

@@ -117,7 +117,7 @@ def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
     Raises
     ------
     InputError
-        If not even one fits.
+        If not even one model fits into memory.
     """
     largest = np.argsort(-task.sizes(np.arange(len(task.inside))), kind="stable")[:1]
     one = _peak(task, engine, largest)

@@ -43,7 +43,7 @@ def train_stacks(
     Raises
     ------
     InputError
-        If the memory does not suffice for a single model.
+        If memory is too small for a single model.
     """
     m = len(task.inside)
     waiting = np.argsort(-task.sizes(np.arange(m)), kind="stable")

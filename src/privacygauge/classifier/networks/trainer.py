@@ -145,19 +145,19 @@ class Networks:
         Parameters
         ----------
         cohort : Cohort
-            Of finite features and at least 2 classes; each model is trained on at least 1 record.
+            Models on finite features and at least 2 classes; each is trained on at least 1 record.
 
         Returns
         -------
         ndarray of float, shape (m, a, n_classes), or (m, a, queries, n_classes) where above 1
-            Of `dtype`. NaN throughout for a model whose training failed numerically: one whose
-            loss, weights or predictions became NaN or infinite.
+            Logits of type `dtype`. NaN throughout for a model whose training failed numerically:
+            its loss, weights or predictions became NaN or infinite.
 
         Raises
         ------
         InputError
-            If the cohort breaks a rule above, torch is missing, or the memory does not suffice
-            for one model.
+            If the cohort breaks a rule above, torch is missing, or memory is too small for one
+            model.
         """
         return self._trained(cohort, keep_weights=False).logits
 
