@@ -25,8 +25,8 @@ class Network:
 
     Notes
     -----
-    The one logistic output is the log-odds of a member; of two outputs with a LogSoftMax, as in
-    Long et al. (2017), that is the difference.
+    The single logistic output is the log-odds of membership; it equals the difference of two
+    outputs with a LogSoftMax, as in Long et al. (2017).
     """
 
     hidden: int = 64

@@ -53,11 +53,11 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
     Notes
     -----
     Views of one record may lie as far apart as different records do, so that no row is nearer to
-    another than chance explains (`near_repeats`): still, they are on one side. Boosting learns the
-    share of members from points and signals, in leaves larger than a record has views, and takes
-    with it what a release leaks. What is left of the sides is uncorrelated among rows of different
-    people. The covariance with the nearest 2, 4 or 8 rows, less that with the 13th to 24th, is
-    compared with its standard error and with the variance. The fit takes up some of it, so that the
+    another than chance explains (`near_repeats`); still, they are on one side. Boosting learns the
+    share of members from points and signals, in leaves larger than a record has views, which
+    removes the release's own leakage. The residual sides of different people's rows are
+    uncorrelated. The covariance with the nearest 2, 4 or 8 rows, less that with the 13th to 24th,
+    is compared with its standard error and with the variance. The fit absorbs some of it, so the
     test errs on the side of independence.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier

@@ -268,11 +268,11 @@ def crossfit_parts(
 
     Notes
     -----
-    Where membership tells nothing, the bits of a part are independent of all others, given what
-    attacks see. Guesses about a part depend on the bits of the parts before it, and of any two
-    parts j and k at most one is before the other: the right guesses about one of the two are then
-    centred given those about the other, so that all covariances are 0 and the variance of the sum
-    is that of as many independent guesses.
+    If attacks learn nothing about membership, the bits of a part are independent of all others,
+    given the attacks' observations. Guesses about a part depend on the bits of the parts before it,
+    and of any two parts j and k at most one is before the other: the right guesses about one of the
+    two are then centred given those about the other, so that all covariances are 0 and the variance
+    of the sum is that of as many independent guesses.
     """
     units = np.arange(len(labels)) if unit is None else unit
     sides = (checks.n_distinct(units[side]) for side in (member, ~member))
@@ -307,9 +307,9 @@ def draw_parts(
     Let the bits be any arrangement of n_1 ones over n units with the same probability. Given which
     units are in a part, its bits are any arrangement of its share of the ones, whatever the bits
     of other parts are: parts that are balanced by side are independent, exactly. Parts that are
-    balanced by class and side are not: members' surplus in a class, a matter of chance, would be
-    in every part, and an attack that sees the class would learn it. But where bits were arranged
-    within classes, parts balanced by side alone would be opposites: a class of which one part has
+    balanced by class and side are not: a chance surplus of members in a class would be in every
+    part, and an attack that sees the class would learn it. But if bits were arranged within
+    classes, parts balanced by side alone would be opposites: a class of which one part has
     too many members has too few in the others.
     """
     units = np.arange(len(labels)) if unit is None else unit

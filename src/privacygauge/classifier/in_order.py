@@ -66,11 +66,12 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
 
     Notes
     -----
-    Rows of one person stand together, and those of others a few rows away. Sorting, by confidence
-    or by date, makes rows alike that stand 10 to 19 rows apart too, more than those 20 to 50 rows
-    apart, and people do not. Where members were drawn row by row, half of the neighbours alike are
-    on different sides, and their bits are independent. Only pairs of one side are compared, or
-    blocks of members in a file would be alike by what the release leaks.
+    Rows of one person are adjacent, and rows a few places away are other people's. Sorting, by
+    confidence or by date, also makes rows similar that are 10 to 19 places apart, more than those
+    20 to 50 places apart; people do not. If members were drawn row by row, half of the similar
+    neighbours are on different sides, and their bits are independent. Only pairs on one side are
+    compared; otherwise blocks of members in a file would be similar because of the release's
+    leakage.
     """
     near, across = _distances(points, group, member, [_NEAR])
     if len(near) < _FEWEST:

@@ -124,7 +124,7 @@ class Targets:
     def membership(self, n_models: int, rng: np.random.Generator) -> Bools:
         """Return which records each model is trained on, (n_models, n).
 
-        A record that is no target follows the coin of its unit, if that has one.
+        A record that is not a target follows the coin of its unit, if that has one.
         """
         inside = np.ones((n_models, len(self.y)), np.bool_)
         own = number_units(self.unit[self.asked])
@@ -172,8 +172,8 @@ def targets(
     Notes
     -----
     Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
-    misleading", section 4: privacy is judged by the most vulnerable records, for which
-    mislabelled ones stand in.
+    misleading", section 4: privacy is judged by the most vulnerable records, and mislabelled
+    records serve as proxies for these.
     """
     n = len(y)
     if n == 0 or int(y.max()) < 1:

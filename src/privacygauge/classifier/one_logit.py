@@ -122,9 +122,9 @@ def train_logits(
 
     Notes
     -----
-    The logits are in float64: attacks on single records say the same, byte for byte, as from
-    whole vectors. Probabilities are cut off at what the predictions of all models resolve
-    together (`resolution`), so their scaled logits are not known model by model.
+    The logits are in float64: attacks on single records give the same results, byte for byte, as
+    with whole vectors. Probabilities are clipped at the common resolution of all models'
+    predictions (`resolution`), so their scaled logits are not known model by model.
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")

@@ -63,8 +63,8 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
 
     Notes
     -----
-    A probability of exactly 0 is one that was rounded away. It stands for half of the smallest
-    probability that the sets resolve, which is the larger of
+    A probability of exactly 0 was rounded away. It is replaced by half of the smallest probability
+    that the sets resolve, which is the larger of
 
     - the step of the coarsest set, where all of its values are multiples of the smallest one
       (votes of trees), of 10^-d (d up to 9, as in a CSV file) or of 2^-24 (float16): other sets
@@ -72,8 +72,8 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     - the smallest probability above 0 in any set. So decision trees and files of unknown origin
       get no logit that is far from all others.
 
-    Of two classes each has its own, since one column often is 1 less the other in float32, with
-    steps of 2^-24; no more than the spacing of numbers just below 1 where that is the coarser.
+    With two classes each has its own, since one column is often 1 minus the other in float32, with
+    steps of 2^-24; it is at most the spacing of numbers just below 1 where that is coarser.
 
     The rest 1 - p of the largest probability is known to that spacing (2^-11 for float16, 2^-24
     for float32, 2^-53 for float64, the step of votes and decimals), the sum of the others to

@@ -37,8 +37,8 @@ class Distance:
     Notes
     -----
     Long et al. (2017), section 5.3, distance-based targeted attack. All predictions are binned
-    first and stand for the centre of their bin, so that no probability is 0 and both distances
-    are finite. Centres need not sum to 1; as in the paper they are not made to.
+    first and replaced by the centre of their bin, so that no probability is 0 and both distances
+    are finite. Centres need not sum to 1; as in the paper they are not normalised.
 
     Examples
     --------
@@ -104,10 +104,10 @@ class Frequency:
 
     The paper leaves open what happens where a share is 0. Here every 0 is an infinitely small
     share, the same for both groups: the limit of the smoothing below. So 0/0 is a factor of 1 (no
-    evidence); x/0 is infinite and 0/x is 0; one of each leaves what they are made of, x over
-    x'. The records with the largest number of infinite less zero factors come first, and among
-    them the product of what is left decides. To be finite, the score counts `infinity` for each
-    infinite factor, more than all that is left can amount to.
+    evidence); x/0 is infinite and 0/x is 0; one of each cancels to x over x'. The records with the
+    largest number of infinite minus zero factors come first, and among them the product of the
+    finite factors decides. To stay finite, the score counts `infinity` for each infinite factor,
+    more than all finite factors can amount to.
 
     Examples
     --------

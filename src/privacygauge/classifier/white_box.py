@@ -212,9 +212,9 @@ class WhiteBox:
     layer's gradient comes in as its norm, and the last layer's as the two vectors whose outer
     product it is (`slopes` and `activations`), in place of convolutions over the matrix; one
     hidden layer takes all of it, in place of an encoder with a component for each part; and
-    there is no unsupervised form. Activations are left out unless asked for: as in that paper
-    they tell nothing of themselves, and a few hundred records are learnt by heart from them. From
-    a shadow model's records they mislead: the hidden units of two networks have no common order.
+    there is no unsupervised form. Activations are excluded by default: as in that paper they are
+    uninformative on their own, and a few hundred records are memorised from them. From a shadow
+    model's records they mislead: the hidden units of two networks have no common order.
     """
 
     parts: tuple[str, ...] = PARTS[:-1]

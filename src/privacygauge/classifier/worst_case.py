@@ -179,7 +179,7 @@ class Design:
     """False-positive rates, each in (0, 1)."""
 
     def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
-        """Return the options of every group of targets, with `n_defences` defences beside none."""
+        """Return the options of every group of targets, for `n_defences` defences and none."""
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
         return TargetOptions(
             attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)

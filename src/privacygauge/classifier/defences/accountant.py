@@ -80,8 +80,8 @@ class SubsampledGaussian:
         Without sampling it is exact (`gaussian_epsilon`). Otherwise the distribution of the
         privacy loss of one step is rounded so that epsilon can only grow (Doroshenko et al. 2022)
         and convolved with itself, by dp-accounting, where the extra ``accounting`` is installed
-        and delta is at least 1e-12. That is about half a percent above the truth at most. Otherwise
-        it is `renyi_epsilon`, which was larger by 7% to 23% in all settings that were measured.
+        and delta is at least 1e-12. The result is at most about half a percent above the truth.
+        Otherwise it is `renyi_epsilon`, which was larger by 7% to 23% in all measured settings.
         """
         return _account(self, checks.level(delta, "delta"), pld_accountant())[0]
 
@@ -95,8 +95,8 @@ class SubsampledGaussian:
         Notes
         -----
         ``renyi(a) + log(1 - 1 / a) - (log delta + log a) / (a - 1)`` (Canonne, Kamath & Steinke
-        2020, proposition 12), the least over orders a from 1.01 to 1024. Times a - 1 it is convex,
-        so that it falls and then rises, and one search finds the least.
+        2020, proposition 12), minimised over orders a from 1.01 to 1024. Multiplied by a - 1 it is
+        convex, so it falls and then rises, and a single search finds the minimum.
         """
         checks.level(delta, "delta")
         if self.noise_multiplier == 0:
@@ -121,7 +121,7 @@ class SubsampledGaussian:
         ``steps / (a - 1) * log E[(1 - q + q e^((2 x - 1) / (2 s^2)))^a]`` for x normal around 0
         with standard deviation s, which bounds either direction (Mironov, Talwar & Zhang 2019,
         section 3.3 and theorem 5): an integral by the trapezoidal rule, whose error decays
-        exponentially. Where it is near 1, one is taken out, so that nothing cancels.
+        exponentially. Near 1, the 1 is subtracted inside the integral, so that nothing cancels.
         """
         asked = checks.floats(orders, "orders")
         if not len(asked) or asked.min() <= 1:

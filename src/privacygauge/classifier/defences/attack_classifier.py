@@ -30,8 +30,8 @@ class AttackClassifier:
 
     Notes
     -----
-    Jia et al. (2019), section 5.1: three hidden layers of 256, 128 and 64 units. Optimiser,
-    epochs and step are this library's.
+    Jia et al. (2019), section 5.1: three hidden layers of 256, 128 and 64 units. Optimiser, epochs
+    and learning rate are this library's.
     """
 
     sorted: bool = True

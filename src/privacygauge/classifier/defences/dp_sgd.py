@@ -181,9 +181,9 @@ class DpSgd(PrivateTraining):
 
     Notes
     -----
-    Abadi et al. (2016), algorithm 1. Norms of dense layers need no gradient of their own:
-    a record's gradient by a matrix is the outer product of the layer's inputs and the slopes at
-    its outputs, whose norm is the product of theirs (Goodfellow 2015).
+    Abadi et al. (2016), algorithm 1. Norms for dense layers do not need the gradient itself: a
+    record's gradient by a matrix is the outer product of the layer's inputs and the gradient by its
+    outputs, whose norm is the product of theirs (Goodfellow 2015).
     """
 
     def task(self, cohort: Cohort) -> Task:

@@ -83,9 +83,9 @@ def nearest_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int 
 
     Notes
     -----
-    Song & Mittal (2021), section 3.3.2. Where accuracy stays or falls again, epochs of about the
-    same accuracy differ widely in risk, and the nearest may be one that nobody would go on to.
-    `first_epoch` is the stricter baseline: on Location30 the two tell opposite stories.
+    Song & Mittal (2021), section 3.3.2. Where accuracy plateaus or falls again, epochs of similar
+    accuracy differ widely in risk, and the nearest may be one that nobody would train to.
+    `first_epoch` is the stricter baseline: on Location30 the two lead to opposite conclusions.
 
     Examples
     --------

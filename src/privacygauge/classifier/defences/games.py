@@ -87,7 +87,8 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
 
     Notes
     -----
-    Song & Mittal (2021), section 3.2: who knows the defence trains shadow models with it.
+    Song & Mittal (2021), section 3.2: an adversary who knows the defence trains shadow models with
+    it.
     """
     return DefenceGames(
         PoolGame(undefended.target, undefended.pool),

@@ -40,10 +40,9 @@ class MemGuard:
         + c3 ||softmax(z + e) - p||_1
 
     by steps of fixed length along the gradient, until h changes its sign and l is still the
-    largest. c3 grows tenfold as long as that is reached, and the last noise that reached it is
-    taken. Phase II releases the noisy answer with probability ``min(1, budget / d)``, d its
-    distance from p, and never if it takes h no nearer to 0; so the expected distance is at most
-    the budget.
+    largest. c3 grows tenfold as long as this succeeds, and the last successful noise is taken.
+    Phase II releases the noisy answer with probability ``min(1, budget / d)``, d its distance from
+    p, and never if it takes h no nearer to 0; so the expected distance is at most the budget.
     """
 
     budget: float = 1.0

@@ -40,7 +40,7 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     -----
     A query agrees with the record in a set S of attributes, which fixes the change log rho of
     the joint. With two classes the log odds are a sum over attributes, so their extremes for S
-    are found attribute by attribute. Up to 12 attributes all S are looked at. Beyond that, sets
+    are found attribute by attribute. Up to 12 attributes all S are enumerated. Beyond that, sets
     are grown one attribute at a time, and a set is dropped when another one has both a larger
     (or smaller) log rho and lower (or higher) log odds: in each corner the change of the
     posterior is monotone in both, so no maximum is lost.
@@ -201,12 +201,12 @@ def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
 
     Notes
     -----
-    Leaving a record out changes the joint of its class by a factor that depends on the
-    attributes S alone in which a query agrees with it. For a given factor the change of the
-    posterior is monotone in p(y_t | x). So for each S the two extremes of p(y_t | x) over the
-    queries that agree in S and nowhere else are enough, and these are had for all records at
-    once: the smallest over all other values of an attribute is one pass over the domain. That
-    makes ``2^m`` passes instead of one for every record.
+    Leaving a record out changes the joint of its class by a factor that depends only on the set S
+    of attributes in which a query agrees with it. For a given factor the change of the posterior is
+    monotone in p(y_t | x). So for each S the two extremes of p(y_t | x) over the queries that agree
+    in exactly S are enough, and these are computed for all records at once: the smallest over all
+    other values of an attribute is one pass over the domain. That makes ``2^m`` passes instead of
+    one for every record.
     """
     removal = counts.leaving_out(codes, y)
     result = np.zeros(len(y))

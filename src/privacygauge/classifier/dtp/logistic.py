@@ -23,7 +23,7 @@ _REMEMBERED = 6
 """Latest steps that improve the next chord."""
 
 _FAR = 1e-9
-"""A step that changes a record's own scores by more has not arrived."""
+"""A step that changes a record's own scores by more has not converged."""
 
 
 def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
@@ -312,8 +312,8 @@ class FittedLogistic:
         the full optimum, from which the record's own part, of rank k - 1, is taken (Woodbury);
         this is the influence function, and only the start. The true gradients of all records
         follow from two products with the training set, and the same matrix gives the next step,
-        until each gradient is within the tolerance. A record that does not get there is given
-        Newton steps of its own. So the result is the optimum of n - 1 records.
+        until each gradient is within the tolerance. A record that does not converge gets its own
+        Newton steps. So the result is the optimum of n - 1 records.
         """
         rows = np.asarray(rows, np.int64)
         group = self.problem.group[rows]

@@ -50,7 +50,7 @@ class Problem:
     scale: Scale
     """Centre and scale of the attributes."""
     is_rescaled: bool
-    """Whether attributes are scaled anew by the remaining records when one is left out."""
+    """Whether attributes are scaled again by the remaining records when one is left out."""
     penalty: Floats
     """(d + 1, 1) Penalty of each row: l2, and 0 for the intercepts."""
     enough: Floats

@@ -30,9 +30,9 @@ class NearestNeighbours:
 
     Notes
     -----
-    Long et al. (2017), section 6.3: not training stable, whatever delta is. A query between other
-    neighbours than the record's own may show everything while the record itself shows nothing,
-    so its DTP over all queries has no bound.
+    Long et al. (2017), section 6.3: not training stable for any delta. A query between neighbours
+    other than the record's own may reveal everything while the record itself reveals nothing, so
+    its DTP over all queries has no bound.
     """
 
     k: int = 5
@@ -115,8 +115,8 @@ class FittedNeighbours:
 
         Notes
         -----
-        Scales that differ little move no record past one that is much nearer: of most records'
-        absence, only the neighbours at nearly the distance of the last one have to be compared.
+        Scales that differ little move no record past one that is much nearer: when most records are
+        left out, only the neighbours at nearly the distance of the last one have to be compared.
         """
         found = np.empty((len(rows), len(queries), self.n_classes))
         weights = 1 / squares
@@ -198,9 +198,9 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
 
     Notes
     -----
-    Matrix products find the candidates, with room for how much they round; the candidates'
-    distances are then computed from differences, the same for equal records. So the time grows
-    with the number of records that share the distance of the last neighbour.
+    Matrix products find the candidates, with a margin for rounding; the candidates' distances are
+    then computed from differences, which are identical for equal records. So the time grows with
+    the number of records that share the distance of the last neighbour.
     """
     m = min(m, len(x))
     step = max(1, BLOCK // len(x))

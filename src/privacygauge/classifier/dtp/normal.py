@@ -13,7 +13,7 @@ VAR_SMOOTHING = 1e-9
 """Share of the largest variance of a number that is added to all variances."""
 
 _LOST = 1e-6
-"""A sum of squares that shrinks below this share is summed anew: the difference is inexact."""
+"""A sum of squares that shrinks below this share is summed again: the difference is inexact."""
 
 
 @dataclass(frozen=True, eq=False)

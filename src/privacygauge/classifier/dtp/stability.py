@@ -79,8 +79,9 @@ def bayes_inference_delta() -> StabilityBound:
     Notes
     -----
     Long et al. (2017), proposition 6.3. Only the query x_t changes. Another label's answer there
-    grows by n_x / (n_x - 1), and n_x is at least 3: two records of the label y_t, or definition
-    6.1 does not ask, and one of the other. At n_x = 3 that is 3/2, and the record's own ratio 4/3.
+    grows by n_x / (n_x - 1), and n_x is at least 3: two records of the label y_t, since definition
+    6.1 does not cover a single one, and one of the other. At n_x = 3 that is 3/2, and the record's
+    own ratio 4/3.
     """
     return StabilityBound(
         1.5, "posterior", "Long et al. (2017), proposition 6.3", 4 / 3, holds_as_printed=False
@@ -107,8 +108,8 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
 
     Notes
     -----
-    Long et al. (2017), proposition 6.4. The proof is about p(x | y) p(y) and right about it; the
-    answers p(y | x), which definition 6.1 asks for, are not bounded.
+    Long et al. (2017), proposition 6.4. The proof is about p(x | y) p(y), for which it is correct;
+    it does not bound the answers p(y | x), which definition 6.1 asks for.
     """
     _check_counts(n, n_min)
     _check_at_least("n_attributes", n_attributes, 1)
@@ -140,7 +141,7 @@ def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -
 
     Notes
     -----
-    Long et al. (2017), proposition 6.5. What is printed is larger and holds for the joint, but
+    Long et al. (2017), proposition 6.5. The printed delta is larger and holds for the joint, but
     not for the answers p(y | x).
     """
     _check_counts(n, n_min)
@@ -173,12 +174,12 @@ def lsq_delta(n_features: int) -> StabilityBound:
 
     Notes
     -----
-    Long et al. (2017), proposition 6.7, for coefficients that are logs of shares
-    ``n_(feature, y) / n`` or ``n_(feature, y) / n_(condition, y)``, the same kind in every class,
-    and p(y | x) with or without normalisation. A record that is left out changes each share of
-    its own class by a factor between 1/2 and 2, and those of the others by one common factor. Not
-    for features that a record may have several times, such as the steps of a Markov chain whose
-    transitions are the same at every place.
+    Long et al. (2017), proposition 6.7, for coefficients that are logs of shares ``n_(feature, y) /
+    n`` or ``n_(feature, y) / n_(condition, y)``, the same kind in every class, and p(y | x) with or
+    without normalisation. A record that is left out changes each share of its own class by a factor
+    between 1/2 and 2, and those of the others by one common factor. Not for features that a record
+    may have several times, such as the steps of a Markov chain whose transitions are the same at
+    every place.
     """
     _check_at_least("n_features", n_features, 1)
     source = "Long et al. (2017), proposition 6.7"
@@ -211,13 +212,12 @@ def random_trees_delta(
 
     Notes
     -----
-    Long et al. (2017), proposition 6.8: structure that knows no record. As in definition 6.1 the
+    Long et al. (2017), proposition 6.8: a data-independent structure. As in definition 6.1 the
     record must not be the last of its label in any of its leaves; a forest that lets an emptied
-    leaf answer 1/k hides that, and nothing bounds its DTP by a delta. The mean of logs is
-    largest where each of them is, and each tree is Bayes inference. Normalised, only the ratio
-    of the record's label to the others counts, which is the geometric mean of
-    ``a_j / (a_j - 1)`` over the trees whose leaf the query shares, with a_j records of the
-    record's label in it, at least 2.
+    leaf answer 1/k hides that, and nothing bounds its DTP by a delta. The mean of logs is largest
+    where each of them is, and each tree is Bayes inference. Normalised, only the ratio of the
+    record's label to the others counts, which is the geometric mean of ``a_j / (a_j - 1)`` over the
+    trees whose leaf the query shares, with a_j records of the record's label in it, at least 2.
     """
     source = "Long et al. (2017), proposition 6.8"
     if answers == "geometric-mean":
@@ -260,8 +260,8 @@ def naive_bayes_bound(
     With p = p(y_t | x), the answer for y_t changes by rho / (1 + p (rho - 1)) and that for every
     other label by 1 / (1 + p (rho - 1)): no further than rho, so the log ratio is at most
     |log rho(S)|. Every term of the last sum is at most 0, so log rho is largest where the query
-    agrees in nothing and smallest at the record itself. An attribute of one value cannot but
-    agree; without smoothing, neither can one whose value the whole class shares, as the class
+    agrees in nothing and smallest at the record itself. An attribute with a single value always
+    agrees; without smoothing, neither can one whose value the whole class shares, as the class
     is then impossible before and after.
 
     With smoothing, and another class that has records, the DTP is at least half the bound: the

@@ -94,8 +94,8 @@ def variation(
     Notes
     -----
     Long et al. (2017), section 9, Figures 7 and 8: 100 models on 10,000 records each. There the
-    training sets are drawn whether or not they hold the record; here all hold it, so that its
-    own effect is not counted among the others'.
+    training sets may or may not include the record; here all include it, so that its own effect is
+    not counted among the others'.
     """
     size = len(y) // 2 if size is None else size
     checks.at_least(2, n_models=n_models)
