@@ -260,6 +260,7 @@ def attribute_guesses(
     )
     guess = _chooser(secret.code, rng)
     if isinstance(log_p, Skipped):
+        # Only the guess that needs no imputation is left.
         nothing = np.full(len(y), np.nan)
         others = ("confidence-and-data", "label-only", "weighted")
         left_out = tuple(Skipped(name, "needs the imputation") for name in others)
@@ -273,6 +274,7 @@ def attribute_guesses(
             without=nothing,
             skipped=(log_p, *left_out),
         )
+    # The imputation alone, calibrated: what a guess without the model achieves.
     alone = conditional_logit(log_p, secret.code, member, fold)
     scores = {"confidence": told, "confidence-and-data": told + log_softmax(alone, axis=1)}
     skipped: tuple[Skipped, ...] = ()
@@ -292,6 +294,7 @@ def attribute_guesses(
     with_model, without = (
         softmax(score, axis=1)[rows, secret.code] for score in (scores["weighted"], alone)
     )
+    # A right guess reveals something only where imputation is wrong or unsure.
     unsure = (imputed != secret.code) | (without < _UNSURE)
     beyond = log_softmax(scores["weighted"], axis=1) - log_softmax(alone, axis=1)
     by_model = guessed["weighted"]

@@ -334,6 +334,7 @@ def _round(
         ids=np.tile(t, n_models),
         unit=np.tile(game.units[t], n_models),
     )
+    # Rows are model by model: each model repeats all targets.
     repeated = np.tile(np.arange(len(t)), n_models)
     rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)

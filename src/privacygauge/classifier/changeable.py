@@ -94,6 +94,7 @@ def _of_frame(x: Any) -> Changeable:
             columns.append(column.to_numpy(np.float64, na_value=np.nan))
             known.append(None)
         else:
+            # A missing value is one more category.
             codes, values = column.factorize(use_na_sentinel=True)
             columns.append(np.where(codes < 0, len(values), codes).astype(np.float64))
             known.append(values)

@@ -393,6 +393,7 @@ def listed_only(
         return None
     which, p, used = found
     texts = [[str(x) for x in row] for row in which]
+    # A single number in `classes` is the number of classes, not a name.
     number_asked = int(classes[0]) if len(classes) == 1 and classes[0].isdecimal() else 0
     known = {text for row in texts for text in row} | {str(x) for x in np.unique(truth).tolist()}
     if classes and not number_asked:
@@ -413,6 +414,7 @@ def listed_only(
     number = int(listed.sum(axis=1).max(initial=0))
     if len(values) and not listed.any(axis=1).all():
         raise InputError(f"{name}: row {int(np.argmin(listed.any(axis=1)))} lists no class")
+    # Percentages: no probability exceeds 1 by that much through rounding.
     if np.nanmax(values, initial=0) > 1.5:
         values = values / _PERCENT
     total = np.nansum(values, axis=1)
@@ -424,6 +426,7 @@ def listed_only(
         )
     rest = np.clip(1 - total, 0, None)
     others = (~listed).sum(axis=1)
+    # No unlisted class can exceed the smallest listed one.
     each = np.minimum(rest / np.maximum(others, 1), np.nanmin(values, axis=1))
     left = rest - others * each
     values = np.where(listed, values, each[:, None])

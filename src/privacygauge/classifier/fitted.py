@@ -257,6 +257,7 @@ def ask_fitted(
     """Return the predictions of a model that is already trained, for the user's records."""
     member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
+        # Label-only predictions hold all records once per kind of query.
         return replace(fitted.model, member=np.resize(member, len(fitted.model)))
     k = int(about.y.max()) + 1
     names = tuple(fitted.classes) or about.names
@@ -277,6 +278,7 @@ def ask_fitted(
             said = replace(said, values=told_of_views(said.values, k), logits=False)
     elif queries_of(about.trainer) > 1:
         asked = questions(about.trainer, about.x)
+        # Views are asked about as further records, since a fitted model knows no queries.
         flat = asked.reshape(-1, *asked.shape[2:])
         said = answers_of(fitted.model, flat, k, names)
         said = replace(said, values=said.values.reshape(*asked.shape[:2], k))

@@ -209,6 +209,7 @@ class PredictionGame:
         usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
         dealt = []
         for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
+            # All targets are scored, but attacks learn only from those that are compared.
             learnt = others[usable[others]]
             rows = Rows(target, learnt, self.features, learnt)
             dealt.append(

@@ -326,6 +326,7 @@ def _continues_a_trend(
     code = group_codes(values)
     if code is None or not (array.dtype.kind in "iufmM" or len(np.unique(code)) > _FEW_LEVELS):
         return False
+    # One row per unit: rows of one person would count as independent.
     rows = np.unique(target.units, return_index=True)[1]
     column = code[rows].astype(np.float64)
     labels = target.labels[rows]
@@ -341,11 +342,14 @@ def _continues_a_trend(
             continue
         gap, error, line, error_of_line = lines.T
         differs = float(chi2.cdf(np.sum((gap / error) ** 2), len(lines)))
+        # Bonferroni over the signals; only the most significant one decides.
         if differs <= max(most, 1 - 0.05 / len(signals)):
             continue
+        # Does the extrapolated line point the same way as the gap, in standard errors?
         along = np.sum(gap * line / error**2) / np.sqrt(
             np.sum((gap * error_of_line / error**2) ** 2)
         )
+        # And does it explain the gap: is the rest no larger than chance?
         left = np.sum((gap - line) ** 2 / (error**2 + error_of_line**2))
         most = differs
         continues = bool(along > _SLOPE_SHOWS and left < chi2.ppf(0.95, len(lines)))
@@ -421,6 +425,7 @@ def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float)
     if not areas:
         return None
     n_in = int(np.count_nonzero(target.member[rows]))
+    # The standard error of the AUC of uninformative scores, up to a term of order 1 / n^2.
     spread = np.sqrt((1 / n_in + 1 / (len(rows) - n_in)) / 12)
     value = float(np.mean(areas))
     half = float(ndtri(0.5 + level / 2)) * float(spread)

@@ -128,6 +128,7 @@ class PoolGame:
             target.labels,
             shadow=general.shadow,
             worlds=Worlds(
+                # The signal of the first query is known already.
                 world_signal(target, resolved, seen[WORLD_SIGNAL]),
                 self._worlds(general),
                 pool.inside,

@@ -351,6 +351,7 @@ def _split_columns(
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
     apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
+    # Data frames keep missing features: the model handles them itself.
     looked_at = frame if form in (NUMBERS, IMAGES) else frame[apart]
     missing = looked_at.columns[looked_at.isna().any()].tolist()
     if missing:
@@ -365,6 +366,7 @@ def _split_columns(
     if (features.shape[1] == 0 and form != ROWS) or len(frame) == 0:
         raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
     names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
+    # A column in which most values occur once is an id or a number, not a class.
     most = len(frame) / 2 if len(names) > MANY_CLASSES else len(frame) - 1
     if len(names) > most:
         raise InputError(

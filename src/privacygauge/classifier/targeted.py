@@ -189,6 +189,7 @@ def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Sco
             f"observation has {len(rows.index)} of {rows.source.n_classes}"
         )
     n_inside = np.count_nonzero(pool.inside, axis=0)
+    # A target that all models hold, or none, has nothing to be compared with: it scores 0.
     known = (n_inside > 0) & (n_inside < len(pool))
     if not known.any():
         return Skipped(name, "needs targets with models both with and without them")

@@ -173,6 +173,7 @@ def answer_features(
     columns = [first.label, first.top, first.sorted, *([first.level] if level else [])]
     k = source.n_classes
     if k <= FEW_CLASSES:
+        # Other classes counted from the record's own, so that one rule serves all classes.
         turned = (labels[:, None] + np.arange(1, k)) % k
         columns += [first.logs, np.take_along_axis(first.logs, turned, axis=1)]
     else:
@@ -214,6 +215,7 @@ def _of_answer(
         total = logsumexp(raw, axis=1)
         own = raw[row, labels]
         level = np.column_stack([total, raw.max(axis=1), raw.mean(axis=1), own])
+        # Logits have no resolution of their own: without a floor one extreme would dominate.
         logs = np.maximum(raw - total[:, None], np.maximum(floor, -60.0))
     else:
         logs = np.log(np.maximum(raw, resolved.least))

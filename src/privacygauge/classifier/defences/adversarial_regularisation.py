@@ -157,6 +157,7 @@ class AdversarialRegularisation(ByEpoch):
         references, trained = self.reference.rows(task.inside[model], seed)
         inside = task.inside.copy()
         inside[model] = trained
+        # Reference records are not trained on.
         task = replace(task, inside=inside)
         module = task.module(model)
         weights = trainable(module)
@@ -175,6 +176,7 @@ class AdversarialRegularisation(ByEpoch):
                     attacker.learn(module, members, others)
                 logits = module(task.x[batch])
                 y = task.y[batch]
+                # Only the members' term of the gain depends on the classifier.
                 gain = logsigmoid(attacker.log_odds(logits, y)).mean()
                 descend(optimiser, cross_entropy(logits, y) + self.weight * gain, weights)
             yield module

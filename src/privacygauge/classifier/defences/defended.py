@@ -102,6 +102,7 @@ def models_behind(
         claim = None
         models = without.last
         if isinstance(defence, StopAfter):
+            # Early stopping needs no training: the undefended one recorded this epoch.
             stopped = without.after(defence.epoch)
         elif isinstance(defence, TrainingDefence):
             stopped = ways[places[number]]

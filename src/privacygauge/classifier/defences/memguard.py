@@ -150,12 +150,14 @@ class FittedMemGuard:
             if not len(active):
                 break
             told = np.sign(odds)[:, None] * towards
+            # The gradient of the L1 distance.
             told += c3 * np.sign(result[active] - p[active])
             slope = self._slope(logits[active], result[active], predicted[active], told)
             logits[active] -= self.defence.step * slope
             result[active] = softmax(logits[active], axis=1)
             odds, towards = self._log_odds_and_gradient(result[active])
             kept = result[active].argmax(axis=1) == predicted[active]
+            # The goal: the attack's log-odds change sign and the predicted class stays.
             done = (odds * start[active] <= 0) & kept
             reached[active] = done
             active = active[~done]

@@ -217,6 +217,7 @@ def at_training(
         for one in defended
         for games in [training_games(last, one.models)]
     ]
+    # The curve by epoch is tested as well, so every interval allows for its points.
     beside = len(without.epochs) - 1
     together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
     curve = curve_by_epoch(without, undefended, asked, together)

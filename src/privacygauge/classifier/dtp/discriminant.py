@@ -130,10 +130,12 @@ class FittedLinearDiscriminant:
         deviations = self.x - means[self.y]
         squares = (deviations**2).sum(axis=0)
         rounding = np.finfo(np.float64).eps * len(self.x) * np.abs(self.x).max(axis=0)
+        # A deviation within rounding error of the mean is 0.
         constant = np.sqrt(squares / len(self.x)) <= rounding
         deviations[:, constant] = 0.0
         spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
         divisor = self._n_over if self._n_over > 0 else 1.0
+        # The SVD of R equals that of the matrix but for U, and R is only (d, d).
         triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")
         _, s, vt = np.linalg.svd(triangle, full_matrices=True)
         rank = int(np.count_nonzero(s > TOLERANCE))
@@ -211,6 +213,7 @@ class FittedLinearDiscriminant:
         v = self.x[rows] - scatter.means[labels]
         ratio = np.where(rest > 0, (rest + 1) / np.maximum(rest, 1), 0.0)
         inverse_v = v @ scatter.inverse
+        # 1 minus the leverage.
         left = 1 - ratio * (v * inverse_v).sum(axis=1)
         lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,6 +230,7 @@ class FittedLinearDiscriminant:
         bias = log_priors_without(self.y, rows, self.n_classes)
         bias = bias - (weights * (apart / 2 + centre[:, None, :])).sum(axis=2)
         weights = weights.transpose(0, 2, 1).copy()
+        # The update is inexact at leverages near 1, or if it hides a change of rank.
         for number in np.flatnonzero(lost & ~np.isnan(divisor)):
             weights[number], bias[number] = self._anew(int(rows[number])).coefficients()
         return weights, bias

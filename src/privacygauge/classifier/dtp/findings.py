@@ -262,6 +262,7 @@ def measurement(
     if asked.training_sets:
         repeated = task.repeated(chosen, asked.training_sets, learner)
     columns = () if repeated is None else repeated.T
+    # The riskiest first, ties by row, so that the choice does not depend on the sort.
     varied = chosen[np.lexsort((chosen, -pdtp))][:VARIED]
     found = DtpFindings(
         task.name,
@@ -275,6 +276,7 @@ def measurement(
         pdtp=pdtp,
         dtp=measured.dtp,
         mean=mean_of_records(pdtp, complete, level, "records"),
+        # With all records measured there is no sampling error.
         share_above=exact_mean(above, level) if complete else rates.proportion(above, level=level),
         repeated=repeated,
         averages=tuple(mean_of_records(x, False, level, "training sets") for x in columns),

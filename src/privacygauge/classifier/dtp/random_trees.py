@@ -132,6 +132,7 @@ class RandomDecisionTrees:
         each = np.arange(len(x))
         for _ in range(self.depth if number.any() else min(self.depth, len(number))):
             place = free.cumsum(axis=1)
+            # Draw one of the attributes that are still free on this path.
             chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
             attribute = (place > chosen[:, None]).argmax(axis=1)
             at = each, attribute
@@ -140,6 +141,7 @@ class RandomDecisionTrees:
             above = x[at] > threshold
             low[at] = np.where(above, threshold, low[at])
             high[at] = np.where(above, high[at], threshold)
+            # A category is split on once; a number may be split on again.
             free[at] = numeric
             branch = np.where(numeric, above, x[at]).astype(np.uint64)
             node = _child(node, branch + np.uint64(3))

@@ -118,6 +118,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     before = []
     earlier = np.full(len(values), np.nan)
     for _ in range(steps):
+        # In the initial order the first values rank, without the groups that are gone.
         ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
         if np.count_nonzero(~np.isnan(ranked)) < 2:
             break

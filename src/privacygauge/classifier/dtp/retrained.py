@@ -182,6 +182,7 @@ def retrain_without_each(
         If the classifier cannot be trained on the whole training set, or answers differently when
         it is trained on it twice.
     """
+    # One state for all models: other initial weights would pass for the effect of a record.
     state = int(seeds.stream(seed, "dtp", "state").integers(2**31))
     inside = np.ones(len(y), np.bool_) if members is None else members
     asked = np.zeros(0, np.int64) if queries is None else queries
@@ -269,6 +270,7 @@ def _repeats_itself(work: LeavingOut) -> bool:
 def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
     r = len(work.rows)
     k = work.n_classes
+    # A folder that holds a run keeps its division into tasks, whatever memory is free now.
     known = plan_in(folder)
     alone = np.array_equal(work.unit, np.arange(len(work.unit)))
     settings = {

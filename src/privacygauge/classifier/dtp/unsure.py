@@ -68,6 +68,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     size = np.abs(x).max(axis=0)
     constant = np.all([np.ptp(x[y == label], axis=0) == 0 for label in np.unique(y)], axis=0)
     whole = (x == np.round(x)).all(axis=0) & (size < 2.0**53 / len(x))
+    # A rounded mean makes a constant attribute vary; whole numbers have exact means.
     if (constant & ~whole).any() or constant.all() or len(y) <= len(counts) + 1:
         return np.ones(len(y), np.bool_)
     left = squares - ratio[:, None] * v**2
@@ -78,6 +79,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     kept = s > tol
     between = np.sqrt(counts)[:, None] * (means - x.mean(axis=0)) / spread
     apart = np.linalg.svd(between @ vt[kept].T / s[kept], compute_uv=False)
+    # A direction this close to the tolerance may be dropped once any record is left out.
     near = (apart > 1e-9 * apart.max()) & (apart < 10 * tol * apart.max())
     away = np.abs((x - x.mean(axis=0)) / spread @ vt[kept].T / s[kept]).max(axis=1)
     far = away * apart.max() > FAR

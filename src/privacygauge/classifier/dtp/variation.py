@@ -104,6 +104,8 @@ def variation(
     rng = seeds.stream(seed, "variation", "sets")
     inside = np.zeros((1 + len(rows) + 2 * n_models, len(y)), np.bool_)
     others = np.setdiff1d(np.arange(len(y)), rows)
+    # Model 0 is the classifier; then one without each record, one per random state on the same set,
+    # and one per further training set.
     for model in (0, *range(1 + len(rows) + n_models, len(inside))):
         inside[model, rows] = True
         inside[model, rng.choice(others, size - len(rows), replace=False)] = True

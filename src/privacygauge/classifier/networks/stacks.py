@@ -46,6 +46,7 @@ def train_stacks(
         If memory is too small for a single model.
     """
     m = len(task.inside)
+    # Largest first: models of a stack then need about the same number of steps.
     waiting = np.argsort(-task.sizes(np.arange(m)), kind="stable")
     dtype = np.dtype(str(task.x.dtype).removeprefix("torch."))
     logits = np.full((m, *task.answers), np.nan, dtype)
@@ -57,6 +58,7 @@ def train_stacks(
         if done is None and len(models) == 1:
             raise InputError(TOO_LITTLE)
         if done is None:
+            # Out of memory: try again with half of the models.
             stack = (len(models) + 1) // 2
             continue
         finite[models] = done.finite
